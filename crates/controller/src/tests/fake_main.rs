@@ -82,6 +82,7 @@ impl FakeMain {
                 self.tell(Event::Restart(name));
                 (!is_slow).then_some(ToController::Restarted { ticket, error })
             }
+            FromController::RunApp { ticket, .. } => Some(ToController::Restarted { ticket, error: None }),
             FromController::StoreAsset { ticket, kind, name, bytes } => {
                 let error = (name == "full").then(|| "no space left".to_owned());
                 self.tell(Event::Store { kind, name, bytes });

@@ -64,6 +64,7 @@ fn figures() -> Status {
         refused: 3,
         requests: 99,
         applications,
+        background: Vec::new(),
         failed_listeners,
         upstreams,
         limits: vec![limit, tried],

@@ -107,7 +107,7 @@ impl Children {
             let (name, seconds) = (&app.spec.name, duration.as_secs_f64());
             match how {
                 Ok(Exit::Code(0)) => {
-                    tracing::info!(target: "notice", "\"{name}\" has run for {seconds:.1} s")
+                    tracing::info!(target: "notice", "\"{name}\" has run for {seconds:.1} s");
                 }
                 Ok(Exit::Code(code)) => {
                     tracing::error!("\"{name}\" has failed after {seconds:.1} s: exited with code {code}");

@@ -41,7 +41,7 @@ pub(crate) enum Step {
 #[derive(Debug)]
 enum Work {
     Services(Services),
-    Runs(Runs),
+    Runs(Box<Runs>),
 }
 
 /// The work of one instance.
@@ -60,7 +60,7 @@ impl Background {
         let RuntimeSpec::Process(process) = &spec.runtime else { return None };
         let work = match &process.schedule {
             None => Work::Services(Services::new(spec.processes.max.get(), now.instant)),
-            Some(schedule) => Work::Runs(Runs::new(schedule, &spec.name, now)?),
+            Some(schedule) => Work::Runs(Box::new(Runs::new(schedule, &spec.name, now)?)),
         };
         Some(Self { work, is_held: true, is_leaving: false })
     }

@@ -261,6 +261,12 @@ fn what_applications_forbid_or_have_done_is_left_alone() {
         server.send(&asking("/?h[]=ETag:%20%22a%22&h[]=Vary:%20Cookie&h[]=Accept-Ranges:%20bytes", "gzip"));
     let response = response.expect_field("ETag", "W/\"a\"").expect_field("Vary", "Cookie, Accept-Encoding");
     response.expect_no_field("Accept-Ranges");
+    // Digests are of the bytes that the application has sent.
+    for name in ["Content-MD5", "Content-Digest", "Digest", "Repr-Digest"] {
+        let target = format!("/?h[]={name}:%20x");
+        server.send(&asking(&target, "zip")).expect_field(name, "x");
+        server.send(&asking(&target, "gzip")).expect_field("Content-Encoding", "gzip").expect_no_field(name);
+    }
     server.send(&asking("/?h[]=ETag:%20%22a%22", "zip")).expect_field("ETag", "\"a\"");
     server.send(&asking("/", "identity;q=0")).expect(406);
 }

@@ -4,6 +4,7 @@ use corral_testkit::{Request, daemon, eventually, php_app, site};
 use serde_json::json;
 
 use super::PROTOTYPE;
+use super::superseding::begin;
 
 #[test]
 fn a_kept_connection_sees_the_new_configuration_with_its_next_request() {
@@ -114,4 +115,23 @@ fn more_processes_than_the_machine_carries_are_refused_at_once() {
         assert!(detail.contains(&format!("asks for {most} processes")), "{detail}");
     }
     assert_eq!(server.get("/").expect(200).text(), before);
+}
+
+/// Compiling takes seconds, and is nothing that requests or the control API wait for.
+#[test]
+fn thousands_of_expressions_are_put_in_force_beside_requests() {
+    let server = daemon().routes(json!([{ "action": { "return": 201 } }])).start();
+    let step =
+        |n| json!({ "match": { "uri": format!("~^/{n}/(a|b)+/[^/]*$") }, "action": { "return": 404 } });
+    let mut routes: Vec<_> = (0..5000).map(step).collect();
+    routes.push(json!({ "action": { "return": 202 } }));
+    let mut change = begin(&server, "PUT", "/config/routes", &json!(routes).to_string());
+    eventually("the new routes answer", || {
+        assert!(server.control().get("/status/requests/total").json().is_number());
+        let status = server.get("/").status;
+        assert!([201, 202].contains(&status), "{status}");
+        (status == 202).then_some(())
+    });
+    change.read_response().expect(200);
+    server.get("/7/ab/x").expect(404);
 }

@@ -19,7 +19,8 @@ fn loading(site: &Site) -> Value {
     php_app(site).admin("opcache.preload", preload.to_str().expect("UTF-8")).value()
 }
 
-fn begin(server: &Daemon, method: &str, path: &str, body: &str) -> Client {
+/// Sends a change without waiting for its reply.
+pub(super) fn begin(server: &Daemon, method: &str, path: &str, body: &str) -> Client {
     let mut client = server.control().try_connect().expect("the daemon listens");
     let length = body.len();
     client.write(format!("{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{body}"));

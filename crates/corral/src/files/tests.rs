@@ -35,10 +35,11 @@ fn a_folder_is_read_in_the_order_of_names() {
 fn what_cannot_be_read_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.json");
-    let problems = document(&[missing.clone(), folder.path().into()]).unwrap_err();
-    assert_eq!(problems.len(), 2, "{problems:?}");
-    assert_eq!(problems[0], format!("{}: it does not exist", missing.display()));
-    assert!(problems[1].ends_with("no *.json, *.yaml or *.yml"), "{problems:?}");
+    let problems = document(std::slice::from_ref(&missing)).unwrap_err();
+    assert_eq!(problems, [format!("{}: it does not exist", missing.display())]);
+    let problems = document(&[folder.path().into()]).unwrap_err();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].ends_with("no *.json, *.yaml or *.yml"), "{problems:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use corral_testkit::{Daemon, Site, daemon, site};
 use serde_json::Value;
 
-const README: &str = include_str!("../../../../README.md");
+const WORDPRESS: &str = include_str!("../../../../docs/src/sites/wordpress.md");
 const FIRST_SITE: &str = include_str!("../../../../docs/src/first-site.md");
 const DEPLOYMENTS: &str = include_str!("../../../../docs/src/deployments.md");
 const PHP: &str = include_str!("../../../../docs/src/configuration/php.md");
@@ -113,8 +113,8 @@ fn the_first_site_keeps_secrets_in() {
 }
 
 #[test]
-fn the_site_of_the_readme_keeps_secrets_in() {
-    check(README, "/srv/site/public", "");
+fn the_recipe_for_wordpress_keeps_secrets_in() {
+    check(WORDPRESS, "/srv/wordpress", "");
 }
 
 #[test]

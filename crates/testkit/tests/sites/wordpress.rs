@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use corral_testkit::{
-    Browser, Daemon, MariaDb, Part, Request, Response, Site, eventually, serve_recipe, site,
+    Browser, Daemon, MariaDb, Part, Request, Response, Site, eventually, serve_recipe_with, site,
 };
 use serde_json::{Value, json};
 
@@ -23,7 +23,9 @@ fn wordpress() -> WordPress {
         .copy_of(Path::new("/usr/share/wordpress"))
         .file("wp-config.php", configuration(&database))
         .writable_folder("wp-content/uploads");
-    let server = serve_recipe("wordpress", "/srv/wordpress", &site);
+    let server = serve_recipe_with("wordpress", "/srv/wordpress", &site, |config| {
+        config["applications"]["blog"]["processes"] = json!(4);
+    });
     WordPress { _database: database, site, server }
 }
 
@@ -153,14 +155,14 @@ fn clients_that_leave_while_it_works_cost_nobody_anything() {
     for _ in 0..8 {
         owner.open("/").expect(200).expect_text("Corral Gazette").expect_text("</html>");
     }
-    let figures = server.control().get("/status/applications/php").json();
+    let figures = server.control().get("/status/applications/blog").json();
     assert_eq!(figures["processes"]["running"], 4, "{figures}\n{}", server.log());
 }
 
 #[track_caller]
 fn expect_active(server: &Daemon, n: u64) {
     eventually("the requests have come and gone", || {
-        let figures = server.control().get("/status/applications/php").json();
+        let figures = server.control().get("/status/applications/blog").json();
         (figures["requests"]["active"] == n).then_some(())
     });
 }

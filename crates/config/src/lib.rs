@@ -67,7 +67,7 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// In the order of the document.
     pub applications: Vec<AppSpec>,
-    /// Those that no listener reaches, in the order of the document.
+    /// Background applications, which no listener reaches, in the order of the document.
     pub background: Vec<AppSpec>,
     /// For each application, the places of its limits in `throttles`.
     pub application_limits: Vec<Vec<usize>>,

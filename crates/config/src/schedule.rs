@@ -40,7 +40,7 @@ pub enum ScheduleError {
     /// As cron sees it.
     #[error("{0}")]
     Fields(String),
-    /// There is no such day.
+    /// A date that no calendar has.
     #[error("there is no such day")]
     Never,
     /// Behind `@every`.
@@ -49,7 +49,7 @@ pub enum ScheduleError {
     /// Too short, or too long.
     #[error("\"@every\" takes a duration from 1s to 366d")]
     Range,
-    /// Of cron, and not of this one.
+    /// A word of cron that a server has no use for, such as `@reboot`.
     #[error("a time is expected, and not the start of the server")]
     Reboot,
 }

@@ -25,7 +25,7 @@ pub(crate) enum MainError {
     /// It tried and failed.
     #[error("{0}")]
     Refused(String),
-    /// It was asked for something newer instead, and nothing remains of this.
+    /// A newer order took the place of this one, of which nothing remains.
     #[error("a newer change took its place")]
     Revoked,
     /// It could not be asked, or is gone.

@@ -1,4 +1,4 @@
-//! Changes that are made or wait for their turn, and which of them a newer one supersedes: nobody has to wait until
+//! Changes that are made or wait for their turn, and which of them a newer one supersedes: no client has to wait until
 //! something is in force that is replaced at once, as that may take minutes, or never end.
 
 use std::future;

@@ -111,7 +111,7 @@ pub(crate) enum Effect {
     /// Whatever was there is gone.
     #[default]
     Replace,
-    /// It has one element more.
+    /// An array has one element more.
     Append,
     /// Nothing is there afterwards, or the next element.
     Remove,
@@ -315,7 +315,7 @@ impl Controller {
         Ok(Changed::Applied { tag, warnings })
     }
 
-    /// What a change would make of this document, if it may be made and comes to a configuration.
+    /// The document that a change would make of this one, if it may be made and comes to a configuration.
     fn draft(
         &self,
         in_force: &InForce,

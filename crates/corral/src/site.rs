@@ -232,7 +232,7 @@ impl Site {
         }
     }
 
-    /// What its `.htaccess` files deny, where files are served by rules of this server.
+    /// Denials of its `.htaccess` files, where files are served by rules of this server.
     pub(crate) fn denied(&self) -> Denied {
         match self.kind {
             Kind::Static | Kind::Scripts | Kind::FrontController { .. } => denied::look(&self.root),

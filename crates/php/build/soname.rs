@@ -4,7 +4,7 @@
 //! versions on a system it gets either. Debian's files have the version in their names. A copy that calls itself by
 //! that name is enough to link with; it is never loaded.
 
-/// Of a section header, an entry of the dynamic section, and their fields (64 bits, little-endian; see elf(5)).
+/// Places in the head of the file, section headers, the dynamic section and its entries (64 bits, little-endian; elf(5)).
 const SECTION_HEADERS: usize = 40;
 const SECTION_HEADER_SIZE: usize = 58;
 const N_SECTIONS: usize = 60;

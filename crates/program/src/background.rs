@@ -23,7 +23,7 @@ struct Host {
 pub(crate) fn prepare(spec: &AppSpec, process: &ProcessSpec) -> anyhow::Result<Command> {
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
-    // What commands leave behind ends here, not at main. Without it, main collects it.
+    // Processes that commands leave behind end here, not at main. Without it, main collects it.
     let _ = process::become_subreaper();
     redirect_output(spec).context("open the application's output")?;
     let command = Command::alone(&process.command)?;

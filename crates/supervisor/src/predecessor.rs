@@ -25,7 +25,7 @@ pub(crate) struct Predecessor {
     pub(crate) given: GivenSockets,
     /// What of the stored configuration has to work.
     pub(crate) demand: Demand,
-    /// It runs commands that no listener reaches.
+    /// The predecessor runs commands that no listener reaches.
     has_background: bool,
     /// To be written when this process serves; set by whoever has read the options.
     pub(crate) pid_file: Option<PathBuf>,

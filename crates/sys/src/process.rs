@@ -145,7 +145,7 @@ pub fn is_single_threaded() -> bool {
     tasks.map_or_else(|_| is_single_threaded_to_libc(), |n_links| n_links == 3)
 }
 
-/// What the C library knows of threads, for a process without `/proc`. musl does not say, nor does a glibc before 2.32.
+/// The C library's knowledge of threads, for a process without `/proc`. musl does not say, nor does a glibc before 2.32.
 fn is_single_threaded_to_libc() -> bool {
     // SAFETY: the name is NUL-terminated; looking for it has no effect.
     let answer = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };

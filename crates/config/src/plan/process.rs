@@ -36,21 +36,21 @@ pub struct ScheduleSpec {
     pub time_zone: Option<String>,
     /// A run begins later by any time up to this.
     pub jitter: Duration,
-    /// What becomes of a time that comes while the command runs.
+    /// The treatment of a time that comes while the command runs.
     pub overlap: Overlap,
     /// A run that takes longer is ended.
     pub timeout: Option<Duration>,
 }
 
-/// What becomes of a time that comes while the command runs.
+/// The treatment of a time that comes while the command runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Overlap {
     /// Nothing.
     #[default]
     Skip,
-    /// It runs afterwards.
+    /// A run follows as soon as the command has ended.
     Queue,
-    /// It runs beside.
+    /// A second process runs beside the first.
     Allow,
 }
 

@@ -32,7 +32,7 @@ struct Read {
 #[derive(Default)]
 pub(super) struct Draft {
     pub(super) specs: Vec<AppSpec>,
-    /// Those that no listener reaches.
+    /// Background applications, which no listener reaches.
     pub(super) background: Vec<AppSpec>,
     pub(super) limits: Vec<Vec<usize>>,
     pub(super) abandoned: Vec<Abandoned>,

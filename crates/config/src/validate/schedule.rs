@@ -11,7 +11,7 @@ use crate::json::Value;
 use crate::plan::{Overlap, ScheduleSpec};
 use crate::schedule::{self, Schedule};
 
-/// What it says so far.
+/// The options as far as they are read.
 #[derive(Default)]
 struct Draft {
     cron: Option<String>,

@@ -12,7 +12,7 @@ use crate::site::background::{self, Command};
 pub(super) struct Beside {
     project: PathBuf,
     commands: Vec<Command>,
-    /// Laravel has a queue and a schedule, which nobody has asked for.
+    /// Laravel has a queue and a schedule, and the command line does not ask for them.
     offers: bool,
 }
 

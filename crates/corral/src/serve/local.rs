@@ -76,7 +76,7 @@ impl Local {
         Ok(state)
     }
 
-    /// Explains an authority that nobody trusts yet, or that may sign for more than one that is made now.
+    /// Explains an authority that is not trusted yet, or that may sign for more than one that is made now.
     pub(super) fn notice(&self) -> String {
         let Some(Issued { authority, .. }) = self.issued.as_deref() else { return String::new() };
         let path = authority.path();

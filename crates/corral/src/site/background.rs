@@ -39,7 +39,7 @@ fn command(line: &str) -> Option<Command> {
 /// The application that serves.
 const SITE: &str = "site";
 
-/// What Laravel has, if this is one.
+/// Laravel's queue and scheduler, if the project is of Laravel.
 pub(crate) fn of_laravel(project: &Path) -> Vec<Command> {
     if !project.join("artisan").is_file() || !project.join("vendor/laravel/framework").is_dir() {
         return Vec::new();

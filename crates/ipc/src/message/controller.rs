@@ -30,7 +30,7 @@ pub enum FromController {
     /// Something newer is to be done in its place. Answered by `Revoked` if nothing of it remains, and otherwise as if it
     /// had not been revoked: it is in force, or about to be.
     Revoke {
-        /// What was asked for and is not answered yet.
+        /// The order that is not answered yet.
         order: Order,
     },
     /// The stored document is not what runs: when another takes its place, keep it under another name.

@@ -215,7 +215,7 @@ pub struct AppStatus {
     /// What somebody should change about it; known to main alone.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub warning: Option<String>,
-    /// Its runs, if it has a schedule; known to main alone.
+    /// Runs of an application with a schedule; known to main alone.
     pub schedule: Option<ScheduleStatus>,
 }
 

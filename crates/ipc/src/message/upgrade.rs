@@ -39,7 +39,7 @@ pub enum ToSuccessor {
     /// Commands run that no listener reaches: none of the successor's own may before the words below. Comes before
     /// `Begin`.
     HasBackground,
-    /// Those that run all the time have ended.
+    /// Commands that run all the time have ended.
     ServicesEnded,
     /// The runs of those that have a schedule have ended, too.
     RunsEnded,

@@ -65,7 +65,7 @@ impl Build {
         self.apps.iter().find(|(_, spec)| spec.name == name)
     }
 
-    /// Its instances with what the plan asks for.
+    /// Instances with what the plan asks for.
     pub(crate) fn asked_apps(&self) -> Vec<(AppId, &AppSpec)> {
         self.apps.iter().map(|(id, _)| *id).zip(self.plan.all_applications()).collect()
     }

@@ -31,7 +31,7 @@ impl Purpose {
         }
     }
 
-    /// What the controller knows it as; nothing for what it has not asked for.
+    /// The order of the controller that it stands for; `None` for one that main made itself.
     pub(crate) fn order(&self) -> Option<Order> {
         match self {
             Self::Change { generation, .. } => Some(Order::Change(*generation)),

@@ -111,7 +111,7 @@ impl Background {
         !self.is_held && !self.is_leaving
     }
 
-    /// What there is to do now.
+    /// The steps that are due now.
     pub(crate) fn look(&mut self, now: Now) -> Vec<Step> {
         let may_start = self.may_start();
         match &mut self.work {
@@ -121,7 +121,7 @@ impl Background {
         }
     }
 
-    /// Somebody wants a run at once.
+    /// Begins a run at once, on request.
     pub(crate) fn run_now(&mut self) -> Result<Step, &'static str> {
         let may_start = self.may_start();
         match &mut self.work {
@@ -158,7 +158,7 @@ impl Background {
         }
     }
 
-    /// The runs, for whoever asks.
+    /// The runs, for `/status`.
     pub(crate) fn schedule(&self) -> Option<ScheduleStatus> {
         match &self.work {
             Work::Services(_) => None,
@@ -167,7 +167,7 @@ impl Background {
     }
 }
 
-/// What has become of a process.
+/// The end of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// How it has ended.

@@ -95,7 +95,7 @@ impl Capacity {
     }
 }
 
-/// What is left of the narrowest bound.
+/// The rest of the narrowest bound.
 struct Room {
     what: Resource,
     most: u64,

@@ -51,7 +51,7 @@ const LONGEST_STOP: Duration = Duration::from_secs(10);
 /// Time to end a prototype whose processes have been killed.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Nobody waits for longer.
+/// The longest wait.
 const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
 /// A prototype that keeps no workers ready is ended after so many times its workers' time of idling: loading it again
@@ -144,13 +144,13 @@ impl Life {
         self.failure = Some(reason);
     }
 
-    /// It is told to end, and its processes have so long after that; `None` means as long as they take.
+    /// The prototype is told to end, and its processes have so long after that; `None` means as long as they take.
     pub(crate) fn stops(&mut self, grace: Option<Duration>, now: Instant) {
         let grace = grace.map_or(NO_LIMIT, |grace| grace + MARGIN);
         self.phase = Phase::Stopping { deadline: now + LONGEST_STOP.max(grace) };
     }
 
-    /// It is not started again by itself.
+    /// The prototype is not started again by itself.
     pub(crate) fn sleeps(&mut self) {
         if self.phase == Phase::Down {
             self.phase = Phase::Dormant;

@@ -55,7 +55,7 @@ impl Supervisor {
         }
     }
 
-    /// Somebody wants a run of a command that has a schedule.
+    /// Runs a command that has a schedule at once, on request.
     pub(super) fn run_now(&mut self, ticket: Ticket, name: &str) {
         let found = self.configuration.in_force.as_ref().and_then(|build| build.find_app(name));
         let run = match found.map(|(id, _)| *id) {

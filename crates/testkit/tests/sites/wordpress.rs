@@ -121,7 +121,7 @@ add_action('init', function () {
 });
 ";
 
-/// Its own cron is a POST whose client leaves at once.
+/// WordPress's own cron is a POST whose client leaves at once.
 #[test]
 fn clients_that_leave_while_it_works_cost_nobody_anything() {
     let wordpress = wordpress();

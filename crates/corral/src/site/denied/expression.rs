@@ -6,7 +6,7 @@ use std::str::Chars;
 use corral_config::pattern::{Flavor, PatternSet};
 
 /// The same expression for one segment of a path: its anchors hold at the segment's ends, and nothing of it matches a slash.
-/// None where that cannot be said, or where it is no expression.
+/// `None` where that cannot be said, or where the text is no expression.
 pub(super) fn of_segments(expression: &str) -> Option<String> {
     let mut found = String::new();
     let mut rest = expression.chars().peekable();
@@ -59,7 +59,7 @@ fn escape(character: char) -> Option<String> {
     }
 }
 
-/// What stands in brackets, of which the first one is read.
+/// The content of brackets, of which the first one is read.
 fn class(rest: &mut Peekable<Chars<'_>>) -> Option<String> {
     let mut found = "[".to_owned();
     found.extend(rest.next_if_eq(&'^'));

@@ -26,7 +26,7 @@ impl Place<'_> {
         }
     }
 
-    /// Logs that nobody can be let pass, once in a second.
+    /// Logs that no request can be let pass, once in a second.
     pub(super) fn fail(self, exchange: &Exchange<'_>, fault: &dyn Display) {
         if let Some(unsaid) = self.authenticator.failures.admit(Millis::of(exchange.now())) {
             tracing::error!("{}: nobody can be authenticated: {fault}{unsaid}", self.authentication.place);

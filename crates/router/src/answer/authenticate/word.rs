@@ -10,7 +10,7 @@ pub(super) enum Word {
     Lacking(Option<String>),
     /// The request has something, but it is not enough.
     Refused(Refusal),
-    /// Nobody knows: neither this request nor others can be let pass by any method.
+    /// The method failed: neither this request nor others can be let pass by any method.
     Unknown(u16),
     /// The client has its answer.
     Answered,

@@ -22,7 +22,7 @@ pub(super) struct Runs {
     jitter: Duration,
     overlap: Overlap,
     timeout: Option<Duration>,
-    /// Of this process, for the jitter.
+    /// Random numbers of this process, for the jitter.
     random: RandomState,
     next: Next,
     /// The clock when it was looked at last.

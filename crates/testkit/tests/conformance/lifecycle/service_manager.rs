@@ -81,7 +81,7 @@ fn the_unit_file_starts_a_command_that_exists() {
     assert_eq!(arguments, ["daemon", "--no-daemon", "$CORRAL_OPTIONS"], "as every test here starts it");
 }
 
-/// What `systemd-analyze security` would ask for. Each that the unit leaves out has a comment with the reason.
+/// Options that `systemd-analyze security` asks for. Each that the unit leaves out has a comment with the reason.
 const HARDENING: &[(&str, &str)] = &[
     ("LockPersonality", "yes"),
     ("MemoryDenyWriteExecute", ""),

@@ -7,3 +7,4 @@ mod https;
 mod lines;
 mod project;
 mod refusals;
+mod terminal;

@@ -23,14 +23,27 @@ impl Terminal {
         Self::command(address, &[&["run", &root, "--listen", &listen], more].concat())
     }
 
+    /// Starts `corral` with these arguments, which serves at this address.
     #[track_caller]
     pub(crate) fn command(address: Address, arguments: &[&str]) -> Self {
+        Self::running(address, Command::new(&executables().corral).args(arguments))
+    }
+
+    /// Starts any command that serves at this address.
+    #[track_caller]
+    pub(crate) fn running(address: Address, command: &Command) -> Self {
         let folder = corral_testkit::site();
         let output = folder.path("output");
-        let words: Vec<_> = arguments.iter().map(|word| format!("'{word}'")).collect();
-        let command = format!("exec '{}' {}", executables().corral.display(), words.join(" "));
-        let script = Command::new("script")
-            .args(["--quiet", "--flush", "--return", "--command", &command, "/dev/null"])
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words: Vec<_> = words.map(|word| format!("'{}'", word.display())).collect();
+        let line = format!("exec {}", words.join(" "));
+        let mut script = Command::new("script");
+        if let Some(folder) = command.get_current_dir() {
+            script.current_dir(folder);
+        }
+        let script = script
+            .args(["--quiet", "--flush", "--return", "--command", &line, "/dev/null"])
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .env("SHELL", "/bin/sh")
             // Nobody types anything, and the input does not end.
             .stdin(Stdio::piped())

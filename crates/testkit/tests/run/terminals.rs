@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
-use corral_testkit::{Address, Site, eventually, is_alive, site};
+use corral_testkit::{
+    Address, Client, Signal, Site, descendants, eventually, executables, is_alive, signal, site,
+};
 
 use crate::terminal::Terminal;
 
@@ -52,16 +55,19 @@ fn open_terminals(pid: u32) -> Vec<String> {
     targets.map(|path| path.display().to_string()).filter(|path| path.starts_with("/dev/pts")).collect()
 }
 
-/// Main alone has the terminal; Ctrl-C there still ends everything.
 #[track_caller]
-fn check_and_interrupt(mut terminal: Terminal, at_least: usize) {
+fn expect_no_terminal(pid: u32) {
+    assert_eq!((controlling_terminal(pid), open_terminals(pid)), (None, vec![]), "process {pid}");
+}
+
+/// The command alone has the terminal, with its first `n_own` processes; Ctrl-C there still ends everything.
+#[track_caller]
+pub(crate) fn check_and_interrupt(mut terminal: Terminal, n_own: usize, at_least: usize) {
     let processes = terminal.processes();
-    let (main, others) = processes.split_first().expect("main runs");
-    assert!(controlling_terminal(*main).is_some(), "main is at the terminal");
-    assert!(others.len() >= at_least, "{others:?}");
-    for pid in others {
-        assert_eq!((controlling_terminal(*pid), open_terminals(*pid)), (None, vec![]), "process {pid}");
-    }
+    assert!(processes.len() >= n_own + at_least, "{processes:?}");
+    let (own, others) = processes.split_at(n_own);
+    assert!(own.iter().all(|pid| controlling_terminal(*pid).is_some()), "the command is at the terminal");
+    others.iter().for_each(|pid| expect_no_terminal(*pid));
     terminal.interrupt();
     eventually("no process is left", || processes.iter().all(|pid| !is_alive(*pid)).then_some(()));
 }
@@ -74,7 +80,7 @@ fn a_folder_s_application_neither_opens_or_types_into_it() {
     // What is shown of requests comes through main, with colours.
     terminal.expect("/typed");
     assert!(terminal.shown().contains("\x1b[32m200"), "{:?}", terminal.shown());
-    check_and_interrupt(terminal, 4);
+    check_and_interrupt(terminal, 1, 4);
 }
 
 #[test]
@@ -88,7 +94,39 @@ fn no_kind_of_application_opens_or_types_into_it() {
         client.get(path).expect(200).expect_body("ENXIO");
     }
     drop(client);
-    check_and_interrupt(terminal, 8);
+    check_and_interrupt(terminal, 1, 8);
+}
+
+/// A new main process is started by the old one, and starts all others anew.
+#[test]
+fn no_application_opens_or_types_into_it_after_an_upgrade() {
+    let (site, address) = (kinds(), Address::fresh());
+    site.write("site.json", configuration(&site, address));
+    let path = |name: &str| site.path(name).display().to_string();
+    let control = format!("unix:{}", path("control.sock"));
+    let mut daemon = Command::new(&executables().corral);
+    daemon.args(["daemon", "--no-daemon", "--control", &control]);
+    for (option, name) in [("--config", "site.json"), ("--pid", "pid"), ("--statedir", "state")] {
+        daemon.args([option, &path(name)]);
+    }
+    let terminal = Terminal::running(address, &daemon);
+    let connect = || eventually("it accepts connections", || Client::try_connect(address.socket()).ok());
+    connect().get("/python").expect(200).expect_body("ENXIO");
+    let pid = || fs::read_to_string(site.path("pid")).ok()?.trim().parse::<u32>().ok();
+    let old = pid().expect("it is written");
+    assert!(controlling_terminal(old).is_some(), "main is at the terminal");
+    signal(old, Signal::USR2);
+    let new = eventually("another main process serves", || pid().filter(|pid| *pid != old));
+    let mut client = connect();
+    for path in ["/python", "/cgi", "/http", "/namespaces"] {
+        client.get(path).expect(200).expect_body("ENXIO");
+    }
+    let processes = descendants(new);
+    assert!(processes.len() >= 8, "{processes:?}");
+    processes.iter().for_each(|process| expect_no_terminal(process.pid));
+    signal(new, Signal::TERM);
+    eventually("no process is left", || processes.iter().all(|process| !is_alive(process.pid)).then_some(()));
+    drop(terminal);
 }
 
 /// Control sequences of an application are shown as text.

@@ -248,8 +248,9 @@ impl Site {
         let name = |path: &PathBuf| {
             let name = path.file_name()?.to_str()?.to_owned();
             let is_packages = self.has_sources && name == "vendor" && path.is_dir();
-            // Hidden files are not expected.
-            let is_private = !name.starts_with('.') && document::is_private(&name);
+            // Hidden files are not expected, and scripts answer.
+            let is_script = self.language() == Some("php") && name.ends_with(".php");
+            let is_private = !name.starts_with('.') && !is_script && document::is_private(&name);
             (is_packages || is_private).then_some(name)
         };
         entries(&self.root).iter().filter_map(name).collect()

@@ -67,9 +67,11 @@ fn sources_and_copies_are_not_served() {
 fn scripts_of_packages_are_not_run() {
     let evil = "<?php echo 'run';";
     let site = site().file("index.php", "<?php echo 'own';").file("vendor/x/eval.php", evil);
-    let (_run, mut client) = serve(&site, &[]);
+    let (run, mut client) = serve(&site, &[]);
     client.get("/").expect(200).expect_body("own");
     client.get("/vendor/x/eval.php").expect(404);
+    // What answers is not among what is not served.
+    assert!(run.stdout().contains("note: not served: vendor;"), "{}", run.stdout());
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod executables;
 mod fake_clock;
 mod fpm;
 mod go;
+mod hosts;
 mod http2;
 mod load;
 mod logged;
@@ -64,6 +65,7 @@ pub use executables::{Executables, executables, version_of};
 pub use fake_clock::FakeClock;
 pub use fpm::PhpFpm;
 pub use go::build_go;
+pub use hosts::BAD_HOSTS;
 pub use http2::{
     Asked, Frame, Http2, Http2Origin, Http2Stream, RawHttp2, flag, http2_fields, kind, remembered,
 };

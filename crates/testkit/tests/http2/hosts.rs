@@ -1,6 +1,6 @@
 //! The host of a stream: `:authority` and `host` are held for what HTTP/1 is held for.
 
-use corral_testkit::{Daemon, Frame, Origin, RawHttp2, daemon, kind};
+use corral_testkit::{BAD_HOSTS, Daemon, Frame, Origin, RawHttp2, daemon, kind};
 use serde_json::json;
 
 use super::{action, put};
@@ -24,29 +24,7 @@ fn bad_hosts_never_go_upstream() {
     let origin = Origin::echo();
     let server = daemon().start_unconfigured();
     put(&server, action(json!({ "proxy": origin.url() })));
-    for host in [
-        "a/b",
-        "a..b",
-        "a?b",
-        "a#b",
-        "a\"b",
-        "<a>",
-        "{a}",
-        "a|b",
-        "a^b",
-        "a@b",
-        "a:b",
-        "a:-1",
-        "a:0x50",
-        "1.2.3.4:9:80",
-        "extra[x]:98",
-        "[]",
-        "[g::1]",
-        "a%zz",
-        "",
-        ".",
-        ":80",
-    ] {
+    for &host in BAD_HOSTS {
         let get = [(":method", "GET"), (":path", "/")];
         let in_field = answer(&server, &[&get[..], &[("host", host)]].concat());
         assert_eq!(in_field, BAD_REQUEST, "host: {host}");

@@ -1,6 +1,6 @@
 //! Which host a request is for: `Host`, and targets that name one (RFC 9112 section 3.2).
 
-use corral_testkit::{Client, Daemon, Origin, Response, daemon};
+use corral_testkit::{BAD_HOSTS, Client, Daemon, Origin, Response, daemon};
 use serde_json::json;
 
 /// Tells the host and the path as they were understood.
@@ -27,42 +27,6 @@ fn check_refused(server: &Daemon, head: &str, status: u16) {
     }
     assert!(client.is_closed(), "{head:?}");
 }
-
-/// No part of a URL or a path but a host gets into `$host`, and it is never empty.
-const BAD_HOSTS: &[&str] = &[
-    "a/b",
-    "a\\b",
-    "a..b",
-    "..",
-    "a?b",
-    "a#b",
-    "a\"b",
-    "<a>",
-    "{a}",
-    "a|b",
-    "a^b",
-    "a`b",
-    "a@b",
-    "a b",
-    "a:b",
-    "a:-1",
-    "a:0x50",
-    "a:65536",
-    "1.2.3.4:9000:80",
-    "extra[x]:98",
-    "[]",
-    "[g::1]",
-    "[::1",
-    "[::1]x",
-    "[::1%25lo]",
-    "a%2",
-    "a%zz",
-    "caf\u{e9}",
-    "",
-    ".",
-    ":80",
-    ".:80",
-];
 
 #[test]
 fn hosts() {

@@ -70,7 +70,8 @@ struct Shared {
 struct Waiting {
     generations: HashMap<GenerationId, oneshot::Sender<Result<Warnings, MainError>>>,
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
-    restarts: HashMap<Ticket, oneshot::Sender<Result<(), MainError>>>,
+    /// Restarts and runs of applications.
+    applications: HashMap<Ticket, oneshot::Sender<Result<(), MainError>>>,
     /// Stores of certificate bundles, modules and records.
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
     provisions: HashMap<Ticket, oneshot::Sender<()>>,
@@ -122,7 +123,7 @@ impl MainLink {
     pub(crate) async fn run(&self, name: String) -> Result<(), MainError> {
         let (answer, answered) = oneshot::channel();
         let ticket = self.shared.ticket();
-        self.shared.waiting().restarts.insert(ticket, answer);
+        self.shared.waiting().applications.insert(ticket, answer);
         self.ask(&FromController::RunApp { ticket, name }, answered).await?
     }
 
@@ -130,7 +131,7 @@ impl MainLink {
     pub(crate) async fn restart(&self, name: String, place: Option<&Place>) -> Result<(), MainError> {
         let (answer, answered) = oneshot::channel();
         let ticket = self.shared.ticket();
-        self.shared.waiting().restarts.insert(ticket, answer);
+        self.shared.waiting().applications.insert(ticket, answer);
         let message = FromController::RestartApp { ticket, name };
         self.order(&message, Order::Restart(ticket), place, answered).await
     }
@@ -239,12 +240,12 @@ impl Waiting {
                 deliver(self.generations.remove(&generation), Err(MainError::Revoked));
             }
             ToController::Revoked { order: Order::Restart(ticket) } => {
-                deliver(self.restarts.remove(&ticket), Err(MainError::Revoked));
+                deliver(self.applications.remove(&ticket), Err(MainError::Revoked));
             }
             ToController::Status { ticket, status } => deliver(self.statuses.remove(&ticket), status),
             ToController::Restarted { ticket, error } => {
                 let answer = error.map_or(Ok(()), |reason| Err(MainError::Refused(reason)));
-                deliver(self.restarts.remove(&ticket), answer);
+                deliver(self.applications.remove(&ticket), answer);
             }
             ToController::AssetStored { ticket, error } | ToController::RecordStored { ticket, error } => {
                 deliver(self.assets.remove(&ticket), error.map_or(Ok(()), Err));

@@ -6,6 +6,7 @@ import inspect
 import os
 import signal
 import sys
+import threading
 import traceback
 
 # How often to look whether there is still a server, in seconds.
@@ -193,6 +194,15 @@ class Server:
             self.look()
 
 
+def hold_signals(held):
+    """A child that a signal reaches before it has left its parent would take it as its parent does, and tell that one's loop."""
+    held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+
+
+def release_signals(held):
+    signal.pthread_sigmask(signal.SIG_SETMASK, held.mask)
+
+
 class Watch:
     """Looks at the channel until the worker leaves, in the main thread's loop. `crew` runs the requests that come."""
 
@@ -208,7 +218,12 @@ class Watch:
         self.on_term = signal.getsignal(signal.SIGTERM)
         self.loop.call_soon(self.poll)
         self.loop.call_later(LOOK_AROUND, self.look_around)
-        os.register_at_fork(after_in_child=self.leave_parent)
+        held = threading.local()
+        os.register_at_fork(
+            before=lambda: hold_signals(held),
+            after_in_parent=lambda: release_signals(held),
+            after_in_child=lambda: self.leave_parent(held),
+        )
         self.is_serving = True
         try:
             self.loop.run_forever()
@@ -220,7 +235,7 @@ class Watch:
         if self.failure is not None:
             raise self.failure
 
-    def leave_parent(self):
+    def leave_parent(self, held):
         """The application has forked this process, which has no channel and ends when the application returns."""
         self.is_child = True
         # A signal to the child would wake the loop of the parent, and not end the child.
@@ -229,6 +244,7 @@ class Watch:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if hasattr(self.loop, "_selector"):
             self.loop.remove_reader(self.board.fileno())
+        release_signals(held)
 
     def on_bell(self):
         self.board.silence()

@@ -18,7 +18,8 @@ fn check(file: &str, text: &str, answers: &[(&str, &str)], app: impl FnOnce(&Sit
     assert!(!server.log().contains("channel is damaged"), "{}", server.log());
 }
 
-/// `shared()` says how much a child has in common with its parent besides its standard streams.
+/// `shared()` says how much a child has in common with its parent besides its standard streams, `killed()` how children end
+/// that are told to in the moment of their birth.
 const PYTHON: &str = r#"
 import multiprocessing, os, signal, subprocess, sys, time
 
@@ -50,17 +51,15 @@ def spawned():
     return f'{ran.stdout.decode().strip()} {status(child)}'
 
 def killed():
-    reads, writes = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writes, b'.')
-        time.sleep(60)
-        os._exit(0)
-    os.read(reads, 1)
-    os.close(reads)
-    os.close(writes)
-    os.kill(child, signal.SIGTERM)
-    return str(status(child))
+    statuses = set()
+    for _ in range(50):
+        child = os.fork()
+        if child == 0:
+            time.sleep(20)
+            os._exit(0)
+        os.kill(child, signal.SIGTERM)
+        statuses.add(status(child))
+    return str(statuses)
 
 def work(queue):
     queue.put('worked')
@@ -102,7 +101,7 @@ fn check_python(text: &str, shared: &str) {
     let answers = [
         ("/shared", shared),
         ("/spawned", "[0, 1, 2, 3] 5"),
-        ("/killed", "-15"),
+        ("/killed", "{-15}"),
         ("/fork", "worked 6 [1, 2]"),
         ("/spawn", "worked 6 [1, 2]"),
     ];
@@ -158,9 +157,12 @@ def daemon
 end
 
 def killed
-  child = fork { sleep 60 }
-  Process.kill(:TERM, child)
-  Process.wait2(child)[1].termsig.to_s
+  signals = 50.times.map do
+    child = fork { sleep 60 }
+    Process.kill(:TERM, child)
+    Process.wait2(child)[1].termsig
+  end
+  signals.uniq.join(' ')
 end
 
 run lambda { |env|
@@ -224,11 +226,15 @@ my %ways = (
         return "$? $found";
     },
     '/killed' => sub {
-        my $child = fork;
-        if (!$child) { sleep 60; exit 0 }
-        kill 'TERM', $child;
-        waitpid $child, 0;
-        return $? & 127;
+        my %signals;
+        for (1..50) {
+            my $child = fork;
+            if (!$child) { sleep 60; exit 0 }
+            kill 'TERM', $child;
+            waitpid $child, 0;
+            $signals{$? & 127} = 1;
+        }
+        return join ' ', keys %signals;
     },
     '/spawned' => sub { my $out = `echo sh; exit 5`; chomp $out; return "$out " . ($? >> 8) },
 );
@@ -265,11 +271,15 @@ function shared() {
     return $status . ' ' . fread($reads, 65536);
 }
 function killed() {
-    $child = pcntl_fork();
-    if ($child === 0) { sleep(60); exit(0); }
-    posix_kill($child, SIGTERM);
-    pcntl_waitpid($child, $status);
-    return pcntl_wtermsig($status);
+    $signals = [];
+    for ($n = 0; $n < 50; $n++) {
+        $child = pcntl_fork();
+        if ($child === 0) { sleep(60); exit(0); }
+        posix_kill($child, SIGTERM);
+        pcntl_waitpid($child, $status);
+        $signals[pcntl_wtermsig($status)] = true;
+    }
+    return implode(' ', array_keys($signals));
 }
 function spawned() {
     exec('echo sh; exit 5', $lines, $status);

@@ -114,6 +114,23 @@ impl Authority {
         self.folder.join(CERTIFICATE)
     }
 
+    /// The folder of its key and certificate.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Says that it may sign for more than one that is made now, and how it is replaced.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let domains = self.public.join(", ");
+        (!domains.is_empty()).then(|| {
+            format!(
+                "warning: the local authority may sign for all names below {domains}, which are others'; for one that \
+                 may not: `corral trust --remove`, remove \"{}\", and `corral trust`",
+                self.folder.display()
+            )
+        })
+    }
+
     /// A new certificate for names and addresses, of which there is one at least, and which are all private.
     pub(crate) fn issue(&self, names: &[String], now: SystemTime) -> anyhow::Result<Leaf> {
         let until = now - SLACK + LEAF_VALIDITY;

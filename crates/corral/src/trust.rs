@@ -55,6 +55,9 @@ pub(crate) fn command(options: &TrustOptions) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let wish = if options.remove { Wish::Remove } else { Wish::Trust };
+    if let (Wish::Trust, Some(warning)) = (wish, authority.warning()) {
+        eprintln!("{warning}");
+    }
     let mut report = Report { wish, text: String::new(), n_worked: 0 };
     if options.nss_store.is_empty() {
         if !options.no_system {

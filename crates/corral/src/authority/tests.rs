@@ -37,8 +37,10 @@ fn an_authority_says_which_public_domains_it_may_sign_for() {
     make(folder.path(), now, NameConstraints { permitted_subtrees, excluded_subtrees: Vec::new() }).unwrap();
     let old = Authority::in_folder(folder.path(), now).unwrap();
     assert!(!old.is_new && old.public == ["dev"], "{:?}", old.public);
+    let remedy = format!("remove \"{}\"", old.folder().display());
+    assert!(old.warning().is_some_and(|text| text.contains("below dev,") && text.contains(&remedy)));
     let folder = tempfile::tempdir().unwrap();
-    assert!(Authority::in_folder(folder.path(), now).unwrap().public.is_empty());
+    assert!(Authority::in_folder(folder.path(), now).unwrap().warning().is_none());
 }
 
 #[test]

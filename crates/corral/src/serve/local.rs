@@ -1,7 +1,7 @@
 //! `corral run --https`: a certificate of the local authority, which is renewed while the site is served.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -79,21 +79,13 @@ impl Local {
     /// Explains an authority that is not trusted yet, or that may sign for more than one that is made now.
     pub(super) fn notice(&self) -> String {
         let Some(Issued { authority, .. }) = self.issued.as_deref() else { return String::new() };
-        let path = authority.path();
-        let folder = path.parent().unwrap_or(Path::new("/")).display();
-        if authority.is_new {
-            return format!(
-                "local authority: made for this user, in \"{folder}\"; browsers warn of what they do not trust\n\
-                 note: `corral trust` makes browsers and programs trust it, `corral trust --remove` takes that back\n",
-            );
-        }
-        let domains = authority.public.join(", ");
-        if domains.is_empty() {
-            return String::new();
+        if !authority.is_new {
+            return authority.warning().map_or_else(String::new, |warning| format!("{warning}\n"));
         }
         format!(
-            "warning: the local authority may sign for all names below {domains}, which are others'; for one that may \
-             not: `corral trust --remove`, remove \"{folder}\", and `corral trust`\n"
+            "local authority: made for this user, in \"{}\"; browsers warn of what they do not trust\n\
+             note: `corral trust` makes browsers and programs trust it, `corral trust --remove` takes that back\n",
+            authority.folder().display(),
         )
     }
 

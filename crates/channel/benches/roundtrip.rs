@@ -1,4 +1,4 @@
-//! What a round trip through the channel costs: `cargo bench -p corral-channel`.
+//! Cost of a round trip through the channel: `cargo bench -p corral-channel`.
 //!
 //! A router and a worker, two processes over a real memfd, each on a CPU of its own where there are
 //! two. A round trip is two messages: a request and its response. System calls are counted where they
@@ -22,7 +22,7 @@ const LANE: Lane = Lane(0);
 const SHAPE: Shape = Shape { n_lanes: 1 };
 const N_ROUNDS: usize = 5;
 
-/// What a side does when there is nothing to receive.
+/// Behaviour of a side that has nothing to receive.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Idle {
     Spins,
@@ -61,7 +61,7 @@ const CASES: [Case; 9] = {
     ]
 };
 
-/// Of one side or both, for all round trips of a round.
+/// Time and system calls of one side or both, for all round trips of a round.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     wall: Duration,
@@ -85,7 +85,7 @@ fn main() {
     }
 }
 
-/// What publishing and receiving cost in instructions, no other CPU and no other process being in the way.
+/// Prints the instructions of publishing and receiving, with no other CPU and no other process in the way.
 fn print_one_thread(n_trips: u32) {
     let (bell, mut bell_fds) = WorkerBell::create(1).expect("memory for a bell");
     let (mut worker, memory) = WorkerEnd::create(&bell).expect("memory for a worker");

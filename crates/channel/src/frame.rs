@@ -1,4 +1,4 @@
-//! What stands before each message in a ring.
+//! The head of each message in a ring.
 
 use crate::ring::Corrupt;
 use crate::slot::{self, Slot};
@@ -15,14 +15,14 @@ pub struct RequestId(pub u32);
 pub struct Lane(pub u16);
 
 impl Lane {
-    /// Its number, for indexing.
+    /// The lane's number, for indexing.
     #[must_use]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// What a frame is. The numbers are the wire's; those of a worker are above [`Kind::Response`].
+/// Kind of a frame. The numbers are the wire's; those of a worker are above [`Kind::Response`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -32,7 +32,7 @@ pub enum Kind {
     Body = 2,
     /// To the worker: `aux` more bytes of response body may be sent.
     Credit = 3,
-    /// To the worker: the client is gone; nobody reads the response.
+    /// To the worker: the client is gone; the response is not read.
     Cancel = 4,
     /// To the worker: finish what is started, then leave.
     Quit = 5,
@@ -98,7 +98,7 @@ impl Kind {
     ];
 }
 
-/// What else a frame says.
+/// Bits that a frame carries beside its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(u8);
 
@@ -147,9 +147,9 @@ pub(crate) enum Direction {
 /// A frame without its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHead {
-    /// What it is.
+    /// Request, response, body and so on.
     pub kind: Kind,
-    /// What else it says.
+    /// Bits beside the kind.
     pub flags: Flags,
     /// The event loop that has the request.
     pub lane: Lane,
@@ -199,7 +199,7 @@ impl FrameHead {
         bytes
     }
 
-    /// The reverse of [`FrameHead::to_bytes`], for bytes that anybody may have written. The length is
+    /// The reverse of [`FrameHead::to_bytes`], for bytes from a peer that is not trusted. The length is
     /// the ring's to judge.
     pub(crate) fn from_bytes(bytes: [u8; FRAME_UNIT], direction: Direction) -> Result<Self, Corrupt> {
         let [l0, l1, l2, l3, kind, flags, n0, n1, r0, r1, r2, r3, a0, a1, a2, a3] = bytes;

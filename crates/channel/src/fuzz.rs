@@ -1,4 +1,4 @@
-//! What the fuzz targets call: anything goes in, nothing but errors may come out.
+//! Entries of the fuzz targets: anything goes in, nothing but errors may come out.
 
 use std::mem::offset_of;
 
@@ -54,7 +54,7 @@ pub fn fuzz_split_file(data: &[u8]) {
     assert!(part.len > 0 && i64::try_from(part.offset.checked_add(part.len).expect("checked")).is_ok());
     let end = part.to_bytes();
     assert_eq!(split_file(&end), Ok((0, part)));
-    // What nobody reads may be anything.
+    // Bytes that are not read may be anything.
     assert!(data[rest..][..4] == end[..4] && data[rest + 8..] == end[8..]);
 }
 

@@ -6,12 +6,12 @@
 //! travel, is for others. What the frames mean is in [`Kind`] and [`Flags`], what is in them in
 //! [`message`].
 //!
-//! # What it promises
+//! # Promises
 //! - **No system call for a peer that is awake.** Publishing is a copy, a store, a fence and a load of
 //!   a flag. Publishing ([`WorkerPort::submit`], [`WorkerEnd::send`]) and waking ([`WorkerPort::wake`],
 //!   [`WorkerEnd::ring`]) are separate, so that a batch pays for one wake-up at most.
-//! - **No wake-up is lost**, as long as each side does its part. Who sleeps announces it, looks again
-//!   at everything that could end the sleep, and sleeps then; who publishes looks at the flag
+//! - **No wake-up is lost**, as long as each side does its part. A sleeper announces its sleep, looks
+//!   again at everything that could end it, and sleeps then; a publisher looks at the flag
 //!   afterwards. An event loop calls [`Bell::announce_sleep`] for all its bells, then
 //!   [`LaneReceiver::has_frames`] for all its lanes, then epoll; after draining a lane
 //!   [`LaneReceiver::wake_producer`]. A worker killed between taking a flag and ringing takes that ring
@@ -80,14 +80,14 @@
 //! | 12 | 4 | prototype | `n` |
 //! | 128 + lane × 128 | 4 | both | 1 while the lane's event loop sleeps or is about to |
 //!
-//! Whoever changes that 1 to 0 adds one to the lane's eventfd. Nobody reads the eventfd; it is watched
-//! edge-triggered.
+//! The side that changes that 1 to 0 adds one to the lane's eventfd. The eventfd is never read; it is
+//! watched edge-triggered.
 //!
 //! # Files
 //! A worker may have a socket for files (`SOCK_SEQPACKET`): each datagram is a byte of no meaning with one open file. The
 //! first one has the number 0, the next one 1, and so on. A file is sent before the frame that names its number, and each
 //! is named once. [`MAX_FILES`] at most are sent and not yet taken, which the worker sees from the router's count; what
-//! else it wants to send goes through the ring. The router takes regular files alone, whose reading waits for nobody
+//! else it wants to send goes through the ring. The router takes regular files alone, whose reading never blocks
 //! (`corral_sys::sendable`), looks at each before it keeps it, and never lets an event loop close another
 //! (`corral_sys::aside`). In place of a file there may be a stream socket of this machine, which a [`Kind::Hijacked`] frame
 //! names. The socket for files, the eventfds of a bell and the push of a worker's own are looked at in the same way.
@@ -98,7 +98,7 @@
 //!   the room.
 //! - A flag is stored, then a sequentially consistent fence, then the positions are looked at. A
 //!   position is stored, then a sequentially consistent fence, then the flag is looked at, and changed
-//!   from 1 to 0 by compare-and-swap by the one who wakes.
+//!   from 1 to 0 by compare-and-swap by the waker.
 //! - A slot is stored as queued before its frame is published; it leaves that state by compare-and-swap
 //!   only.
 //!

@@ -56,7 +56,7 @@ impl RingMemory for LoomRing {
     fn write(&self, at: usize, bytes: &[u8]) {
         for (idx, unit) in bytes.chunks(FRAME_UNIT).enumerate() {
             self.0.units[at / FRAME_UNIT + idx].with_mut(|cell| {
-                // SAFETY: loom has checked that nobody else looks at this cell; `unit` is a chunk of at
+                // SAFETY: loom has checked that no other thread looks at this cell; `unit` is a chunk of at
                 // most its size.
                 unsafe { (&mut *cell)[..unit.len()].copy_from_slice(unit) };
             });
@@ -74,7 +74,7 @@ impl RingMemory for LoomRing {
     }
 
     fn read_head(&self, at: usize) -> [u8; FRAME_UNIT] {
-        // SAFETY: loom has checked that nobody writes this cell.
+        // SAFETY: loom has checked that no thread writes this cell.
         self.0.units[at / FRAME_UNIT].with(|cell| unsafe { *cell })
     }
 }
@@ -121,7 +121,7 @@ fn push(producer: &mut Producer<LoomRing>, head: FrameHead) -> Result<(), SendEr
 /// Takes the next frame, if any, and checks that it is this one.
 fn pop(consumer: &mut Consumer<LoomRing>, wanted: FrameHead) -> bool {
     let mut payload = Vec::new();
-    let Some(head) = consumer.recv(&mut payload).expect("nobody is hostile here") else { return false };
+    let Some(head) = consumer.recv(&mut payload).expect("no side is hostile here") else { return false };
     assert_eq!(head, FrameHead { len: FRAME_UNIT as u32, ..wanted });
     assert_eq!(payload, PAYLOAD);
     true
@@ -179,7 +179,7 @@ fn a_ring_begins_anew_only_when_nobody_reads_it() {
         let mut payload = Vec::new();
         for request in 0..5 {
             let head = loop {
-                match consumer.recv(&mut payload).expect("nobody is hostile here") {
+                match consumer.recv(&mut payload).expect("no side is hostile here") {
                     Some(head) => break head,
                     None => thread::yield_now(),
                 }

@@ -1,5 +1,4 @@
-//! What is in the payload of Request and Response frames: a head, and the first bytes of the body
-//! behind it.
+//! The payload of Request and Response frames: a head, and the first bytes of the body behind it.
 //!
 //! Numbers are little-endian; strings are a u32 of length each, the lengths together in front of the
 //! strings. Encoding appends to a buffer, decoding borrows from one; neither allocates for each field.
@@ -25,7 +24,7 @@ pub use trailers::{check_trailers, decode_trailers, encode_trailers};
 /// A payload that is no head, or a head that must not be passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// It ends early, or a part leaves it.
+    /// The payload ends early, or a part leaves it.
     #[error("the head ends before its parts do")]
     Truncated,
     /// The version is none that HTTP has.

@@ -54,10 +54,10 @@ pub enum Corrupt {
 /// A frame was not sent; nothing of it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// There is no room now; there will be when the other side has read.
+    /// The frame has no room now, but will when the other side has read.
     #[error("the ring is full")]
     Full,
-    /// There will never be room.
+    /// The frame will never have room.
     #[error("a frame of {len} bytes, more than the {max} of this ring")]
     TooLarge {
         /// Bytes of payload.
@@ -85,7 +85,7 @@ pub(crate) struct ProducerWords {
     pub(crate) wants_room: SleepFlag,
 }
 
-/// What the sides of a ring tell each other, each in a line of its own.
+/// Words that the sides of a ring tell each other, each in a line of its own.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Cursors {
@@ -119,14 +119,14 @@ pub(crate) struct Producer<M> {
     max_payload: usize,
     /// Behind so many bytes of the data, the ring is begun anew when it is empty.
     home: usize,
-    /// What `produced` holds, had nobody else written there.
+    /// The value of `produced`, had the other side not written there.
     position: u64,
     /// The last checked value of `consumed`; the true one is the same or higher.
     consumed: u64,
 }
 
 impl<M: RingMemory> Producer<M> {
-    /// Of a ring that is all zeros.
+    /// The producer of a ring that is all zeros.
     pub(crate) fn new(memory: M, max_payload: usize) -> Self {
         debug_assert!(memory.capacity().is_power_of_two() && frame_size(max_payload) <= memory.capacity());
         let home = memory.capacity();
@@ -183,7 +183,7 @@ impl<M: RingMemory> Producer<M> {
         self.memory.capacity() - (self.position - self.consumed) as usize
     }
 
-    /// Publishes a frame whose payload is `pieces` one after the other. Wakes nobody.
+    /// Publishes a frame whose payload is `pieces` one after the other. The consumer is not woken.
     pub(crate) fn push(
         &mut self,
         head: FrameHead,
@@ -254,7 +254,7 @@ pub(crate) struct Consumer<M> {
     memory: M,
     max_payload: usize,
     direction: Direction,
-    /// What `consumed` holds, had nobody else written there.
+    /// The value of `consumed`, had the other side not written there.
     position: u64,
     /// The last checked value of `produced`; the true one is the same or higher.
     produced: u64,
@@ -262,7 +262,7 @@ pub(crate) struct Consumer<M> {
 }
 
 impl<M: RingMemory> Consumer<M> {
-    /// Of a ring that is all zeros.
+    /// The consumer of a ring that is all zeros.
     pub(crate) fn new(memory: M, max_payload: usize, direction: Direction) -> Self {
         debug_assert!(memory.capacity().is_power_of_two() && frame_size(max_payload) <= memory.capacity());
         Self { memory, max_payload, direction, position: 0, produced: 0, open: None }

@@ -1,4 +1,4 @@
-//! "I sleep": one word by which a side says that it must be woken, so that nobody wakes those who are up.
+//! The sleep flag: one word by which a side says that it must be woken, so that a side that is up never is.
 //!
 //! The sleeper stores the flag, fences, and looks once more for work. The waker publishes work, fences,
 //! and looks at the flag. The two fences are sequentially consistent, so at least one of the sides sees
@@ -13,7 +13,7 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 const AT_BELL: u32 = 2;
 
-/// Where somebody sleeps.
+/// Place where a side sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bed {
     /// On the word: a futex.
@@ -61,7 +61,7 @@ impl SleepFlag {
         self.claim_bed() == Some(Bed::Word)
     }
 
-    /// As [`SleepFlag::claim`], for a waker who knows of the bell.
+    /// As [`SleepFlag::claim`], for a waker that knows of the bell.
     pub(crate) fn claim_bed(&self) -> Option<Bed> {
         fence(Ordering::SeqCst);
         let word = self.0.load(Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl SleepFlag {
         claimed.is_ok().then_some(bed)
     }
 
-    /// Anybody, for a look without consequences.
+    /// Either side: a look without consequences.
     pub(crate) fn is_announced(&self) -> bool {
         self.0.load(Ordering::Relaxed) != AWAKE
     }
@@ -91,12 +91,12 @@ impl SleepFlag {
         sleeps
     }
 
-    /// Sleeper that has announced it: sleeps unless somebody has ended that since; may return early.
+    /// Sleeper that has announced it: sleeps unless that was ended since; may return early.
     pub(crate) fn sleep(&self, timeout: Option<Duration>) {
         self.0.wait(ASLEEP, timeout);
     }
 
-    /// Anybody on the sleepers' side: ends all their sleep.
+    /// Any thread on the sleepers' side: ends all their sleep.
     pub(crate) fn end_all(&self) {
         self.cancel();
         self.0.wake_all();
@@ -107,7 +107,7 @@ impl SleepFlag {
         self.0.wake();
     }
 
-    /// Waker: ends `sleep_unless` on the other side. One system call, none when nobody sleeps.
+    /// Waker: ends `sleep_unless` on the other side. One system call, none without a sleeper.
     #[cfg(loom)]
     pub(crate) fn wake(&self) -> bool {
         let asleep = self.claim();

@@ -1,4 +1,4 @@
-//! Who has a request that was queued: one word for which router and worker compete.
+//! Owner of a request that was queued: one word for which router and worker compete.
 //!
 //! A worker may hold a request that it has not begun. It begins it, or the router takes it back; each
 //! does so by a compare-and-swap from `Queued`, so exactly one succeeds. The word carries the ticket of
@@ -25,7 +25,7 @@ impl Slot {
         u8::try_from(index).ok().filter(|_| index < N_SLOTS).map(Self)
     }
 
-    /// Its number.
+    /// The slot's number.
     #[must_use]
     pub fn index(self) -> usize {
         usize::from(self.0)
@@ -58,7 +58,7 @@ impl Ticket {
     }
 }
 
-/// What a Request frame carries in `aux`: the slot below, the ticket above.
+/// The `aux` of a Request frame: the slot below, the ticket above.
 pub(crate) fn pack(slot: Slot, ticket: Ticket) -> u32 {
     ticket.0 << SLOT_BITS | u32::from(slot.0)
 }

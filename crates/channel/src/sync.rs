@@ -53,7 +53,7 @@ mod imp {
     use loom::sync::{Condvar, Mutex};
 
     /// A word that one thread can sleep on. The mutex is the kernel's lock of the hash bucket: the
-    /// comparison and the falling asleep are one step for whoever wakes.
+    /// comparison and the falling asleep are one step for the waker.
     #[derive(Debug)]
     pub(crate) struct FutexWord {
         word: AtomicU32,

@@ -1,4 +1,4 @@
-//! What a router accepts as a worker's memory or a bell, and what it does not.
+//! The memory and the bells that a router accepts from a worker, and those that it refuses.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

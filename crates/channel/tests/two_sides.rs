@@ -157,13 +157,13 @@ fn a_worker_without_room_gives_up_when_told() {
     });
 }
 
-/// What the other process of `processes_exchange_requests` does; nothing when it is run by itself.
+/// The other process of `processes_exchange_requests`; does nothing when it is run by itself.
 #[test]
 fn router_process() {
     let Ok(descriptors) = std::env::var(ENV) else { return };
     let mut descriptors = descriptors.split(',').map(|fd| {
         let fd: RawFd = fd.parse().unwrap();
-        // SAFETY: The parent left these descriptors open for us, and nobody else in this process knows them.
+        // SAFETY: The parent left these descriptors open for us, and nothing else in this process knows them.
         unsafe { OwnedFd::from_raw_fd(fd) }
     });
     let worker = descriptors.next().unwrap();

@@ -1,7 +1,7 @@
 //! The chunked transfer coding (RFC 9112 section 7.1): a decoder for requests, heads of chunks for replies.
 //!
-//! Chunk extensions and trailer fields are checked, and discarded unless somebody wants the latter. Lines end with CRLF, never with a bare
-//! LF: front ends that disagree about that is what smuggling by chunk extensions lives on.
+//! Chunk extensions and trailer fields are checked, and discarded unless the caller wants the latter. Lines end with
+//! CRLF, never with a bare LF: smuggling by chunk extensions lives on front ends that disagree about that.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ impl ChunkError {
     }
 }
 
-/// What one call of `Decoder::decode` did.
+/// Result of one call of `Decoder::decode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decoded {
     /// Bytes of the input that are done with.
@@ -231,7 +231,7 @@ impl Decoder {
     }
 }
 
-/// What follows.
+/// The part of a chunk that follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Digits of a size, then CR, a blank or a semicolon.
@@ -262,7 +262,7 @@ fn expect_lf(b: u8) -> Result<(), ChunkError> {
     if b == b'\n' { Ok(()) } else { Err(ChunkError::BadLineEnd) }
 }
 
-/// Of a size; leading zeros count, since there is no honest use for more.
+/// Digits of a size; leading zeros count, since there is no honest use for more.
 const MAX_DIGITS: u8 = 16;
 
 /// Bytes of extensions in one body: one-byte chunks with long extensions cost more than they carry.
@@ -274,7 +274,7 @@ pub const MAX_TRAILERS: u16 = 4096;
 /// The last chunk of a body; then come trailer fields, if there are any, and [`CHUNK_END`].
 pub const LAST_CHUNK: &[u8] = b"0\r\n";
 
-/// What stands behind the data of each chunk, and ends the body.
+/// End of each chunk's data, and of the body.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
 /// The line before a chunk's data.

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::request::{Head, Name};
 use crate::response::parse_date;
 
-/// What the preconditions of a request lead to.
+/// Result of a request's preconditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Answer as if there were none.
@@ -56,7 +56,7 @@ impl fmt::Debug for EntityTag {
     }
 }
 
-/// What a representation is compared by.
+/// Date and tag that a representation is compared by.
 #[derive(Debug, Clone, Copy)]
 pub struct Validators<'a> {
     /// The current entity tag with its quotes and a possible `W/`.

@@ -36,7 +36,7 @@ impl Coding {
         }
     }
 
-    /// What is added to a file's name for its sibling in that coding.
+    /// Ending that a file's name gets for its sibling in that coding.
     pub fn suffix(self) -> &'static str {
         match self {
             Coding::Br => ".br",
@@ -54,7 +54,7 @@ impl Coding {
     }
 }
 
-/// What a request accepts, as a weight in thousandths for each coding.
+/// The codings that a request accepts, as a weight in thousandths for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted {
     weights: [u16; 5],

@@ -1,4 +1,4 @@
-//! What fuzzing calls: each function takes any bytes and panics when an invariant does not hold.
+//! Entries of the fuzz targets: each function takes any bytes and panics when an invariant does not hold.
 
 use crate::chunked::{ChunkError, Decoder};
 use crate::conditional::{EntityTag, Preconditions, Validators};
@@ -42,7 +42,7 @@ fn check_frames(data: &[u8], step: usize) -> Result<(), Closing> {
     Ok(())
 }
 
-/// What a client's bytes say, with the parts of each message joined.
+/// The messages in a client's bytes, with the parts of each joined.
 fn read_messages(data: &[u8], step: usize, window: usize) -> Result<Vec<u8>, Closing> {
     let mut incoming = Incoming::new(100);
     let (mut said, mut buffer) = (Vec::new(), Vec::new());
@@ -85,7 +85,7 @@ pub fn fuzz_head(data: &[u8]) {
     assert_eq!(whole, describe(data, &rules, step), "split into pieces of {step}");
 }
 
-/// What a head is read as when it arrives in pieces of `step` bytes.
+/// Reads a head that arrives in pieces of `step` bytes, and describes it.
 fn describe(data: &[u8], rules: &HeadRules, step: usize) -> Result<String, HeadError> {
     let mut head = Head::default();
     let mut received = 0;
@@ -221,7 +221,7 @@ pub fn fuzz_upstream(data: &[u8]) {
     }
 }
 
-/// What a response's head is read as when it arrives in pieces of `step` bytes.
+/// Reads a response's head that arrives in pieces of `step` bytes, and describes it.
 fn describe_response(data: &[u8], step: usize) -> Result<String, ResponseError> {
     let mut head = ResponseHead::default();
     let mut received = 0;

@@ -1,12 +1,12 @@
-//! Headers of the PROXY protocol, versions 1 and 2, with which a proxy begins a connection to say whom it
-//! speaks for. Strict: what is not in the specification's form is refused, as the sender is trusted.
+//! Headers of the PROXY protocol, versions 1 and 2, with which a proxy begins a connection to name the client that it
+//! speaks for. Strict: anything not in the specification's form is refused, as the sender is trusted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Longest header of version 1, its line end included.
 const MAX_LINE: usize = 107;
 
-/// What a header of version 2 begins with.
+/// First bytes of a header of version 2.
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 
 /// Signature, command, family and length of version 2.
@@ -15,7 +15,7 @@ const FIXED: usize = 16;
 /// Longest header of version 2: addresses, and what certificates and such a proxy may tell of.
 pub const MAX_HEADER: usize = 4096;
 
-/// Whom a proxy speaks for.
+/// The client that a proxy speaks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// For itself, or it does not say: the connection's own address counts.
@@ -29,7 +29,7 @@ pub enum Source {
 /// A complete header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Whom the proxy speaks for.
+    /// The client that the proxy speaks for.
     pub source: Source,
     /// Bytes that the header takes.
     pub len: usize,

@@ -35,7 +35,7 @@ impl ByteRange {
 /// Ranges, few enough to be kept in place as a rule.
 pub type Ranges = SmallVec<[ByteRange; 4]>;
 
-/// What a `Range` field asks for.
+/// The part of a representation that a `Range` field asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
     /// The field is to be ignored: 200 with everything.
@@ -104,7 +104,7 @@ impl Spec {
         }
     }
 
-    /// What there is of it; `None` when it cannot be satisfied.
+    /// The bytes that exist of this range; `None` when it cannot be satisfied.
     fn within(&self, size: u64) -> Option<ByteRange> {
         let end = size.checked_sub(1)?;
         match *self {
@@ -116,7 +116,7 @@ impl Spec {
     }
 }
 
-/// What follows `bytes=`.
+/// The text behind `bytes=`.
 fn specs(field: &[u8]) -> Option<&[u8]> {
     let equals = memchr::memchr(b'=', field)?;
     field[..equals].eq_ignore_ascii_case(b"bytes").then_some(&field[equals + 1..])

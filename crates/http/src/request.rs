@@ -23,7 +23,7 @@ use self::host::Host;
 use crate::chars;
 use crate::upstream::MAX_OPTIONS;
 
-/// What a listener tolerates.
+/// Bounds and leniencies of a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadRules {
     /// Most bytes of a head, blank lines before it included.
@@ -182,7 +182,7 @@ impl Head {
         self.is_for_server
     }
 
-    /// What follows `?`, as received; `None` without a `?`.
+    /// The text behind `?`, as received; `None` without a `?`.
     pub fn query<'b>(&self, buf: &'b [u8]) -> Option<&'b [u8]> {
         self.query.map(|query| query.of(buf))
     }
@@ -301,7 +301,7 @@ impl Field {
     }
 }
 
-/// What the fields about the connection say, before the version is considered.
+/// Options of `Connection` and its kin, before the version is considered.
 #[derive(Debug, Default, Clone)]
 struct ConnectionOptions {
     close: bool,

@@ -69,7 +69,7 @@ impl Connection {
     }
 }
 
-/// What the server adds to a reply's own fields.
+/// Fields that the server adds to a reply's own.
 #[derive(Debug, Clone, Copy)]
 pub struct Trailer<'a> {
     /// Value of `Server`; `None` when the reply has its own.
@@ -109,7 +109,7 @@ pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
     out.extend_from_slice(CRLF);
 }
 
-/// The body of the reply to a request without TLS where TLS is spoken: for whoever has typed the wrong address.
+/// The body of the reply to a request without TLS where TLS is spoken, which is mostly a wrong address.
 pub const PLAIN_ON_TLS_PAGE: &[u8] =
     b"<!DOCTYPE html><title>Error 400</title><p>Error 400. The plain HTTP request was sent to HTTPS port.\r\n";
 
@@ -118,7 +118,7 @@ pub const PLAIN_ON_TLS: u16 = 497;
 
 const PLAIN_ON_TLS_REASON: &str = "The plain HTTP request was sent to HTTPS port";
 
-/// What clients see of a status: that of a request without TLS where TLS is spoken is known to nobody.
+/// The status that clients see: the server's own one for a request without TLS where TLS is spoken becomes 400.
 pub fn wire_status(status: u16) -> u16 {
     if status == PLAIN_ON_TLS { 400 } else { status }
 }

@@ -13,7 +13,7 @@ pub struct Case {
     pub n_accepted: usize,
     /// The status of the last reply, after which the connection is closed; `None`: nothing is refused.
     pub refused: Option<u16>,
-    /// What is sent.
+    /// Bytes that are sent.
     pub bytes: Vec<u8>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Syntax is `httparse`'s, without its leniencies. Framing is RFC 9112 section 6.3, except that whatever two
 //! readers could understand differently is refused rather than repaired: a response that is split in two
-//! would be the answer to somebody else's request (contract 13, 24, 29).
+//! would be the answer to another client's request (contract 13, 24, 29).
 
 mod error;
 mod hop;
@@ -40,7 +40,7 @@ pub struct ResponseHead {
 /// How the body follows the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
-    /// There is none, whatever the head says.
+    /// No body, whatever the head says.
     Absent,
     /// This many bytes.
     Length(u64),
@@ -109,7 +109,8 @@ impl ResponseHead {
     /// Whether the connection can be used again, once a body of the kind that `body` says was read.
     pub fn keep_alive(&self, to_head: bool) -> bool {
         let stays = if self.version_minor == 0 { self.keep_alive && !self.close } else { !self.close };
-        // A body that must not be there may come all the same, and a moment later: who announces one is not trusted.
+        // A body that must not be there may come all the same, and a moment later: a server that announces one is
+        // not trusted.
         let is_announced = self.chunked || self.length.is_some_and(|n| n > 0);
         let is_clear = !is_announced || self.body(to_head) != Body::Absent;
         stays && is_clear && self.body(to_head) != Body::UntilClose
@@ -242,7 +243,7 @@ struct Field {
     kind: Kind,
 }
 
-/// What is done with a field.
+/// Treatment of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Passed,
@@ -258,7 +259,7 @@ enum Kind {
 impl Kind {
     fn of(name: &[u8]) -> Kind {
         match name {
-            // As nearly everybody writes them, which is quicker to find out.
+            // The usual spelling, which is quicker to find out.
             b"Server" => return Kind::Dropped,
             b"Connection" => return Kind::Connection,
             b"Content-Length" => return Kind::ContentLength,
@@ -304,7 +305,7 @@ impl Span {
     }
 }
 
-/// What an ordinary response stays below; more take memory that has to be allocated.
+/// An ordinary response has fewer fields; more take memory that has to be allocated.
 const FEW_FIELDS: usize = 64;
 
 /// A response with more fields is refused.

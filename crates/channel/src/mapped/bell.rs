@@ -39,12 +39,12 @@ impl Flags {
 #[derive(Debug)]
 pub struct Bell {
     flags: Flags,
-    /// The descriptors of the lanes; empty for a silent bell, which nobody rings.
+    /// The descriptors of the lanes; empty for a silent bell, which is never rung.
     eventfds: Vec<Arc<OwnedFd>>,
 }
 
 impl Bell {
-    /// A bell that nobody has and so nobody rings: it needs no descriptor.
+    /// A bell that no worker has, so that it is never rung: it needs no descriptor.
     ///
     /// # Errors
     /// `InvalidInput` when `n_lanes` is zero or above [`crate::MAX_LANES`]; else no memory or descriptor is left.
@@ -115,7 +115,7 @@ impl WorkerBell {
         Ok((Self { shape, flags, eventfds: eventfds.into() }, descriptors))
     }
 
-    /// Without system calls, so without eventfds: nobody can sleep on it.
+    /// Without system calls, so without eventfds: no thread can sleep on it.
     #[cfg(test)]
     pub(crate) fn on_heap(shape: Shape) -> Self {
         let region = Region::heap(shape.bell_size());

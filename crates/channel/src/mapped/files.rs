@@ -49,7 +49,7 @@ impl FileSender {
     }
 }
 
-/// The router's end, as it has come. Nobody has looked at what is in it when it is closed.
+/// The router's end, as it has come. Closing it leaves files in it unread.
 #[derive(Debug)]
 pub(crate) struct FileSocket(Foreign);
 
@@ -71,13 +71,13 @@ impl TryFrom<OwnedFd> for FileSocket {
 /// A file as the router gets it.
 #[derive(Debug)]
 pub struct Arrived {
-    /// Regular, and open for reading, which waits for nobody.
+    /// Regular, and open for reading, which never blocks.
     pub file: Sent,
-    /// Its length when it arrived.
+    /// The file's length when it arrived.
     pub size: u64,
 }
 
-/// What a descriptor is that has come.
+/// Kind of a descriptor that has come.
 #[derive(Debug)]
 enum Kind {
     File(Arrived),
@@ -93,7 +93,7 @@ pub enum FileError {
         /// As named.
         number: u32,
     },
-    /// It has sent more than it may.
+    /// The worker has sent more than it may.
     #[error("the worker sends more files than it names")]
     TooMany,
     /// A datagram came with no descriptor, or with several, or with that of something else than a frame says.
@@ -106,7 +106,7 @@ pub enum FileError {
     Receive(#[source] io::Error),
 }
 
-/// The router's end, which all event loops share: who looks for his file may find those of others.
+/// The router's end, which all event loops share: a loop that looks for its file may find those of others.
 #[derive(Debug)]
 pub(crate) struct FileReceiver {
     state: Mutex<State>,
@@ -118,7 +118,7 @@ struct State {
     socket: FileSocket,
     /// Number of the next datagram.
     next: u32,
-    /// What has come and nobody has asked for; without a file where there was no descriptor for it.
+    /// Descriptors that were not asked for yet; without a file where a datagram had none.
     waiting: Vec<(u32, Option<Kind>)>,
 }
 

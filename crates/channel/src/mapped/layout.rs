@@ -32,7 +32,7 @@ pub const MAX_REQUEST_PAYLOAD: usize = 128 * KIB;
 /// filled the ring.
 pub(crate) const CONTROL_RESERVE: usize = 64 * KIB;
 
-/// What a channel's memory depends on.
+/// The numbers that a channel's memory depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Event loops of the router, 1 to [`MAX_LANES`].
@@ -98,7 +98,7 @@ pub(crate) struct Identity {
     n_lanes: AtomicU32,
 }
 
-/// What is first in a worker's memory.
+/// The beginning of a worker's memory.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct First {
@@ -139,7 +139,7 @@ impl Identity {
     }
 }
 
-/// What the worker is doing, for log lines; torn when it is read while it is written, which does no harm.
+/// The worker's present doing, for log lines; torn when it is read while it is written, which does no harm.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Note {

@@ -13,16 +13,16 @@ use crate::ring::Padded;
 /// Memory that was received cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
-    /// It cannot be mapped, or has another size, or could change it.
+    /// The memory cannot be mapped, or has another size, or could change its size.
     #[error("map shared memory for {n_lanes} lanes")]
     Memory {
         /// As asked for.
         n_lanes: u16,
-        /// What failed.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// It is something else, or of another version.
+    /// The memory is something else, or of another version.
     #[error("shared memory for {n_lanes} lanes has a different layout")]
     Identity {
         /// As asked for.
@@ -40,7 +40,7 @@ pub enum MapError {
     /// A router has used it before: its rings are not at their beginning.
     #[error("shared memory of a worker was used before")]
     Used,
-    /// There is no such shape.
+    /// A number of lanes that no channel has.
     #[error("a channel with {n_lanes} lanes")]
     Shape {
         /// As asked for.

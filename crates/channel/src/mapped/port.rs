@@ -18,7 +18,7 @@ use crate::opcode::Opcode;
 use crate::ring::{Corrupt, Producer, SendError};
 use crate::slot::{self, N_SLOTS, Slot, State, Ticket};
 
-/// What a worker has given beside its memory.
+/// Descriptors that a worker has given beside its memory.
 #[derive(Debug, Default)]
 pub struct Beside {
     /// The push of its bell, if it may sleep in an event loop.
@@ -174,11 +174,11 @@ impl WorkerPort {
         self.control(FrameHead::new(Kind::Credit, lane, request).with_aux(bytes))
     }
 
-    /// Tells the worker that nobody reads the response.
+    /// Tells the worker that the response is not read.
     ///
     /// # Errors
-    /// There is room for 4096 such frames besides requests and bodies. A worker that reads none of them
-    /// is stuck, and a worker that breaks the rules is hostile: both should be ended.
+    /// The ring is full: 4096 such frames have room in it besides requests and bodies. A worker that reads
+    /// none of them is stuck, and a worker that breaks the rules is hostile: both should be ended.
     pub fn cancel(&mut self, request: RequestId, lane: Lane) -> Result<(), SendError> {
         self.control(FrameHead::new(Kind::Cancel, lane, request))
     }
@@ -228,7 +228,7 @@ impl WorkerPort {
     }
 
     /// The same in two steps, for a caller that holds a lock: this one makes no system call, and what
-    /// it gives makes one. Whoever gets it has to wake the worker, since nobody else will.
+    /// it gives makes one. The caller has to wake the worker with it, since no other side will.
     #[must_use]
     pub fn claim_sleeper(&self) -> Option<Sleeper> {
         self.worker.claim()
@@ -240,7 +240,7 @@ impl WorkerPort {
         self.header.sleeping.0.is_announced()
     }
 
-    /// What the worker wrote about what it is doing, at most [`crate::MAX_NOTE`] bytes. Any bytes:
+    /// The worker's note about its present doing, at most [`crate::MAX_NOTE`] bytes. Any bytes:
     /// escape them before they reach a terminal or a log.
     #[must_use]
     pub fn note(&self) -> Vec<u8> {

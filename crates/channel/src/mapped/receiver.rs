@@ -13,7 +13,7 @@ use crate::mapped::waker::Waker;
 use crate::ring::{Consumer, Corrupt};
 use crate::sleep::is_room_wanted;
 
-/// What one worker sends to one event loop. Every byte of it is hostile until checked.
+/// Frames from one worker to one event loop. Every byte of them is hostile until checked.
 #[derive(Debug)]
 pub struct LaneReceiver {
     lane: Lane,
@@ -59,7 +59,7 @@ impl LaneReceiver {
     /// The head of the next frame, the same one until its payload was read (also when it has none) or
     /// skipped.
     ///
-    /// With [`LaneReceiver::read`] this is `recv` for who wants the payload, or parts of it, in
+    /// With [`LaneReceiver::read`] this is `recv` for a caller that wants the payload, or parts of it, in
     /// different places.
     ///
     /// # Errors

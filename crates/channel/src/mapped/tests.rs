@@ -29,7 +29,7 @@ fn slot(index: usize) -> Slot {
     Slot::new(index).unwrap()
 }
 
-/// What the worker hears, as text: kind, flags, aux and payload.
+/// Compares the frames that the worker hears, as text: kind, flags, aux and payload.
 #[track_caller]
 fn check_heard(ends: &mut Ends, expect: &[&str]) {
     let mut payload = Vec::new();

@@ -34,10 +34,10 @@ pub struct WorkerEnd {
     files: Option<FileSender>,
 }
 
-/// The sleep of a worker with several threads. Any number of them may sleep; whoever wakes them wakes one.
+/// The sleep of a worker with several threads. Any number of them may sleep; a wake-up wakes one.
 ///
-/// A thread that leaves the channel alone for a while announces the sleep of the others once more, so that somebody
-/// is woken for what comes meanwhile.
+/// A thread that leaves the channel alone for a while announces the sleep of the others once more, so that one of
+/// them is woken for frames that come meanwhile.
 #[derive(Debug, Clone)]
 pub struct WorkerSleep(Shared<Header>);
 
@@ -48,7 +48,7 @@ impl WorkerSleep {
         self.0.sleeping.0.announce();
     }
 
-    /// Nobody sleeps, or needs to be woken.
+    /// Ends the announcement: no thread sleeps, or needs to be woken.
     pub fn cancel(&self) {
         self.0.sleeping.0.cancel();
     }
@@ -63,11 +63,11 @@ impl WorkerSleep {
         self.0.sleeping.0.end_all();
     }
 
-    /// Has SIGTERM noted (`corral_sys::signal::is_termination_noted`), and end all sleep: who looks for it after the
-    /// announcement does not sleep through it.
+    /// Has SIGTERM noted (`corral_sys::signal::is_termination_noted`), and end all sleep: a thread that looks for it
+    /// after the announcement does not sleep through it.
     ///
     /// # Errors
-    /// Those of sigaction(2).
+    /// Errors of sigaction(2).
     pub fn end_at_termination(self) -> io::Result<()> {
         let wake = move || {
             // The note is there before the word changes, as the announcement is before the look for the note.
@@ -237,7 +237,7 @@ impl WorkerEnd {
     }
 
     /// Sends a frame to the loop that `head` names, its payload being `pieces` one after the other.
-    /// Wakes nobody: call [`WorkerEnd::ring`] afterwards.
+    /// The loop is not woken: call [`WorkerEnd::ring`] afterwards.
     ///
     /// # Errors
     /// Then nothing was sent.

@@ -24,7 +24,7 @@ impl FilePart {
     /// Bytes that it takes behind a payload.
     pub const SIZE: usize = 24;
 
-    /// What is put behind a payload.
+    /// The bytes that are put behind a payload.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];

@@ -2,7 +2,7 @@
 
 use crate::message::Malformed;
 
-/// What is left of a payload.
+/// The rest of a payload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 

@@ -42,7 +42,7 @@ pub struct RequestHead<'a> {
     pub remote_port: u16,
     /// The user that the configuration has let pass; empty without one.
     pub remote_user: &'a [u8],
-    /// How that was found out (`AUTH_TYPE`); empty where nobody was asked.
+    /// How that was found out (`AUTH_TYPE`); empty without authentication.
     pub auth_type: &'a [u8],
     /// The address that it connected to, as text.
     pub local_addr: &'a [u8],
@@ -58,7 +58,7 @@ pub struct RequestHead<'a> {
     pub content_length: Option<u64>,
     /// The body behind the head is all of it; otherwise Body frames follow.
     pub body_complete: bool,
-    /// It asks for a WebSocket connection in a way that can be accepted (RFC 6455 section 4.2.1).
+    /// Whether a WebSocket connection is asked for in a way that can be accepted (RFC 6455 section 4.2.1).
     pub websocket: bool,
     /// The variables of the configuration, as [`params::add`](super::params::add) writes them.
     pub params: &'a [u8],
@@ -144,7 +144,7 @@ pub struct RequestView<'a> {
     pub head: RequestHead<'a>,
     /// In their order, as received.
     pub fields: Fields<'a>,
-    /// What there is of the body.
+    /// The first bytes of the body.
     pub body: &'a [u8],
 }
 

@@ -33,7 +33,7 @@ pub fn decode_trailers(payload: &[u8]) -> Result<Fields<'_>, Malformed> {
 /// Whether fields may be behind a body.
 ///
 /// # Errors
-/// For what no response can have, and for fields that nobody may look for there.
+/// For names and values that no response can have, and for fields that are not looked for there.
 pub fn check_trailers<'f>(fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>) -> Result<(), Malformed> {
     fields.into_iter().enumerate().try_for_each(|(index, (name, value))| check(index, name, value))
 }

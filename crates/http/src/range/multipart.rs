@@ -2,7 +2,7 @@
 
 use super::{ByteRange, Ranges};
 
-/// What separates the parts; from a random number, so that no file can hold it on purpose.
+/// Line between the parts; from a random number, so that no file can hold it on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Boundary([u8; 20]);
 
@@ -24,7 +24,7 @@ impl Boundary {
 pub struct Multipart<'a> {
     ranges: Ranges,
     size: u64,
-    /// Of the representation itself.
+    /// Type of the representation itself.
     content_type: Option<&'a [u8]>,
     boundary: Boundary,
 }

@@ -65,7 +65,7 @@ pub enum HeadError {
     /// More than one field of a name whose meaning is one value.
     #[error("duplicate field that may be there once")]
     DuplicateField,
-    /// More options of `Connection` than anybody has use for (431).
+    /// More options of `Connection` than a client has use for (431).
     #[error("too many options in Connection")]
     TooManyOptions,
     /// More than one `Content-Length`, even of the same value.

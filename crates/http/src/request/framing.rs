@@ -14,7 +14,7 @@ pub enum Framing {
     Chunked,
 }
 
-/// What the framing fields said, until all of them are known.
+/// Contents of the framing fields, until all of them are known.
 #[derive(Debug, Default, Clone)]
 pub(super) struct FramingFields {
     pub(super) length: Option<u64>,

@@ -204,7 +204,7 @@ fn check_length(len: usize, limit: usize) -> Result<(), HeadError> {
     if len > limit { Err(HeadError::LineTooLong) } else { Ok(()) }
 }
 
-/// What no field is longer than: the longest name, its colon, what may stand behind it and a carriage return.
+/// Most bytes of a field: the longest name, its colon, the longest value with blanks and a carriage return.
 fn longest_field(rules: &HeadRules) -> usize {
     rules.max_line.saturating_add(line::MAX_NAME + 2)
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::chunked::Decoder;
 use crate::request::{Framing, Head, HeadRules, Progress, parse_head};
 
-/// What a connection makes of its bytes when `received` grows by `step`.
+/// Messages that a connection finds in its bytes when `received` grows by `step`.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     n_accepted: usize,

@@ -3,7 +3,7 @@
 /// Why a response is of no use (502).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
-    /// It is no response of HTTP/1.
+    /// The head is no response of HTTP/1.
     #[error("the head is malformed: {0}")]
     Malformed(#[from] httparse::Error),
     /// Less than 100.
@@ -21,10 +21,10 @@ pub enum ResponseError {
     /// Something else than `chunked`, or that twice.
     #[error("unsupported Transfer-Encoding")]
     BadTransferEncoding,
-    /// Which HTTP/1.0 does not have, so that it is unclear who has chunked what.
+    /// HTTP/1.0 does not have chunks, so that it is unclear which server has made them.
     #[error("Transfer-Encoding in a response of HTTP/1.0")]
     ChunkedInHttp10,
-    /// Which of both holds depends on who reads it.
+    /// Two readers may disagree which of both holds.
     #[error("both Content-Length and Transfer-Encoding")]
     LengthAndChunked,
 }

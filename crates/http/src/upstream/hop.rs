@@ -8,7 +8,7 @@ use crate::chars;
 pub const MAX_OPTIONS: usize = 64;
 
 /// Whether a field of a request is never passed on as it is. Those about bodies and upgrades are among them:
-/// who passes a request on writes them anew.
+/// a proxy that passes a request on writes them anew.
 pub fn is_hop_by_hop(name: &[u8]) -> bool {
     let text: &[u8] = match name.len() {
         2 => b"te",
@@ -33,7 +33,7 @@ pub fn is_hop_by_hop(name: &[u8]) -> bool {
 pub struct NamedFields<'v>(SmallVec<[&'v [u8]; 4]>);
 
 impl<'v> NamedFields<'v> {
-    /// Those that are named by `Connection` fields with these values, which have at most `MAX_OPTIONS` options.
+    /// The fields that are named by `Connection` fields with these values, which have at most `MAX_OPTIONS` options.
     pub fn of(connection: impl Iterator<Item = &'v [u8]>) -> Self {
         let is_field = |option: &&[u8]| {
             ![&b"close"[..], b"keep-alive", b"host"].iter().any(|known| option.eq_ignore_ascii_case(known))

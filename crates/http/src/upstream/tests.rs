@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is passed on of a response to GET: `STATUS BODY KEPT name=value;…`, or the error.
+/// Compares what is passed on of a response to GET: `STATUS BODY KEPT name=value;…`, or the error.
 #[track_caller]
 fn check(text: &str, expect: &str) {
     check_method(text, false, expect);
@@ -181,7 +181,7 @@ fn a_connection_field_has_few_options() {
 }
 
 proptest::proptest! {
-    /// What the fuzz target does, in a form that runs everywhere.
+    /// The body of the fuzz target, in a form that runs everywhere.
     #[test]
     fn pieces_make_no_difference(step: u8, text in "(HTTP/1\\.[01] [0-9]{3}\r?\n)((Content-Length|Connection|X): ?[ -~]{0,9}\r?\n){0,3}\r?\n?[a-c\r\n]{0,9}") {
         let mut data = vec![step];

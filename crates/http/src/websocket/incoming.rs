@@ -1,4 +1,4 @@
-//! What a client sends on a WebSocket connection. Pure: bytes go in, parts of messages and control frames come out.
+//! A client's side of a WebSocket connection. Pure: bytes go in, parts of messages and control frames come out.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub enum Item {
     Close(Range<usize>),
 }
 
-/// What there is of a message.
+/// A part of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Part {
     /// A range of the bytes that were given.
@@ -37,10 +37,10 @@ pub type ControlFrame = (Control, Vec<u8>);
 /// A frame whose payload is being read.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
-    /// That of its message: text or binary.
+    /// Opcode of the frame's message: text or binary.
     opcode: Data,
     is_final: bool,
-    /// Of the next byte, and those behind it.
+    /// Mask of the next byte, and those behind it.
     mask: [u8; 4],
     left: u64,
 }
@@ -52,7 +52,7 @@ pub struct Incoming {
     /// Both sides have agreed on an extension, which gives reserved bits a meaning.
     is_extended: bool,
     frame: Option<Frame>,
-    /// Of the message that is not complete.
+    /// Opcode of the message that is not complete.
     message: Option<Data>,
 }
 

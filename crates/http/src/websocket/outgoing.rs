@@ -1,4 +1,4 @@
-//! What an application sends on a WebSocket connection: its frames, between which the router may put its own.
+//! An application's side of a WebSocket connection: its frames, between which the router may put its own.
 
 use tungstenite::protocol::frame::coding::{Control, OpCode};
 
@@ -35,7 +35,7 @@ const MOST_BEFORE_PONG: usize = 4 * 1024;
 const KEPT_ROOM: usize = 16 * 1024;
 
 impl Outgoing {
-    /// What is to be sent now.
+    /// Bytes to be sent now.
     #[must_use]
     pub fn pending(&self) -> &[u8] {
         &self.bytes[self.n_sent..]
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// What comes out when all is taken, some bytes at a time.
+    /// All bytes that come out, taken some at a time.
     fn drain(outgoing: &mut Outgoing) -> Vec<u8> {
         let mut out = Vec::new();
         while !outgoing.pending().is_empty() {

@@ -15,7 +15,7 @@ const DATA: usize = size_of::<Cursors>();
 struct Pair {
     producer: Producer<MappedRing>,
     consumer: Consumer<MappedRing>,
-    /// A third view, for whoever plays the hostile peer.
+    /// A third view, for the test that plays the hostile peer.
     peer: MappedRing,
 }
 
@@ -68,7 +68,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..200)
 }
 
-/// What the ring must hold.
+/// Content that the ring must hold.
 #[derive(Default)]
 struct Model {
     frames: VecDeque<(u32, Vec<u8>)>,

@@ -1,5 +1,6 @@
 //! Rules of this repository that no compiler checks.
 
+mod architecture;
 mod book;
 mod dependencies;
 mod structure;

@@ -1,5 +1,9 @@
 //! Certificates that the daemon orders by itself: what a configuration wants of `corral-acme`, and how that reaches
 //! routers and the state directory through main.
+//!
+//! The control API never waits for an order. A program that changes the DNS is a child of the controller, with an
+//! environment of its own and a time limit. An upgrade ends the old controller before the new main process starts, so
+//! that two never order for the same state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

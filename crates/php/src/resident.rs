@@ -1,4 +1,8 @@
 //! The script of a worker, which stays in memory and asks for its requests.
+//!
+//! The script calls the shim (`shim/corral_worker.c`), the shim calls this host, and the host calls back with a
+//! request. `shim/corral_turn.c` does a part of what PHP does at a request's start and end. Alarms and signal handlers
+//! are taken back after each request; after a `chroot()` or `proc_nice()` the process is replaced.
 
 use std::any::Any;
 use std::ffi::{c_char, c_int, c_void};

@@ -1,4 +1,6 @@
 //! The prototype of commands that no listener reaches: runs them when main says so, and tells how they ended.
+//!
+//! A prototype without running commands rests, so that a schedule costs no process between two runs.
 
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;

@@ -2,6 +2,11 @@
 //! loops share them, and a new configuration goes on with those that it names again.
 //!
 //! Which requests are asked, and how a refusal is answered, belongs to `answer::authenticate`.
+//!
+//! Passwords are hashed by a few threads, behind a queue that is short for all and shorter for each client. A right
+//! password is remembered as a keyed hash, for one state of its file. Keys of an issuer are fetched in a task of their
+//! own, and requests wait only where there have never been any. A mistake in a file is logged and never stops a start;
+//! the control API and `corral check` read the files beforehand.
 
 mod checks;
 pub(crate) mod keys;

@@ -1,4 +1,7 @@
 //! What `/status` counts. One set for each event loop, so that no two write to the same cache line.
+//!
+//! `/status` and the end of the router first let each event loop finish what it is doing, so that a client that has its
+//! reply finds itself counted and logged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,13 @@
 //! One request and its reply, whatever carries them: what answers reads the one and makes the other by this.
+//!
+//! An exchange does not know its carrier's protocol. Everything that the carrier offers is polled or tried; time limits
+//! belong to the exchange. Handlers import the exchange, `dispatch` imports the handlers, and only connections import
+//! `dispatch`. A handler pushes headers to the reply and opens it, the one way out: `response_headers` are applied, an
+//! encoder is chosen, and the writer for the body keeps to the promised length. A reply that cannot be completed ends
+//! with the connection.
+//!
+//! The request target has one representation: the path decoded and normalised, once, and the query as it came.
+//! `rewrite` replaces these; what was a path is never parsed as a target again.
 
 pub(crate) mod carrier;
 mod cors;

@@ -2,6 +2,19 @@
 //!
 //! `app` is what all event loops share of an instance, `loop_app` what one loop has of it, `pool` decides which worker
 //! gets which request, `call` and `turn` are requests as their connections see them.
+//!
+//! Before an event loop sleeps, it wakes the workers that it gave something; it looks only at applications in use, as
+//! there may be a thousand others. A worker claims a request by a compare-and-swap, and answers a small response in one
+//! frame. The loop reads lanes before it sleeps and after it wakes.
+//!
+//! A worker has 256 KiB of credit and gets more as its output is stored, up to 256 MiB for one response, so that a slow
+//! client holds no worker. The router copies each frame out of shared memory once and checks the copy; a worker that
+//! breaks the protocol is killed. No event loop closes a descriptor that an application has sent: closing takes as long
+//! as its owner likes (`SO_LINGER`, FUSE), so threads of `corral_sys` do it.
+//!
+//! Requests that run for too long and workers that use too much memory are found by the control thread, four times a
+//! second. A worker that cannot be forked or taken over counts as one that could not be started: the pool asks for the
+//! next one ever later, and requests that cannot be served get 503.
 
 mod app;
 mod call;

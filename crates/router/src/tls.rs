@@ -1,4 +1,8 @@
 //! TLS of listeners (contract 7): from bundles and settings to what rustls needs.
+//!
+//! Ordered certificates and answers to challenges are in one store for all generations and event loops, so a new
+//! certificate rebuilds no listener's TLS, and sessions go on. A listener without `acme` costs a handshake one
+//! comparison. A handshake for `acme-tls/1` alone gets settings of its own, only while there are challenges.
 
 pub(crate) mod authorities;
 mod bundle;

@@ -2,6 +2,14 @@
 //! knows what a request of a client is.
 //!
 //! `server` is what all event loops share of a server, `group` what one loop has of it.
+//!
+//! Health and the addresses of names are atomics and a watched value that the control thread writes. A server that a
+//! new configuration leaves as it was keeps its connections, health and figures.
+//!
+//! Where the number of a server's processes is known, that many connections exist, for all event loops together. A
+//! connection stays with its loop; a loop that has waited for longer gets the process by a new connection. A process
+//! may end its request early (`fastcgi_finish_request`): it is back when it has read all that was sent, as the kernel
+//! tells of Unix sockets.
 
 mod balance;
 mod checks;

@@ -1,4 +1,7 @@
 //! Starts children: the controller, the router and prototypes, each with a link and a log pipe.
+//!
+//! Privileges are dropped between fork and exec, before the new program reads a byte. Its executable is an open
+//! descriptor by then, so the new user need not be able to reach its path.
 
 mod cgroup;
 mod credentials;

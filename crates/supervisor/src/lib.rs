@@ -2,6 +2,21 @@
 //! other bytes from outside: the controller hands it plans, and it passes documents on unread.
 //!
 //! One thread, one loop over signals, links, log pipes and deadlines; nothing in it waits for a child.
+//!
+//! `supervisor` is the loop; the files of its folder join the parts. `decide` holds decisions without processes,
+//! sockets or files. `children` knows the processes that run and how each is reached. `configuration` has the one in
+//! force, the one being applied and what waits; `launch` starts processes. `stored` has what the next start finds,
+//! `inheritance` what a successor gets; `audience` reports to people and service managers.
+//!
+//! Each child is in a session of its own without a terminal, reads `/dev/null` and writes to pipes of main's. A child
+//! that a signal has stopped is reported like one that has ended, and killed if it does not go on within two seconds.
+//!
+//! Main trusts no child. A link delivers a message with the kinds of descriptors that it names or ends its sender
+//! (`corral_ipc::link`). A prototype answers each request once; a worker is a process that the kernel calls the
+//! prototype's child, and is killed by its pidfd. A router speaks of its own instances alone; a controller numbers
+//! configurations upwards. What a child does not read is bounded (`children::peer::outbox`), and so is its share of a
+//! turn of the loop. Words of applications are cut, lose control characters and are indented in the log. A controller
+//! still decides what runs, and as which user.
 
 #![forbid(unsafe_code)]
 

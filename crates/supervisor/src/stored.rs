@@ -1,5 +1,9 @@
 //! The things that the next start will find: the configuration in force, certificates and modules. A disk that is full or cannot be
 //! written to does not stop a change that works; whoever made it is told, and it is stored as soon as that is possible.
+//!
+//! Main stores the configuration, not the controller: state directories belong to root, as Unit's do, because they hold
+//! private keys. Main writes bytes that it does not interpret, and the unprivileged controller needs no access to the
+//! directory.
 
 use std::time::Instant;
 

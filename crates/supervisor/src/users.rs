@@ -1,4 +1,7 @@
 //! Who runs what: the daemon's own processes, and applications that name nobody.
+//!
+//! An application has the daemon's user only if its configuration says so. Then it gets a Landlock domain with both
+//! scopes between fork and exec, and `sharing` warns.
 
 use std::fs;
 use std::ops::RangeInclusive;

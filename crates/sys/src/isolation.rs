@@ -1,6 +1,11 @@
 //! What sets a new process apart: namespaces, maps of users, a control group, mounts, another root.
 //!
 //! Whoever starts the process prepares all of it; `spawn` carries it out between fork and exec.
+//!
+//! Between fork and exec the child joins the control group, mounts, changes the root and becomes the application's user
+//! (`enter`). A failure comes back as a step and an error number, from which main knows the option. In a namespace of
+//! processes, a prototype has other numbers for workers than main: it sends main a pidfd of each, and the kernel
+//! translates.
 
 mod enter;
 

@@ -1,4 +1,6 @@
 //! How long a request may run.
+//!
+//! A second thread ticks, code yields at each tick, and the first thread looks at the time.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

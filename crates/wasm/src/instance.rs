@@ -1,4 +1,7 @@
 //! One instance of a component, from its begin to its end.
+//!
+//! An instance and its bodies run in one thread: a future that is polled until nothing moves any more, and only then is
+//! what was written flushed. Random numbers are made in the worker, since a fork copies generators.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

@@ -1,4 +1,8 @@
 //! Requests for an application that asks for each of them.
+//!
+//! The frames of such a script lie upon each other: script, shim, host, shim. Each jump of PHP ends in the C frame
+//! above Rust's. A script that ends takes its process along; the next process is forked from the prototype, which has
+//! no state of requests.
 
 use crate::exchange::After;
 use crate::inbox::{Inbox, Next};

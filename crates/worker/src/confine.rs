@@ -1,4 +1,6 @@
 //! Bounds that a prototype sets itself before it loads anything of the application: files and system calls.
+//!
+//! The prototype does this after exec: it takes no privileges, and the host's own code needs no rules.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,8 @@
 //! The command line of a host executable.
+//!
+//! The process makes itself undumpable before anything else, and forked workers stay so. Its files in `/proc` belong to
+//! root from then on: it may read there only what everyone may, or what the kernel grants a process about itself
+//! (descriptors, maps).
 
 use std::io;
 use std::path::{Path, PathBuf};

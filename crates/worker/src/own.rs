@@ -1,4 +1,8 @@
 //! The running request for those processes alone whose request it is: one that the application forks off has no channel.
+//!
+//! `corral_sys::forked` puts private memory and idle descriptors in place of the channel's before other code runs in
+//! such a child. A page that the kernel wipes at fork tells, also after a raw clone(2). When the application returns
+//! there, its language ends the process in order, with the exit code that was asked for.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,5 +1,7 @@
 //! A response of empty pieces, whose client sends nothing more. Such a client may wait for its response, or be gone: when
 //! nothing is sent to it, nobody can tell. One that is given nothing for long is taken for gone.
+//!
+//! A client that has closed its whole connection has its request cancelled, which a worker sees at its next write.
 
 use std::time::{Duration, Instant};
 

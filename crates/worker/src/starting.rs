@@ -1,4 +1,7 @@
 //! Workers between fork and readiness: what they say about it, through a pipe to their prototype.
+//!
+//! Python imports the application in each worker, since modules start threads and open connections. Main hears of a
+//! worker only then: as one that was forked, or could not be.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -4,6 +4,9 @@
 //! and sleeps when there is nothing. All that sleep do so on the worker's one word, and the router wakes one of them.
 //! A thread that leaves the channel to run a request announces the sleep of the others anew, which costs no system
 //! call; so there is always somebody who is woken for the next request, and nobody who passes requests on.
+//!
+//! The runtime decides whose threads they are (`Crew`). Those of Python and Perl are the system's; Ruby's are its own,
+//! as no other thread may enter the interpreter.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,13 @@
 //! Hands a request to a program of an application when it is its turn, and passes the answer on as that of a proxied server:
 //! bodies as streams, upgrades, connections that are used again. Programs of FastCGI and CGI get it in an envelope.
+//!
+//! The pool treats a program as a worker to which nothing is handed over: it tells the waiting connection that its turn
+//! has come. The end of the turn is what the end of a response is on a channel. An upgrade turns it into a tunnel,
+//! which keeps the program alive but is no request of the pool. A program is told to end after its last turn, never in
+//! the middle of a request.
+//!
+//! A request that must not be repeated is sent to a FastCGI program only when the kernel shows that the program is
+//! back, or has read its beginning.
 
 use std::cell::Cell;
 use std::iter;

@@ -1,4 +1,8 @@
 //! The working state of a busy connection, kept for the next one that is.
+//!
+//! A waiting connection has its task, its socket's registration and one deadline; no buffers. A client whose last
+//! request had a large body is read into a large buffer, where the body stays without being moved; anything else that
+//! arrives there is moved to a small one at once.
 
 use std::cell::RefCell;
 use std::mem;

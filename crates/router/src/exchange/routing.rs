@@ -1,5 +1,9 @@
 //! From a listener's `pass` to what answers the request: steps are chosen, paths rewritten, and what
 //! each action asks for is noted in the exchange.
+//!
+//! An action asks in one order: `cors`, which answers preflight requests because these carry no credentials;
+//! `maintenance`; limits; authentication; then what changes the request. Authentication may wait, so it ends this way
+//! as a target of its own: `dispatch` asks the methods and follows the action afterwards. The way itself never waits.
 
 mod errors;
 mod internal_redirect;

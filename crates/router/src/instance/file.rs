@@ -1,4 +1,8 @@
 //! The part of a file with which a worker ends a response: taken over as an open descriptor, never by its name.
+//!
+//! The descriptor comes through a socket beside the channel, and the worker is done with the frame that names it. The
+//! router opens no path that an application names. It takes regular files on disks and in memory alone, because an
+//! event loop waits for whatever it reads or closes.
 
 use std::fs::File;
 use std::io;

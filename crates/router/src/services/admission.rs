@@ -1,5 +1,8 @@
 //! Who may connect: bounds on the connections of the whole server and on those of one client address
 //! (`settings.limits`). Shared by all event loops.
+//!
+//! Without a free place, the event loop closes those of its connections that have waited longest for a request, or asks
+//! the other loops to, and accepts nothing before one has ended.
 
 mod bound;
 

@@ -1,5 +1,14 @@
 //! The steps that put a configuration in force: everything new is built beside the old, the router
 //! prepares, then swaps. Events go in, the next action comes out.
+//!
+//! Before the swap, a change can be undone: a newer change that replaces all of it has the controller send `Revoke`.
+//! Main answers `Revoked`, or goes on and answers as usual. At a start, and for a router that replaces a dead one,
+//! nothing better is served meanwhile: applications are started after the swap, a few at a turn, and their pools hold
+//! requests for the workers to come.
+//!
+//! Workers have a lane for each event loop of one router. So a new number of event loops takes a second router: it gets
+//! the same sockets, both accept for a moment, then the old one finishes and its applications end with it. An instance
+//! that was replaced lives until the last request that could name it has ended, or until its `drain_timeout`.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,8 @@
 //! From what a document says of an application's isolation to what its first process is started with.
+//!
+//! Mount points and control groups are made before there is a child. clone(2) makes the namespaces with the child, so
+//! that the prototype is the first process of its own and still main's child. Main writes the maps of users, for which
+//! the child is dumpable for a moment because main may not be root, then lets it go.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,12 @@
 //! Upgrading: a new main process, of an executable that may have been replaced, takes over the sockets and puts
 //! the stored configuration in force; then this one finishes what it has begun.
+//!
+//! The successor is a sibling, never a child: each main process ends all its children when it ends, and knows of the
+//! other's end by a pidfd. It has a controller, a router and prototypes of its own, and its first configuration finds
+//! its listeners bound. The old controller is ended first, since there must be one configuration. Once the new one is
+//! in force the successor owns the files of the sockets and the pid file and says `Serving`, and the old routers
+//! finish. A successor that ends before that changes nothing. The first process of a container cannot be replaced: the
+//! container would end with it.
 
 use std::time::Instant;
 

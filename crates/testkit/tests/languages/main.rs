@@ -2,6 +2,10 @@
 //! something goes wrong. Each test is one behaviour of one runtime: `RUNTIME::AREA::BEHAVIOUR`.
 //!
 //! `runtimes.rs` has a row for each runtime, and `apps/README.md` says what an application of the suite does.
+//!
+//! A further runtime takes an application in one file of `apps`, a function in `runtimes.rs`, and its name in the list
+//! below, with the behaviours that its interface does not permit among its `exceptions`. A further behaviour takes a
+//! function, its name in the list, and a page in each application.
 
 mod at_once;
 mod bodies;

@@ -1,4 +1,8 @@
 //! A WebSocket connection between a client and a request that an application runs.
+//!
+//! The router answers 101 when the worker does. It takes the client's frames apart and passes on as many bytes as the
+//! worker has asked for. The worker's response body consists of frames; the router looks only where they end, so that
+//! its own (pongs, pings, a close) come between them.
 
 use std::future::poll_fn;
 use std::io;

@@ -6,6 +6,9 @@
 //! turns with it. One that computes for long does not count either: short requests shall not wait for it.
 //!
 //! Whoever asks reads outside of the lock what the system says about workers, hence the two steps.
+//!
+//! Event loops say that requests wait, and the control thread then looks every 5 ms until none does. It reads `/proc`
+//! outside of the pool's lock. While nothing waits, nothing looks.
 
 use std::time::{Duration, Instant};
 

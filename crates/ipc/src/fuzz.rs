@@ -1,4 +1,4 @@
-//! What the fuzz targets call: anything goes in, nothing but errors may come out.
+//! Entries of the fuzz targets: anything goes in, nothing but errors may come out.
 
 use std::fs::File;
 use std::net::UdpSocket;
@@ -25,7 +25,7 @@ pub fn fuzz_take(data: &[u8]) {
     check::<FromSuccessor>(datagram, &fds);
 }
 
-/// What is taken has the descriptors that it comes with, in the order in which they were sent.
+/// Checks that a message which is accepted has the descriptors that it came with, in the order in which they were sent.
 fn check<T: Incoming>(datagram: &[u8], fds: &[OwnedFd]) {
     let (main, other) = Link::pair().expect("there are descriptors left");
     let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
@@ -61,7 +61,7 @@ mod tests {
     use crate::link::Packet;
     use crate::message::{Door, Exit, WorkerId};
 
-    /// What is sent of a message: its datagram.
+    /// The datagram that is sent for a message.
     fn datagram(message: &FromPrototype) -> Vec<u8> {
         Packet::new(message, &[]).unwrap().into_datagram()
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What became of the last line of a file.
+/// The state of a file that lines are written to.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// Only its beginning is there.
@@ -19,8 +19,7 @@ impl Lines {
 
     /// Writes whole lines, each with its end, in one system call if that takes them.
     ///
-    /// # Errors
-    /// Those of the file. What was written of the last line is closed off before the next one.
+    /// # Errors Those of the file. What was written of the last line is closed off before the next one.
     pub fn write(&self, mut file: impl Write, lines: &[u8]) -> io::Result<()> {
         if self.is_torn.load(Ordering::Relaxed) {
             file.write_all(b"\n")?;

@@ -40,7 +40,7 @@ pub struct Link {
 pub struct Packet {
     bytes: Vec<u8>,
     fds: Vec<OwnedFd>,
-    /// Of the message, wherever it is.
+    /// The length of the message, wherever it is.
     len: usize,
 }
 
@@ -74,7 +74,7 @@ impl Packet {
 }
 
 impl Drop for Packet {
-    /// What it carries may be an application's, and its last descriptor.
+    /// Closes the datagram's descriptors apart: they may be an application's.
     fn drop(&mut self) {
         aside::let_go(self.fds.drain(..));
     }
@@ -155,7 +155,7 @@ impl Link {
         if received.truncated {
             return Err(invalid("a datagram is longer than any message"));
         }
-        // All or none, so that whoever expects some need only count them.
+        // All or none, so that a receiver that expects some only has to count them.
         let mut fds = if received.lacks_descriptors { Vec::new() } else { received.fds };
         let message = match &buffer[..received.len] {
             [] => return Ok(None),

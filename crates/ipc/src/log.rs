@@ -1,8 +1,8 @@
-//! What the log of a process has to know besides its lines, and the one who formats them cannot see: the
+//! Facts that the log of a process needs besides its lines, and that the code which formats them cannot see: the
 //! configuration, which reaches it as an event that only the subscriber understands, and the connection at hand.
 //!
-//! Main, controller and router come to know their configuration in different ways, and none of them knows
-//! who formats its lines.
+//! Main, controller and router come to know their configuration in different ways, and none of them knows how its lines
+//! are formatted.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -30,8 +30,8 @@ pub fn write_line(line: &[u8]) {
     let _ = STDERR.write(io::stderr().lock(), line);
 }
 
-/// What stands at the beginning of a line that goes on with what the line before says. No other line begins so: what an
-/// application or a client has said cannot be taken for a line of ours.
+/// The beginning of a line that continues the line before it. No other line begins so: the words of an application or a
+/// client cannot be taken for a line of ours.
 pub const CONTINUATION: &str = "  ";
 
 /// A line without what moves a terminal's cursor, changes its colours, or has text read in another order than it is in:

@@ -1,4 +1,5 @@
-//! What failed, in words that may be an application's: they are cut to a length that every list of them has room for.
+//! Reasons of failures, in words that may be an application's: they are cut to a length that every list of them has
+//! room for.
 
 /// Longest one in bytes, with the mark where something was left out.
 pub const LONGEST: usize = 8 * 1024;

@@ -42,7 +42,7 @@ impl Link {
             return Err(invalid("a datagram is longer than any message"));
         }
         let message: T = match &buffer[..len] {
-            // Nobody sends nothing with a descriptor.
+            // An empty datagram without a descriptor is the end of the link.
             [] if fds.is_empty() && !lacks_descriptors => return Ok(None),
             [INLINE, message @ ..] => decode(message)?,
             [IN_MEMFD] if T::LONGEST > MAX_INLINE => decode(&read_large::<T>(fds.pop())?)?,

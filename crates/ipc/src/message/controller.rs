@@ -1,4 +1,4 @@
-//! What main and the controller tell each other.
+//! Messages between main and the controller.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,19 +16,19 @@ pub enum FromController {
     Apply {
         /// Chosen by the controller, higher than any before.
         generation: GenerationId,
-        /// What main may bind and start.
+        /// Names everything that main may bind and start.
         plan: Plan,
         /// The document as compact JSON, opaque to main, for the router and the store.
         document: Vec<u8>,
-        /// What the document names of the state directory, for the router.
+        /// The files of the state directory that the document names, for the router.
         assets: Assets,
         /// Whether the state directory is written once the configuration is in force.
         store: bool,
         /// Whether a part that cannot start stops the rest.
         demand: Demand,
     },
-    /// Something newer is to be done in its place. Answered by `Revoked` if nothing of it remains, and otherwise as if it
-    /// had not been revoked: it is in force, or about to be.
+    /// Something newer is to be done in its place. Answered by `Revoked` if nothing of it remains, and otherwise as if
+    /// it had not been revoked: it is in force, or about to be.
     Revoke {
         /// The order that is not answered yet.
         order: Order,
@@ -66,7 +66,8 @@ pub enum FromController {
         /// The content; `None` removes it.
         bytes: Option<Vec<u8>>,
     },
-    /// Keep a record about certificates that are ordered in the state directory, or remove it. Answered by `RecordStored`.
+    /// Keep a record about certificates that are ordered in the state directory, or remove it. Answered by
+    /// `RecordStored`.
     StoreRecord {
         /// Returned with the answer.
         ticket: Ticket,
@@ -93,7 +94,7 @@ pub enum ToController {
     Start {
         /// The stored document, or the one in force when the controller was restarted.
         document: Option<Vec<u8>>,
-        /// What `document` is.
+        /// The origin of `document`.
         origin: Origin,
         /// Highest generation handed out so far.
         generation: GenerationId,
@@ -105,14 +106,14 @@ pub enum ToController {
         records: Vec<Asset>,
         /// Where the configuration comes from when that is files.
         files: Option<ConfigFiles>,
-        /// What requests to the control API must show, if anything.
+        /// A token that requests to the control API must show, if one is required.
         token: Option<ControlToken>,
     },
     /// The configuration files were read again: this is in force from now on, if that is possible.
     Replace {
         /// The document, validated already; compact JSON.
         document: Vec<u8>,
-        /// What of it was inserted.
+        /// The parts of it that were inserted.
         inserted: Vec<Inserted>,
         /// Every certificate bundle and JavaScript module there is.
         assets: Assets,
@@ -121,14 +122,14 @@ pub enum ToController {
     Applied {
         /// Which one.
         generation: GenerationId,
-        /// What the person who sent it should know, although it runs.
+        /// Warnings for the person who sent it, although it runs.
         warnings: Vec<String>,
     },
     /// The configuration could not be put in force; the one before still is.
     Refused {
         /// Which one.
         generation: GenerationId,
-        /// What failed, where and why, for the person who sent it.
+        /// The failure, its place and its cause, for the person who sent it.
         reason: String,
     },
     /// The answer to `Revoke`, and to what was asked for: it was taken back.
@@ -147,14 +148,14 @@ pub enum ToController {
     Restarted {
         /// As asked.
         ticket: Ticket,
-        /// What went wrong, if anything.
+        /// The error, if one occurred.
         error: Option<String>,
     },
     /// The answer to `StoreAsset`.
     AssetStored {
         /// As asked.
         ticket: Ticket,
-        /// What went wrong, if anything.
+        /// The error, if one occurred.
         error: Option<String>,
     },
     /// The answer to `StoreRecord`.
@@ -190,7 +191,7 @@ pub enum Order {
 /// A configuration that is kept in files and not by the control API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigFiles {
-    /// What they are called, for messages.
+    /// A name for these files in messages.
     pub names: String,
     /// Whether the control API changes the running configuration all the same.
     pub is_writable: bool,
@@ -216,13 +217,13 @@ impl fmt::Debug for Inserted {
     }
 }
 
-/// What has to start for a configuration to come into force.
+/// Says which parts have to start for a configuration to come into force.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Demand {
-    /// All of it: for a change that somebody makes.
+    /// Everything has to start: for a change that a person makes.
     #[default]
     Everything,
-    /// What can: when the daemon starts. The rest is tried again later.
+    /// Parts that can start do; the rest is tried again later. For the start of the daemon.
     WhatStarts,
 }
 
@@ -241,7 +242,7 @@ impl fmt::Debug for ControlToken {
 pub enum Origin {
     /// The state directory or `corral run`: to be validated and applied.
     Stored,
-    /// It is in force already: a controller took the place of one that died.
+    /// The document is in force already: a controller took the place of one that died.
     InForce,
 }
 

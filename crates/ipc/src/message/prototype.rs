@@ -1,4 +1,4 @@
-//! What main and a prototype tell each other.
+//! Messages between main and a prototype.
 
 use std::num::NonZeroU32;
 
@@ -19,24 +19,24 @@ pub enum ToPrototype {
     /// First message: load the application, then answer `Ready` or `Failed`. May come with a folder for the sockets of
     /// programs, outside of their root.
     Start {
-        /// What to load.
+        /// The application to load.
         spec: AppSpec,
         /// Event loops of the router: the channel has one lane for each.
         n_lanes: u16,
     },
     /// Fork a worker, or start the program. Answered by `Forked`, `Started` or `ForkFailed`.
     Fork {
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
     },
     /// End a worker at once.
     Kill {
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
     },
     /// Let a program end that gets no requests any more.
     Retire {
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
     },
     /// End all workers and exit.
@@ -52,9 +52,9 @@ pub enum Door {
     Port(u16),
     /// At a port that the program has chosen by itself, so that two of it cannot run beside each other.
     Strayed {
-        /// Its number.
+        /// The port's number.
         port: u16,
-        /// It is reached at `::1`, not at 127.0.0.1.
+        /// The program listens at `::1`, not at 127.0.0.1.
         v6: bool,
     },
 }
@@ -65,17 +65,17 @@ pub enum FromPrototype {
     /// The application is loaded. Carries the bell: its memory, then one eventfd for each lane; nothing where
     /// workers are programs that serve HTTP.
     Ready,
-    /// It could not be loaded; the prototype exits.
+    /// The application could not be loaded; the prototype exits.
     Failed {
-        /// What is wrong, where, and what to do.
+        /// The problem, its place, and the remedy.
         reason: String,
     },
     /// A worker runs. Carries its channel's memory, the push of its event loop's bell if it says how many `hands` it
     /// has, the socket of its `files` if it sends any, and its pidfd if there is one.
     Forked {
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
-        /// Its process id as the prototype sees it, which may have a namespace of its own.
+        /// The worker's process id as the prototype sees it, which may have a namespace of its own.
         pid: u32,
         /// Requests that it runs at once, in an event loop, if it has found out only now.
         hands: Option<NonZeroU32>,
@@ -85,7 +85,7 @@ pub enum FromPrototype {
     /// A program runs and is ready for requests. Carries its socket if that is where it is reached, and its pidfd
     /// if there is one.
     Started {
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
         /// As in `Forked`.
         pid: u32,
@@ -94,22 +94,22 @@ pub enum FromPrototype {
     },
     /// A worker could not be forked.
     ForkFailed {
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
         /// Why.
         reason: String,
     },
     /// A worker ended.
     Exited {
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
         /// How.
         exit: Exit,
     },
-    /// A program runs, and is not ready yet: should the prototype die, main ends it. Carries its pidfd if there is one. Comes
-    /// again for another process in place of one that has ended.
+    /// A program runs, and is not ready yet: should the prototype die, main ends it. Carries its pidfd if there is one.
+    /// Comes again for another process in place of one that has ended.
     Begun {
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
         /// As in `Forked`.
         pid: u32,
@@ -146,7 +146,7 @@ fn is_bell(kinds: &[Kind]) -> bool {
     }
 }
 
-/// What comes last, if the system has such descriptors.
+/// True if a process descriptor comes last, or nothing because the system has none.
 fn is_process(rest: Option<&[Kind]>) -> bool {
     matches!(rest, Some([] | [Kind::Process]))
 }

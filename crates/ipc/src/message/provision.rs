@@ -1,5 +1,5 @@
-//! Provisions, which a router gets between two configurations: certificates that were ordered, and answers for the authorities that
-//! issue them.
+//! Provisions, which a router gets between two configurations: certificates that were ordered, and answers for the
+//! authorities that issue them.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Provision {
     /// Which kind.
     pub kind: ProvisionKind,
-    /// A host name in lower case (`*.example.com` as it is), or the token of `HttpToken`. One of a kind and name takes the
-    /// place of the one before.
+    /// A host name in lower case (`*.example.com` as it is), or the token of `HttpToken`. One of a kind and name takes
+    /// the place of the one before.
     pub name: String,
     /// The content; `None` takes it back.
     pub bytes: Option<Vec<u8>>,

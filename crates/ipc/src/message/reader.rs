@@ -1,4 +1,4 @@
-//! What main and the reader of configuration files tell each other.
+//! Messages between main and the reader of configuration files.
 
 use std::path::PathBuf;
 
@@ -31,11 +31,11 @@ pub enum ToReader {
 /// From the reader of configuration files to main.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromReader {
-    /// What the files say is a configuration.
+    /// The files contain a configuration.
     Loaded {
         /// The document as compact JSON, opaque to main.
         document: Vec<u8>,
-        /// What of it was inserted, for the controller.
+        /// The parts of it that were inserted, for the controller.
         inserted: Vec<Inserted>,
         /// The certificate bundles and JavaScript modules beside the files.
         assets: Assets,

@@ -1,4 +1,4 @@
-//! What main and the router tell each other.
+//! Messages between main and the router.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -13,14 +13,15 @@ use super::{AppId, Door, Exit, FailedListener, GenerationId, Provision, Status, 
 use crate::bounded;
 use crate::link::Incoming;
 
-/// What is behind an application of a document.
+/// A running instance of an application that a document names.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Instance {
-    /// Its number.
+    /// The instance's number.
     pub id: AppId,
-    /// What it is.
+    /// The specification that it was started from.
     pub spec: AppSpec,
-    /// How many workers are on their way that the router has not asked for. Each comes, or is reported as one that failed.
+    /// How many workers are on their way that the router has not asked for. Each comes, or is reported as one that
+    /// failed.
     pub n_coming: u32,
 }
 
@@ -42,7 +43,7 @@ pub enum ToRouter {
         temp_dir: PathBuf,
         /// Show requests on standard output, one line each (`corral run`).
         console: Option<Console>,
-        /// What whoever works on the site is given beside its replies.
+        /// Help for a person who works on the site, beside its replies.
         desk: Desk,
     },
     /// A socket for the generation that is being prepared. Carries the listening sockets: one for
@@ -61,9 +62,9 @@ pub enum ToRouter {
         /// Which of the configuration's logs.
         log: u32,
     },
-    /// An application's prototype is ready. Carries the bell: its memory, then one eventfd for
-    /// each event loop; nothing where workers are programs that serve HTTP. Comes again for an instance whose prototype died and was replaced, after
-    /// all its workers were reported gone: the bell takes the place of the old one.
+    /// An application's prototype is ready. Carries the bell: its memory, then one eventfd for each event loop; nothing
+    /// where workers are programs that serve HTTP. Comes again for an instance whose prototype died and was replaced,
+    /// after all its workers were reported gone: the bell takes the place of the old one.
     AppReady {
         /// The instance.
         app: AppId,
@@ -94,11 +95,11 @@ pub enum ToRouter {
     /// A worker is ready for requests. Carries its channel's memory, the push of its bell if it has `hands`, and the
     /// socket of its `files` if it sends any.
     WorkerReady {
-        /// Its application.
+        /// The worker's application.
         app: AppId,
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
-        /// Its process id, for log lines.
+        /// The worker's process id, for log lines.
         pid: u32,
         /// As in `Forked`.
         hands: Option<NonZeroU32>,
@@ -107,27 +108,27 @@ pub enum ToRouter {
     },
     /// A program is ready for requests. Carries its socket if that is where it is reached.
     ProgramReady {
-        /// Its application.
+        /// The worker's application.
         app: AppId,
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
-        /// Its process id.
+        /// The worker's process id.
         pid: u32,
         /// Where it is reached.
         door: Door,
     },
     /// A worker's process is gone; what it had not started can be given to another.
     WorkerGone {
-        /// Its application.
+        /// The worker's application.
         app: AppId,
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
         /// How it ended.
         exit: Exit,
     },
     /// A worker that was asked for could not be started.
     WorkerFailed {
-        /// Its application.
+        /// The application.
         app: AppId,
         /// Why, for the log and the status.
         reason: String,
@@ -163,7 +164,7 @@ pub enum ToRouter {
     },
 }
 
-/// What whoever works on a site with `corral run` is given; nothing of it in a daemon.
+/// Help for a person who works on a site with `corral run`; a daemon has none of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Desk {
     /// Requests are served by the code as it is when they come.
@@ -172,12 +173,12 @@ pub struct Desk {
     pub explains: bool,
 }
 
-/// What the router asks for a request at a desk.
+/// A question of the router to main about a request under `corral run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeskQuestion {
     /// Answered when the applications run the code that there is.
     IsCurrent,
-    /// What they have said last; answered at once.
+    /// The last words of the applications; answered at once.
     LastWords,
 }
 
@@ -194,11 +195,11 @@ pub enum FromRouter {
         #[serde(deserialize_with = "bounded::list")]
         failed: Vec<FailedListener>,
     },
-    /// It cannot.
+    /// The router cannot prepare the configuration.
     NotPrepared {
         /// Which one.
         generation: GenerationId,
-        /// What failed, for the person who sent the configuration.
+        /// The failure, for the person who sent the configuration.
         #[serde(deserialize_with = "bounded::words")]
         reason: String,
     },
@@ -216,9 +217,9 @@ pub enum FromRouter {
     },
     /// The worker broke the channel's rules or overran; end it at once.
     KillWorker {
-        /// Its application.
+        /// The worker's application.
         app: AppId,
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
         /// For the log.
         #[serde(deserialize_with = "bounded::words")]
@@ -226,9 +227,9 @@ pub enum FromRouter {
     },
     /// A program gets no requests any more and has none: let it end.
     RetireWorker {
-        /// Its application.
+        /// The worker's application.
         app: AppId,
-        /// Its number.
+        /// The worker's number.
         worker: WorkerId,
     },
     /// The router has no room for what it shares with the processes of this instance: they are of no use.
@@ -268,12 +269,12 @@ pub enum FromRouter {
     Ask {
         /// Returned with the answer.
         ticket: Ticket,
-        /// What is asked.
+        /// The question.
         question: DeskQuestion,
     },
     /// Everything is finished; the router exits.
     Finished {
-        /// What it has counted.
+        /// The router's counters.
         status: Status,
     },
 }

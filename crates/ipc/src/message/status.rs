@@ -18,7 +18,7 @@ pub struct Status {
     pub idle: u64,
     /// Connections closed since the router started.
     pub closed: u64,
-    /// Those of them that found too many others of their address.
+    /// Refused connections whose client address had too many others.
     pub refused: u64,
     /// Requests begun since the router started.
     pub requests: u64,
@@ -40,7 +40,7 @@ pub struct Status {
     /// Copies of requests for other servers, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub mirrors: Vec<MirrorStatus>,
-    /// What only main knows.
+    /// Figures that only main knows.
     pub daemon: DaemonStatus,
 }
 
@@ -81,7 +81,7 @@ impl Status {
 /// The servers of one upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpstreamStatus {
-    /// Its name.
+    /// The application's name.
     pub name: String,
     /// In the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
@@ -91,7 +91,7 @@ pub struct UpstreamStatus {
 /// The figures of one server of an upstream, since a configuration first named it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerStatus {
-    /// Its address, with `https://` in front if it is spoken to over TLS.
+    /// The server's address, with `https://` in front if it is spoken to over TLS.
     pub address: String,
     /// Whether requests are given to it.
     pub state: ServerState,
@@ -99,7 +99,7 @@ pub struct ServerStatus {
     pub active: u64,
     /// Requests that it was given.
     pub requests: u64,
-    /// Those that it failed to answer.
+    /// Requests that the server failed to answer.
     pub failures: u64,
 }
 
@@ -192,7 +192,7 @@ pub struct LeftState {
 /// The figures of one application.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct AppStatus {
-    /// Its name.
+    /// The application's name.
     pub name: String,
     /// Workers that accept requests.
     pub running: u32,
@@ -207,12 +207,12 @@ pub struct AppStatus {
     /// Why the last worker or prototype failed, while none runs.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub last_error: Option<String>,
-    /// Its processes that have ended by themselves or by a signal; known to main alone.
+    /// Processes that have ended by themselves or by a signal; known to main alone.
     pub crashes: u64,
     /// Which one was the last of them, and how it ended.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub last_crash: Option<String>,
-    /// What somebody should change about it; known to main alone.
+    /// A recommendation for the operator about this application; known to main alone.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub warning: Option<String>,
     /// Runs of an application with a schedule; known to main alone.

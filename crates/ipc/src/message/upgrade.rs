@@ -1,5 +1,5 @@
-//! What two main processes tell each other while one takes over from the other. The two can be of different
-//! versions: variants may be added at the end, and none may change.
+//! Messages between two main processes while one takes over from the other. The two can be of different versions:
+//! variants may be added at the end, and none may change.
 
 use corral_config::address::ListenAddress;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub enum ToSuccessor {
     },
     /// Everything was sent: start, and say when the stored configuration is in force.
     Begin {
-        /// What has to work then: what works now.
+        /// The parts that have to work afterwards: those that work now.
         demand: Demand,
     },
     /// A listener's that a service manager has made. Carries the listening sockets.
@@ -63,7 +63,7 @@ impl ToSuccessor {
 pub enum FromSuccessor {
     /// Clients are served, sockets' files and the pid file have a new owner.
     Serving,
-    /// It cannot, and ends.
+    /// The successor cannot serve, and ends.
     Failed {
         /// Why.
         reason: String,

@@ -1,4 +1,5 @@
-//! From a file to code: once for an application, in a process of its own, which may have threads and leaves nothing behind.
+//! From a file to code: once for an application, in a process of its own, which may have threads and leaves nothing
+//! behind.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -24,7 +25,7 @@ pub(crate) fn compile(engine: &Engine, path: &Path) -> anyhow::Result<Component>
     let binary = fs::read(path).context("read it")?;
     check_kind(&binary)?;
     let code = in_child(|| Ok(engine.precompile_component(&binary)?))?;
-    // SAFETY: this program has made it a moment ago, with this engine, and nobody else could write to the pipe.
+    // SAFETY: this program has made it a moment ago, with this engine, and no other process could write to the pipe.
     Ok(unsafe { Component::deserialize(engine, code) }?)
 }
 
@@ -68,7 +69,7 @@ fn in_child(work: impl FnOnce() -> anyhow::Result<Vec<u8>>) -> anyhow::Result<Ve
 }
 
 fn answer(mut pipe: io::PipeWriter, result: anyhow::Result<Vec<u8>>) -> ! {
-    // Who is asked for something that nobody waits for any more need not go on.
+    // A child whose result is not awaited any more need not go on.
     let _ = process::set_parent_death_signal(Signal::KILL);
     let (kind, bytes) = match result {
         Ok(bytes) => (DONE, bytes),

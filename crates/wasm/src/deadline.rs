@@ -10,7 +10,7 @@ use corral_config::plan::Limits;
 use corral_worker::Exchange;
 use tokio::time::{Sleep, sleep};
 
-/// How often somebody looks at a request whose visitor may have been sent away.
+/// How often a request is looked at whose visitor may have been sent away.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Why a request was ended.
@@ -19,7 +19,7 @@ pub(crate) enum Overdue {
     /// The router has given up.
     #[error("it ran for {0:.1?} and nobody waits for it any more (limits.timeout)")]
     Timeout(Duration),
-    /// It has run for as long as any may.
+    /// The request has run for as long as any may.
     #[error("it ran for {0:.1?} (limits.kill_after)")]
     KillAfter(Duration),
 }
@@ -33,7 +33,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// That of a request that begins now; `None` when it may take as long as it likes. Within Tokio.
+    /// The deadline of a request that begins now; `None` when it may take as long as it likes. Within Tokio.
     pub(crate) fn new(limits: &Limits) -> Option<Self> {
         let timeout = limits.timeout.unwrap_or(Duration::MAX);
         let kill_after = limits.kill_after.unwrap_or(Duration::MAX);

@@ -1,4 +1,4 @@
-//! What goes wrong in a component, for the log.
+//! Failures of a component, for the log.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ pub(crate) enum EarlyEnd {
     /// A trap, or something like it.
     Component {
         error: wasmtime::Error,
-        /// It was refused memory before.
+        /// The component was refused memory before.
         lacked_memory: bool,
     },
-    /// It had run for too long.
+    /// The component had run for too long.
     Overdue(Overdue),
 }
 
 impl EarlyEnd {
-    /// What the client is told, if nothing was said to it.
+    /// The status that the client gets, if no response was begun.
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::Component { .. } => 500,

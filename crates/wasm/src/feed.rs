@@ -21,7 +21,7 @@ const CHUNK: usize = 64 << 10;
 /// Gets the body from the exchange, as far as the component wants it.
 pub(crate) struct Feed(Arc<Mutex<Shared>>);
 
-/// What feed and body have in common. One thread uses it, but nobody can tell by the types.
+/// State that feed and body share. One thread uses it, which the types cannot show.
 #[derive(Default)]
 struct Shared {
     wanted: bool,
@@ -30,7 +30,7 @@ struct Shared {
     waker: Option<Waker>,
 }
 
-/// The body of a request, and who has to be asked for it, unless it has come with the request.
+/// The body of a request, and the feed that asks for it, unless it has come with the request.
 pub(crate) fn body(view: &RequestView<'_>) -> (UnsyncBoxBody<Bytes, Error>, Option<Feed>) {
     if view.head.body_complete {
         let all = Full::new(Bytes::copy_from_slice(view.body));

@@ -1,4 +1,4 @@
-//! What an instance can reach: its environment, its folders, the log, and as much memory as it may have.
+//! Everything that an instance can reach: its environment, its folders, the log, and as much memory as it may have.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::outgoing::Outgoing;
 
-/// What a worker has for all its instances, one after the other. None of it remembers anything of an instance.
+/// The surroundings that a worker has for all its instances, one after the other. Nothing here remembers an instance.
 pub(crate) struct Surroundings {
     wasi: WasiCtx,
     outgoing: Outgoing,
@@ -52,7 +52,7 @@ fn named(folder: &str) -> String {
     format!("open the folder \"{folder}\" of \"access.filesystem\"")
 }
 
-/// What one instance has.
+/// The state of one instance.
 pub(crate) struct Guest {
     surroundings: Surroundings,
     http: WasiHttpCtx,
@@ -89,16 +89,16 @@ impl WasiHttpView for Guest {
 pub(crate) struct Memory {
     used: usize,
     max: usize,
-    /// It has asked for more than it may have.
+    /// The instance has asked for more memory than it may have.
     pub(crate) was_refused: bool,
 }
 
-/// What a worker may need for itself besides what it has at its start.
+/// Memory that a worker may need for itself beyond its size at the start.
 const MARGIN: usize = 4 << 20;
 
 impl Memory {
-    /// That of an instance in a worker with these bounds, which has `own` bytes without one. What it is refused it can
-    /// do without, or end in order; the worker would be killed.
+    /// The guest of a worker with these bounds, which has `own` bytes without an instance. A refused instance can do
+    /// without the memory, or end in order; a worker above its bounds would be killed.
     pub(crate) fn new(bounds: MemoryBounds, own: usize) -> Self {
         let max = bounds.hard.map_or(usize::MAX, |hard| {
             let left = usize::try_from(hard.get()).unwrap_or(usize::MAX).saturating_sub(own);

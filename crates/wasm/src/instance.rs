@@ -23,7 +23,7 @@ use crate::early_end::EarlyEnd;
 use crate::guest::Guest;
 use crate::relay::{Head, Relay};
 
-/// What `handle` is called with.
+/// The arguments of `handle`.
 pub(crate) struct Call {
     request: wasmtime::Result<Resource<HostIncomingRequest>>,
     response: wasmtime::Result<Resource<HostResponseOutparam>>,

@@ -3,7 +3,8 @@
 //! `corral-wasm prototype` is started by main with a socket to it; `corral-wasm describe` says which WASI this is.
 //! Everything about processes and the channel is in `corral-worker`; here is Wasmtime.
 //!
-//! The prototype compiles the component and links it. Workers share the code, and run each request in an instance of its own.
+//! The prototype compiles the component and links it. Workers share the code, and run each request in an instance of
+//! its own.
 
 mod compile;
 mod deadline;

@@ -18,7 +18,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 /// How long a server may take with what no bound was set for.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Sends requests. Each has a connection of its own, as nobody looks after idle ones between requests.
+/// Sends requests. Each has a connection of its own, since idle ones would be unattended between requests.
 #[derive(Default)]
 pub(crate) struct Outgoing {
     client: OnceLock<HttpClient>,

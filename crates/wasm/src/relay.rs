@@ -12,7 +12,7 @@ use wasmtime_wasi_http::p2::body::HyperOutgoingBody;
 
 use crate::feed::Feed;
 
-/// What a component has to say first: a head with a body to come, or that it cannot answer.
+/// The first result of a component: a head with a body to come, or the reason why it cannot answer.
 pub(crate) type Head = Result<Response<HyperOutgoingBody>, ErrorCode>;
 
 /// One request on its way through a component.
@@ -25,15 +25,15 @@ pub(crate) struct Relay<'a> {
 enum State {
     /// The component has not answered.
     Silent(oneshot::Receiver<Head>),
-    /// There is a head, and more of the body may come.
+    /// The head is there, and more of the body may come.
     Body(HyperOutgoingBody),
     /// The component has said all that it will say.
     Complete,
-    /// There will be no response, and why.
+    /// No response will come, for this reason.
     Unanswered(String),
-    /// It ends early, and why.
+    /// The response ends early, for this reason.
     Broken(String),
-    /// Nobody listens any more.
+    /// The client has left.
     ClientGone,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// What the component has said last; it asks for nothing more.
+    /// Moves the last output of the component, which asks for nothing more.
     fn move_rest(&mut self) {
         self.feed = None;
         self.advance(&mut Context::from_waker(Waker::noop()));

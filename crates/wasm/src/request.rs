@@ -48,7 +48,7 @@ fn fields(view: &RequestView<'_>) -> http::Result<HeaderMap> {
     Ok(fields)
 }
 
-/// Whom the client has asked; without a name, where it has connected to.
+/// The authority that the client has asked; without a name, the address that it has connected to.
 fn authority(view: &RequestView<'_>, host: Option<&HeaderValue>) -> http::Result<Authority> {
     if let Some(named) = host.and_then(|host| Authority::try_from(host.as_bytes()).ok()) {
         return Ok(named);

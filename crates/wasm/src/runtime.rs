@@ -31,11 +31,11 @@ pub(crate) struct WasmRuntime {
     worker: Option<Worker>,
 }
 
-/// What a worker has besides.
+/// The state of a worker beside its instances.
 struct Worker {
     tokio: tokio::runtime::Runtime,
     ticker: Option<Ticker>,
-    /// What it has without an instance, in bytes.
+    /// The memory of the worker without an instance, in bytes.
     own_memory: usize,
     /// `None` while an instance has them.
     surroundings: Option<Surroundings>,
@@ -133,7 +133,7 @@ impl Runtime for WasmRuntime {
     }
 }
 
-/// What a process is taken to have where `/proc` does not say: somewhat more than the code of usual components needs.
+/// The assumed memory of a process where `/proc` does not say: somewhat more than the code of usual components needs.
 const UNSEEN_MEMORY: u64 = 8 << 20;
 
 /// The memory of this process, by its number where `/proc` is from: that may be another than its own.

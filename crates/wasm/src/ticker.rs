@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use wasmtime::Engine;
 
-/// Code lets go of the thread this often, so that somebody can look how long it has run.
+/// Code lets go of the thread this often, so that the time it has run can be checked.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Ticks without a request after which the thread sleeps.
@@ -48,7 +48,7 @@ impl Ticker {
         }
     }
 
-    /// It has ended.
+    /// The request has ended.
     pub(crate) fn end(&self) {
         self.shared.changes.fetch_add(1, Ordering::SeqCst);
     }

@@ -3,12 +3,13 @@
 /// The requests of an application that are run although their clients have left before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Abandoned {
-    /// Requests whose method is not safe (RFC 9110 section 9.2.1). Their senders often want no answer: the effect is the point.
+    /// Requests whose method is not safe (RFC 9110 section 9.2.1). Their senders often want no answer: the effect is
+    /// the point.
     #[default]
     ByMethod,
     /// All.
     Run,
-    /// None.
+    /// No request.
     Drop,
 }
 

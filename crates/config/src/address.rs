@@ -88,7 +88,7 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// What fits a `sockaddr_un` with its closing NUL, in bytes.
+/// The longest path that fits a `sockaddr_un` with its closing NUL, in bytes.
 const MAX_UNIX_PATH: usize = 107;
 
 #[cfg(test)]

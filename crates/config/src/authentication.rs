@@ -1,4 +1,4 @@
-//! `authenticate`: who may go on, as the router asks it (beyond Unit).
+//! `authenticate`: the clients that may go on, as the router checks them (beyond Unit).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub struct Authentication {
     pub methods: Vec<Method>,
 }
 
-/// One way to know who a client is.
+/// One way to establish a client's identity.
 #[derive(Debug, Clone)]
 pub enum Method {
     /// A user and a password (RFC 7617).
@@ -77,7 +77,7 @@ pub enum KeySource {
     Url {
         /// `http://` or `https://`.
         url: String,
-        /// How that server has to prove who it is.
+        /// The proof of identity that the server has to give.
         tls: UpstreamTls,
     },
 }

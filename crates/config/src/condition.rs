@@ -6,7 +6,7 @@ use crate::template::{Exception, Template, Variables};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     template: Template,
-    /// What it takes for the condition to hold: a text that says yes, or one that says no.
+    /// The text that the condition needs to hold: one that says yes, or one that says no.
     expected: bool,
 }
 
@@ -15,7 +15,7 @@ impl Condition {
     ///
     /// # Errors
     ///
-    /// Those of `parse`.
+    /// Returns the errors of `parse`.
     pub fn parse<E>(text: &[u8], parse: impl FnOnce(&[u8]) -> Result<Template, E>) -> Result<Self, E> {
         let body = text.strip_prefix(b"!").unwrap_or(text);
         Ok(Self { template: parse(body)?, expected: body.len() == text.len() })

@@ -47,7 +47,7 @@ pub(crate) enum RouteNames {
 /// Why a text names no destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PassError {
-    /// It has an empty segment, more than three, or a broken escape.
+    /// The path has an empty segment, more than three, or a broken escape.
     Malformed,
     /// Nothing has this name.
     Unknown,

@@ -7,7 +7,7 @@ use crate::pattern::{Flavor, PatternSet};
 use crate::template::Template;
 use crate::{Known, validate};
 
-/// What is accepted must survive printing in both forms.
+/// Checks that every accepted document survives printing in both forms.
 pub fn fuzz_json(input: &[u8]) {
     let Ok(value) = json::parse(input) else { return };
     assert_eq!(json::parse(&value.compact()).as_ref(), Ok(&value), "compact print");

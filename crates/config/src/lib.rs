@@ -1,8 +1,8 @@
 //! Document in, validated configuration or errors out. Pure: no files, no sockets.
 //!
-//! Three stages, three types: a [`json::Value`] is the document as somebody sent it, a [`Config`] is
-//! what it means and cannot be wrong, and the generation that runs it belongs to the router and main,
-//! which gets a [`plan::Plan`]. [`validate()`] leads from the first to the second.
+//! Three stages, three types: a [`json::Value`] is the document as it was sent, a [`Config`] is its meaning and cannot
+//! be wrong, and the generation that runs it belongs to the router and main, which gets a [`plan::Plan`].
+//! [`validate()`] leads from the first to the second.
 
 #![forbid(unsafe_code)]
 
@@ -73,8 +73,8 @@ pub struct Config {
     pub application_limits: Vec<Vec<usize>>,
     /// For each application, which requests are run without their clients.
     pub application_abandoned: Vec<Abandoned>,
-    /// For each application of type `fastcgi` or `cgi`, one entry for each of its targets; for one of PHP with `params`, one
-    /// for all of them; empty for others.
+    /// For each application of type `fastcgi` or `cgi`, one entry for each of its targets; for one of PHP with
+    /// `params`, one for all of them; empty for others.
     pub application_entries: Vec<Vec<Entry>>,
     /// In the order of the document.
     pub upstreams: Vec<Upstream>,
@@ -84,7 +84,7 @@ pub struct Config {
     pub throttles: Vec<Throttle>,
     /// Copies of requests for other servers, as actions name them.
     pub mirrors: Vec<Mirror>,
-    /// The methods by which clients are asked who they are, as listeners and actions name them.
+    /// The methods of authentication, as listeners and actions name them.
     pub authentications: Vec<Authentication>,
     /// With every default filled in.
     pub settings: Settings,
@@ -96,14 +96,14 @@ pub struct Config {
 }
 
 impl Config {
-    /// What `text`, a rendered `pass`, names; never a `Destination::Template`. `None` means that the
+    /// The destination that `text`, a rendered `pass`, names; never a `Destination::Template`. `None` means that the
     /// request is answered with 404.
     #[must_use]
     pub fn resolve(&self, text: &[u8]) -> Option<Destination> {
         self.destinations.resolve(text).ok()
     }
 
-    /// What the main process needs to know.
+    /// Collects everything that the main process needs to know.
     #[must_use]
     pub fn plan(&self) -> Plan {
         let listeners = self

@@ -14,7 +14,7 @@ pub struct Listener {
     pub backlog: Option<u32>,
     /// Limits for clients, as places in `Config::throttles`.
     pub limits: Vec<usize>,
-    /// The methods by which clients are asked who they are, as a place in `Config::authentications`; asked after the limits.
+    /// The methods of authentication, as a place in `Config::authentications`; asked after the limits.
     pub authentication: Option<usize>,
     /// Where requests go.
     pub pass: Destination,
@@ -26,13 +26,13 @@ pub struct Listener {
     pub http2: Http2,
     /// Peers that begin each connection with a PROXY protocol header.
     pub proxy_protocol: Option<AddressPatternSet>,
-    /// What trusted peers say about the client: `forwarded`, and after it the old `client_ip`.
+    /// The headers in which trusted peers describe the client: `forwarded`, and after it the old `client_ip`.
     pub forwarded: Vec<Forwarded>,
 }
 
 impl Listener {
-    /// One that is reached within the router alone, and that believes what the router says about the protocol. `name` is what
-    /// messages call it.
+    /// One that is reached within the router alone, and that believes what the router says about the protocol. `name`
+    /// is what messages call it.
     pub(crate) fn inner(name: &[u8], pass: Destination) -> Self {
         let forwarded = Forwarded {
             source: AddressPatternSet::all(),
@@ -58,7 +58,7 @@ impl Listener {
 /// The connections of a listener that may speak HTTP/2 (beyond Unit).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Http2 {
-    /// None.
+    /// No connection.
     Off,
     /// Connections with TLS whose clients ask for it (ALPN, RFC 7301).
     #[default]
@@ -67,7 +67,8 @@ pub enum Http2 {
     PriorKnowledge,
 }
 
-/// `https_only`: requests without TLS are sent to where they have it, and browsers remember that (RFC 6797; beyond Unit).
+/// `https_only`: requests without TLS are sent to where they have it, and browsers remember that (RFC 6797; beyond
+/// Unit).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpsOnly {
     /// Seconds for which browsers use nothing else; 0 makes them forget it.

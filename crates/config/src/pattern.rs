@@ -16,7 +16,7 @@ use self::wildcard::Wildcard;
 pub struct PatternSet {
     /// At least one of these must match, unless there is none.
     positive: Vec<Test>,
-    /// None of these may match.
+    /// A match of any of these excludes the value.
     negative: Vec<Test>,
 }
 
@@ -28,14 +28,14 @@ pub(crate) enum Anchor<'p> {
     Suffix(&'p [u8]),
 }
 
-/// What one pattern asks of the value, its negation left out.
+/// One pattern without its negation.
 #[derive(Debug, Clone)]
 enum Test {
     Wildcard(Wildcard),
     Regex(Box<Regex>),
 }
 
-/// A search by a regular expression has exceeded its bounds, so that nobody knows whether the value matches.
+/// A search by a regular expression has exceeded its bounds, so that it is unknown whether the value matches.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("gave up the regular expression {0}")]
 pub struct GivenUp(Box<str>);

@@ -1,5 +1,5 @@
-//! What the main process and the application hosts need of a validated configuration: plain data
-//! that crosses process boundaries. Patterns, routes and templates stay with the router.
+//! The parts of a validated configuration that the main process and the application hosts need: plain data that crosses
+//! process boundaries. Patterns, routes and templates stay with the router.
 
 mod assets;
 mod http;
@@ -99,7 +99,7 @@ pub struct AppSpec {
     pub limits: Limits,
     /// How new processes take the place of old ones.
     pub restart: Restart,
-    /// What the language needs to know.
+    /// Options of the language.
     pub runtime: RuntimeSpec,
 }
 
@@ -144,8 +144,8 @@ pub struct Processes {
 pub enum Growth {
     /// As soon as there are more requests than workers.
     ByRequests,
-    /// When requests wait for too long. `spare` counts workers that are busy, too; it and `max` are those of the largest
-    /// machine, and whoever asks for workers derives its own.
+    /// When requests wait for too long. `spare` counts workers that are busy, too; it and `max` are those of the
+    /// largest machine, and main and the router derive their own.
     ByWaiting,
 }
 
@@ -160,7 +160,7 @@ pub struct Limits {
     pub requests_jitter: u32,
     /// A worker that runs one request for longer is killed.
     pub kill_after: Option<Duration>,
-    /// The same where nobody has said anything about it, and where a worker has nothing else to do.
+    /// The same bound where the configuration has none, and where a worker has nothing else to do.
     pub kill_at_last: Option<Duration>,
     /// A request that runs for longer is logged.
     pub slow: Option<Duration>,
@@ -170,12 +170,12 @@ pub struct Limits {
     pub queue_timeout: Option<Duration>,
     /// Most requests in the hands of workers.
     pub concurrency: Option<NonZeroU32>,
-    /// Of each worker.
+    /// Bounds on the memory of each worker.
     pub memory: MemoryBounds,
 }
 
-/// After this time, nobody who waits for a response is likely to be there: servers and load balancers that stand before
-/// this one have given up.
+/// After this time, a client that waits for a response has probably left: servers and load balancers in front of this
+/// one have given up.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A request that has run for so long is most likely stuck.
@@ -325,7 +325,7 @@ pub struct PhpSpec {
     pub admin: Vec<(String, String)>,
     /// Settings that scripts can change.
     pub user: Vec<(String, String)>,
-    /// What `php_sapi_name()` reports; `None` means `cli-server`.
+    /// The name that `php_sapi_name()` reports; `None` means `cli-server`.
     pub sapi_name: Option<String>,
 }
 
@@ -357,7 +357,7 @@ pub struct PhpWorker {
 /// The answer to state that a request has changed and not restored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Guard {
-    /// Nobody looks.
+    /// Requests are not checked.
     Off,
     /// Findings are logged, once for each kind and route.
     #[default]

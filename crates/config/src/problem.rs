@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, in words for the person who wrote it.
+//! Problems of a configuration, in words for the person who wrote it.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use std::fmt;
 pub struct Problem {
     /// Where, as a JSON pointer (RFC 6901); empty for the whole document.
     pub pointer: String,
-    /// What, as a full sentence; in Unit's words where Unit has any.
+    /// The problem, as a full sentence; in Unit's words where Unit has any.
     pub detail: String,
-    /// The advice how it would be right, in full sentences; empty where nobody can know.
+    /// The advice how it would be right, in full sentences; empty where that cannot be known.
     pub advice: String,
     /// The name that was probably meant, when one is near.
     pub suggestion: Option<String>,

@@ -1,7 +1,7 @@
 //! A root and a path below it: the one way in which the two are put together.
 
-/// Appends a path to the root that `out` ends with. A slash stands between the two whatever the path begins with, so that
-/// it leads below the root, and never to a neighbour whose name begins as the root's does.
+/// Appends a path to the root that `out` ends with. A slash stands between the two whatever the path begins with, so
+/// that it leads below the root, and never to a neighbour whose name begins as the root's does.
 pub fn append_below(path: &[u8], out: &mut Vec<u8>) {
     if !path.starts_with(b"/") && !out.ends_with(b"/") {
         out.push(b'/');

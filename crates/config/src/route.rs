@@ -22,7 +22,7 @@ pub use self::maintenance::{Maintenance, Pages};
 pub enum Destination {
     /// To an application.
     Application {
-        /// Its index in `Config::applications`.
+        /// The application's index in `Config::applications`.
         app: usize,
         /// The index of its target; 0 when it has no targets.
         target: u16,
@@ -41,7 +41,7 @@ pub enum Destination {
 pub struct Route {
     name: Option<String>,
     steps: Vec<Step>,
-    /// None for a short route.
+    /// The index of the steps; absent for a short route.
     index: Option<Arc<StepIndex>>,
 }
 
@@ -69,7 +69,7 @@ impl Route {
     ///
     /// # Errors
     ///
-    /// When nobody knows before that whether a step's conditions hold.
+    /// When it cannot be known before that whether a step's conditions hold.
     pub fn choose<F: Facts>(&self, facts: &mut F) -> Result<Option<&Step>, Undecided> {
         if let Some(index) = &self.index {
             return index.choose(&self.steps, facts);
@@ -91,16 +91,16 @@ const MIN_INDEXED: usize = 16;
 pub struct Step {
     /// All of it must hold.
     pub conditions: Match,
-    /// What to do then.
+    /// The action if they hold.
     pub action: Action,
 }
 
-/// What is done with a request, and what else happens on the way.
+/// An action: the answer to a request, and everything that happens on the way to it.
 #[derive(Debug, Clone)]
 pub struct Action {
-    /// What answers it.
+    /// The kind of answer.
     pub kind: ActionKind,
-    /// What every kind of action can have.
+    /// Options that every kind of action can have.
     pub options: ActionOptions,
 }
 
@@ -110,11 +110,11 @@ pub struct ActionOptions {
     /// Which other sites may read replies; asked before anything else of the action, so that preflight requests, which
     /// carry no credentials, are neither limited nor refused.
     pub cors: Option<CorsRule>,
-    /// When it is closed, and to whom; asked behind `cors` and before anything else.
+    /// The times and clients for which the action is closed; checked after `cors` and before anything else.
     pub maintenance: Option<Box<Maintenance>>,
     /// Limits for clients, as places in `Config::throttles`; asked behind `maintenance` and before anything else.
     pub limits: Vec<usize>,
-    /// The methods by which clients are asked who they are, as a place in `Config::authentications`; asked right after the limits.
+    /// The methods of authentication, as a place in `Config::authentications`; asked right after the limits.
     pub authentication: Option<usize>,
     /// The new path and query, worked out before anything else but the limits and the authentication.
     pub rewrite: Option<Rewrite>,
@@ -126,7 +126,7 @@ pub struct ActionOptions {
     pub secure: bool,
     /// The copies of its requests, as a place in `Config::mirrors`.
     pub mirror: Option<usize>,
-    /// What answers in the place of errors.
+    /// The actions that answer in place of errors.
     pub errors: Option<Box<ErrorActions>>,
     /// The action in the place of an answer that names a path.
     pub internal_redirect: Option<Box<Action>>,
@@ -183,7 +183,7 @@ impl ErrorActions {
 pub struct HeaderChange {
     /// The field, as it is to be written.
     pub name: String,
-    /// Its new value; `None` removes it.
+    /// The new value; `None` removes the header.
     pub value: Option<Template>,
 }
 
@@ -254,7 +254,7 @@ pub struct Return {
     pub location: Option<Template>,
     /// The body, if it is not an error page or nothing.
     pub body: Option<Template>,
-    /// Its MIME type, if it is not plain text.
+    /// The body's MIME type, if it is not plain text.
     pub content_type: Option<String>,
 }
 
@@ -267,9 +267,9 @@ pub struct Share {
     pub index: String,
     /// MIME types that may be served; `None` means all.
     pub types: Option<PatternSet>,
-    /// What to do when no path leads to a file.
+    /// The action to take when no path leads to a file.
     pub fallback: Option<Box<Action>>,
-    /// What the way to a file may not do.
+    /// Bounds on the way to a file.
     pub confinement: Confinement,
     /// Answer with the entries of a folder that has no index.
     pub listing: Option<Listing>,
@@ -277,7 +277,7 @@ pub struct Share {
     pub cache_control: Vec<CacheRule>,
 }
 
-/// What the way to a shared file may not do.
+/// Bounds on the way to a shared file.
 #[derive(Debug, Clone)]
 pub struct Confinement {
     /// The folder that share paths must lie in, and that no link leads out of.

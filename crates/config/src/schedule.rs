@@ -1,8 +1,8 @@
 //! Times at which something is to run, as cron writes them: `*/5 * * * *`, `@hourly`, `@every 30s`.
 //!
-//! Where a clock is set for daylight saving, times are what cron makes of them. A fixed time that does not exist runs as
-//! soon as it is over, and one that comes twice runs once. What has a `*` as its minute or hour runs by the clock as it
-//! goes: it skips what does not exist, and runs twice at what comes twice.
+//! Where a clock is set for daylight saving, times are what cron makes of them. A fixed time that does not exist runs
+//! as soon as it is over, and one that comes twice runs once. What has a `*` as its minute or hour runs by the clock as
+//! it goes: it skips what does not exist, and runs twice at what comes twice.
 
 mod every;
 

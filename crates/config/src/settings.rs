@@ -15,13 +15,13 @@ use crate::pattern::PatternSet;
 pub struct Settings {
     /// How HTTP is spoken with clients.
     pub http: HttpSettings,
-    /// What all clients together may take.
+    /// Bounds on all clients together.
     pub limits: ServerLimits,
     /// Event loops of the router; `None` means one for each processor.
     pub listen_threads: Option<NonZeroU32>,
     /// JavaScript modules that templates can use, each once.
     pub js_module: Vec<String>,
-    /// What scripts may take.
+    /// Bounds on scripts.
     pub js_limits: ScriptLimits,
     /// Which lines are logged, and how they look.
     pub log: LogSettings,
@@ -34,9 +34,9 @@ pub struct Settings {
 pub struct ServerLimits {
     /// Client connections at a time; `None` means as many as there are descriptors for.
     pub connections: Option<NonZeroU32>,
-    /// Those of one client address; `None` means any number.
+    /// The bound for one client address; `None` means any number.
     pub connections_per_address: Option<NonZeroU32>,
-    /// Bytes of memory for the bodies of requests and responses that wait for somebody.
+    /// Bytes of memory for the bodies of requests and responses that wait.
     pub buffered_bytes: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct HttpSettings {
     pub discard_unsafe_fields: bool,
     /// Log the steps that a request takes.
     pub log_route: bool,
-    /// Error pages are JSON for those who prefer it.
+    /// Error pages are JSON for clients that prefer it.
     pub negotiate_errors: bool,
     /// Name the version in the Server field.
     pub server_version: bool,
@@ -101,7 +101,7 @@ pub struct HttpSettings {
     pub http2: Http2Settings,
     /// How WebSocket connections are looked after.
     pub websocket: WebSocketSettings,
-    /// What is compressed and how; `None` when no compressor is configured.
+    /// The rules for compression; `None` when no compressor is configured.
     pub compression: Option<Compression>,
 }
 

@@ -1,6 +1,6 @@
 //! Strings with variables, or in JavaScript (contract 14), parsed once and rendered for each request.
 //!
-//! What a variable's value is, and what a script gives, belongs to the one who renders.
+//! Values of variables and results of scripts come from the caller that renders.
 
 mod path;
 mod rewrite;
@@ -52,7 +52,8 @@ pub enum Variable {
     Protocol,
     /// The target as received, with its query; a rewrite does not change it.
     RequestUri,
-    /// The value of `RequestUri` where a path is meant: that of the target as received, decoded and normalised. It has no name.
+    /// The value of `RequestUri` where a path is meant: that of the target as received, decoded and normalised. It has
+    /// no name.
     ReceivedPath,
     /// The normalised, decoded path; a rewrite changes it.
     Uri,
@@ -101,7 +102,7 @@ impl Variable {
     }
 }
 
-/// What there is to know about a connection's TLS; empty without it.
+/// A fact about a connection's TLS; empty without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TlsVariable {
     /// `TLSv1.2` or `TLSv1.3`.

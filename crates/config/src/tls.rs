@@ -20,7 +20,8 @@ pub use self::ticket_key::{TicketKey, TicketKeyError};
 /// TLS on one listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Names of certificate bundles; at least one, or `acme` is there. The first answers clients that name no known host.
+    /// Names of certificate bundles; at least one, or `acme` is there. The first answers clients that name no known
+    /// host.
     pub certificates: Vec<String>,
     /// Certificates that the daemon orders by itself, for clients that ask for none of the others.
     pub acme: Option<AcmeSettings>,
@@ -28,7 +29,7 @@ pub struct TlsSettings {
     pub policy: Policy,
     /// How sessions are resumed.
     pub session: SessionSettings,
-    /// Whether clients show certificates, and who vouches for them.
+    /// Whether clients show certificates, and the authorities that vouch for them.
     pub client: Option<ClientAuth>,
 }
 
@@ -52,7 +53,7 @@ impl Default for SessionSettings {
 /// `session.tickets`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tickets {
-    /// None are given out.
+    /// No tickets are given out.
     Off,
     /// Encrypted with a key that ends with the router.
     Random,
@@ -65,7 +66,7 @@ pub enum Tickets {
 pub struct ClientAuth {
     /// Names of bundles whose certificates are the authorities; at least one.
     pub ca: Vec<String>,
-    /// What becomes of a client without one.
+    /// The treatment of a client without a certificate.
     pub verify: Verify,
 }
 
@@ -75,11 +76,11 @@ pub enum Verify {
     /// Without one there is no connection.
     #[default]
     Required,
-    /// It may do without.
+    /// A client may connect without a certificate.
     Optional,
 }
 
-/// What `conf_commands` leave of the supported protocol versions, cipher suites and groups.
+/// The protocol versions, cipher suites and groups that `conf_commands` leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// TLS 1.2 may be spoken.

@@ -11,7 +11,7 @@ use crate::template::Template;
 /// A group of servers that share the requests of a `pass`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    /// Its name in the document; for a `proxy`, what it says.
+    /// The upstream's name in the document; for a `proxy`, its value.
     pub name: String,
     /// In the order of the document; may be empty.
     pub servers: Vec<Server>,
@@ -27,8 +27,8 @@ pub struct Upstream {
     pub options: ProxyOptions,
 }
 
-/// How far a request that one server has failed is given to others: where nearly all of many are down, nobody waits
-/// until each of them has been asked.
+/// How far a request that one server has failed is given to others: where nearly all of many are down, a client does
+/// not wait until each of them has been asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retries {
     /// How many others.
@@ -48,7 +48,7 @@ impl Default for Retries {
 pub struct Server {
     /// Where it is.
     pub origin: Origin,
-    /// Its share, in millionths; 0 means that it is never chosen.
+    /// The server's share, in millionths; 0 means that it is never chosen.
     pub weight: u64,
     /// Whether it is spoken to over HTTP/2; `None` means as the options of the upstream say.
     pub http2: Option<bool>,
@@ -62,11 +62,11 @@ pub const WEIGHT_ONE: u64 = 1_000_000;
 pub struct Origin {
     /// `https://`.
     pub tls: bool,
-    /// What to connect to.
+    /// The host to connect to.
     pub host: Host,
 }
 
-/// What to connect to.
+/// A host to connect to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
     /// An address that needs no look-up.
@@ -170,7 +170,7 @@ pub struct KeepAlive {
 /// How `https://` servers are spoken to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UpstreamTls {
-    /// Whether the server has to prove who it is.
+    /// Whether the server's certificate is verified.
     pub verify: bool,
     /// The bundle of `/certificates` whose certificates are trusted; `None` means those of the system.
     pub ca: Option<String>,
@@ -179,7 +179,7 @@ pub struct UpstreamTls {
 }
 
 impl Upstream {
-    /// What a `proxy` stands for: a group of one.
+    /// A group of one server, for a `proxy`.
     #[must_use]
     pub fn single(name: String, origin: Origin, options: ProxyOptions) -> Self {
         Self {
@@ -312,7 +312,7 @@ impl Default for HealthCheck {
 }
 
 impl Default for Timeouts {
-    /// Those of Unit, where it has one.
+    /// Unit's timeouts, where it has them.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(60),

@@ -6,7 +6,7 @@ use super::{Bytes, MAX_DEPTH, Number, Object, Value};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct ParseError {
-    /// What was expected; a full sentence.
+    /// The expected text; a full sentence.
     pub detail: String,
     /// Bytes before the fault, not counting a byte-order mark.
     pub offset: usize,
@@ -26,7 +26,7 @@ pub fn parse(text: &[u8]) -> Result<Value, ParseError> {
     parser.document().map_err(|fault| fault.locate(input))
 }
 
-/// As `parse`, for a text that somebody writes now: it has to be UTF-8 throughout.
+/// Parses as `parse` does, but for a text that a person writes now: it has to be UTF-8 throughout.
 ///
 /// # Errors
 ///

@@ -10,11 +10,11 @@ use std::ops::RangeInclusive;
 pub struct AddressPatternSet {
     /// At least one of these must match, unless there is none.
     positive: Vec<Test>,
-    /// None of these may match.
+    /// A match of any of these excludes the address.
     negative: Vec<Test>,
 }
 
-/// What one pattern asks of the address, its negation left out.
+/// One pattern without its negation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Test {
     /// Any Unix socket.

@@ -70,7 +70,7 @@ impl Wildcard {
     }
 }
 
-/// What is left of `value` without its prefix and its suffix, which must not overlap.
+/// The rest of `value` without its prefix and its suffix, which must not overlap.
 fn between<'a>(value: &'a [u8], prefix: &Text, suffix: &Text) -> Option<&'a [u8]> {
     let end = value.len().checked_sub(suffix.len()).filter(|&end| end >= prefix.len())?;
     (prefix.starts(value) && suffix.starts(&value[end..])).then(|| &value[prefix.len()..end])

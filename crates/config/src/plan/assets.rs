@@ -1,5 +1,5 @@
-//! What a configuration names that is no part of its document: certificate bundles and JavaScript
-//! modules, which were uploaded before and lie in the state directory.
+//! Certificate bundles and JavaScript modules that a document names: they were uploaded before and lie in the state
+//! directory.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct Assets {
 /// One content.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asset {
-    /// What configurations call it: never empty, without NUL.
+    /// The name in configurations: never empty, without NUL.
     pub name: String,
     /// As uploaded.
     pub bytes: Vec<u8>,
@@ -36,9 +36,9 @@ pub enum AssetKind {
 /// The names that a configuration refers to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AssetNames {
-    /// Of certificate bundles.
+    /// Names of certificate bundles.
     pub certificates: BTreeSet<String>,
-    /// Of JavaScript modules.
+    /// Names of JavaScript modules.
     pub scripts: BTreeSet<String>,
 }
 
@@ -92,7 +92,7 @@ impl Assets {
         all.map(|asset| asset.name.len() + asset.bytes.len()).sum()
     }
 
-    /// Those that are named; the ones that are not there are left out.
+    /// Selects the assets that are named; missing ones are left out.
     #[must_use]
     pub fn named(&self, names: &AssetNames) -> Self {
         let pick = |all: &[Asset], names: &BTreeSet<String>| {

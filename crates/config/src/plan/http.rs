@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::gateway::Protocol;
 
-/// Options of an application of `type: "http"`, of those types of Unit whose applications serve HTTP here, and of `"fastcgi"` and
-/// `"cgi"`.
+/// Options of an application of `type: "http"`, of those types of Unit whose applications serve HTTP here, and of
+/// `"fastcgi"` and `"cgi"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpSpec {
-    /// What it was written for.
+    /// The interface that the program was written for.
     pub kind: ProgramKind,
     /// A path, or a name that is looked for in `PATH`. Java is looked for in `JAVA_HOME` first.
     pub executable: PathBuf,
@@ -28,7 +28,7 @@ pub struct HttpSpec {
     pub concurrency: NonZeroU32,
 }
 
-/// What a program was written for.
+/// The interface that a program was written for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProgramKind {
     /// Any server: `type: "http"`.
@@ -60,7 +60,7 @@ pub struct JavaSpec {
     pub webapp: PathBuf,
     /// Archives, folders and URLs beyond those in the application.
     pub classpath: Vec<String>,
-    /// Of the Java virtual machine.
+    /// Options of the Java virtual machine.
     pub options: Vec<String>,
     /// Bytes of stack of each thread; `None` leaves it to the virtual machine.
     pub thread_stack_size: Option<NonZeroUsize>,
@@ -73,7 +73,7 @@ impl ProgramKind {
         matches!(self, Self::External | Self::Java(_))
     }
 
-    /// What may help one that does not become ready.
+    /// Advice for a program that does not become ready.
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self {
@@ -97,12 +97,12 @@ pub enum ProgramSocket {
     Inherited,
     /// The same as its standard input.
     Standard,
-    /// It makes a Unix socket at the path in this variable.
+    /// The program makes a Unix socket at the path in this variable.
     Unix {
         /// The variable's name.
         variable: String,
     },
-    /// It listens on the port in this variable.
+    /// The program listens on the port in this variable.
     Port {
         /// The variable's name.
         variable: String,
@@ -114,11 +114,11 @@ pub enum ProgramSocket {
 /// When a program counts as ready for requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ready {
-    /// It accepts connections.
+    /// The program accepts connections.
     Connect,
-    /// It answers a request for this path with a status below 400.
+    /// The program answers a request for this path with a status below 400.
     Path(String),
-    /// It says so (`sd_notify`).
+    /// The program says so (`sd_notify`).
     Notify,
 }
 

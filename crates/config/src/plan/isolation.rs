@@ -16,11 +16,11 @@ pub struct Isolation {
     pub gidmap: Vec<IdRange>,
     /// The folder that is `/` for the application; absolute, and not `/`.
     pub rootfs: Option<PathBuf>,
-    /// What is mounted there.
+    /// The parts of the system that are mounted in `rootfs`.
     pub automount: Automount,
     /// Whether programs that it starts can gain privileges, if the document says so.
     pub new_privs: Option<bool>,
-    /// Its control group.
+    /// The control group of the application.
     pub cgroup: Option<Cgroup>,
     /// System calls that are refused.
     pub seccomp: Option<SeccompProfile>,
@@ -47,7 +47,7 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Those that are wanted, by the names of their options.
+    /// The names of the wanted namespaces' options.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         let all = [
             ("credential", self.credential),
@@ -80,7 +80,7 @@ impl IdRange {
     }
 }
 
-/// What is mounted in a `rootfs`.
+/// The parts of the system that are mounted in a `rootfs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Automount {
     /// The files that the language consists of, to be read only.
@@ -120,7 +120,7 @@ pub struct CgroupLimits {
 /// A set of system calls that are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SeccompProfile {
-    /// What no web application needs, and attacks on kernels often do.
+    /// System calls that no web application needs, and attacks on kernels often use.
     Default,
 }
 

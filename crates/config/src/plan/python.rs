@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What a Python application consists of.
+/// The parts of a Python application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PythonSpec {
     /// At least one; the first is meant when none is named. A document without `targets` has one
@@ -15,7 +15,7 @@ pub struct PythonSpec {
     pub home: Option<PathBuf>,
     /// Searched for modules before everything else, in this order.
     pub path: Vec<PathBuf>,
-    /// What the callables speak; `None` means that they tell by themselves.
+    /// The interface of the callables; `None` means that it is detected.
     pub protocol: Option<PythonProtocol>,
     /// Requests that one process runs at the same time; event loops with ASGI.
     pub threads: NonZeroU32,
@@ -30,11 +30,11 @@ pub struct PythonTarget {
     pub name: String,
     /// The module to import.
     pub module: String,
-    /// What is called, by its name in the module.
+    /// The callable, by its name in the module.
     pub callable: String,
     /// The callable makes the application rather than being it.
     pub factory: bool,
-    /// What the application's paths begin with: a slash at its start, none at its end.
+    /// A prefix of the application's paths: a slash at its start, none at its end.
     pub prefix: Option<String>,
 }
 

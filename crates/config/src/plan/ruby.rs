@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What a Ruby application consists of.
+/// The parts of a Ruby application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RubySpec {
     /// Describes the Rack application: `config.ru`.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What a WebAssembly application consists of.
+/// The parts of a WebAssembly application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WasmSpec {
     /// The component, which exports `wasi:http/incoming-handler`.

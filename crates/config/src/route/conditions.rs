@@ -55,8 +55,8 @@ pub struct NameSets(pub Vec<NameSet>);
 #[derive(Debug, Clone, Default)]
 pub struct NameSet(pub Vec<(Vec<u8>, PatternSet)>);
 
-/// What conditions look at. What costs something to work out is asked for only when a condition needs it;
-/// it is absent unless an implementation says otherwise.
+/// The facts that conditions look at. A fact that is costly to work out is asked for only when a condition needs it,
+/// and is absent unless an implementation provides it.
 pub trait Facts: Variables {
     /// The request method.
     fn method(&self) -> &[u8];
@@ -113,7 +113,7 @@ pub trait Facts: Variables {
     }
 }
 
-/// Why nobody knows whether the conditions hold: the request must not go on.
+/// The reasons why it is unknown whether the conditions hold: the request must not go on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Undecided {
     /// A script has thrown, or run for too long.

@@ -51,7 +51,7 @@ impl StepIndex {
     ///
     /// # Errors
     ///
-    /// When nobody knows before that whether a step's conditions hold.
+    /// When it cannot be known before that whether a step's conditions hold.
     pub(super) fn choose<'s, F: Facts>(
         &self,
         steps: &'s [Step],
@@ -74,7 +74,7 @@ impl StepIndex {
     }
 }
 
-/// The first step so far that ends the search: it matches, or nobody knows whether it does. As lists are tried one
+/// The first step so far that ends the search: it matches, or it is unknown whether it does. As lists are tried one
 /// after the other, a step that comes before it may still be found.
 #[derive(Default)]
 struct First {

@@ -1,11 +1,11 @@
-//! `maintenance`: a page for everybody but a few, while somebody works on the site (beyond Unit).
+//! `maintenance`: a page for all clients but a few, while people work on the site (beyond Unit).
 
 use std::path::PathBuf;
 
 use super::{Action, ErrorActions};
 use crate::pattern::address::AddressPatternSet;
 
-/// When an action is closed, and to whom.
+/// The times and clients for which an action is closed.
 #[derive(Debug, Clone)]
 pub struct Maintenance {
     /// The path at which something is while the site is closed; `None` means always.

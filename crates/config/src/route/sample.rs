@@ -6,7 +6,7 @@ use super::{Facts, Scheme};
 use crate::query::{self, Arguments};
 use crate::template::{Variable, Variables};
 
-/// What a test says about a request; the rest is empty.
+/// The facts that a test gives about a request; the rest is empty.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Sample {
     pub(crate) method: String,

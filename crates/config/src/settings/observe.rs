@@ -24,10 +24,10 @@ pub enum LogLevel {
     Warn,
     /// Something an operator wants to find later.
     Notice,
-    /// What goes on.
+    /// Normal events.
     #[default]
     Info,
-    /// What goes on inside.
+    /// Internal events.
     Debug,
 }
 

@@ -50,7 +50,8 @@ impl Rewrite {
         Self { path, query, keeps_query, is_malformed }
     }
 
-    /// Puts a new query, which may be a script, in the place of one in the text; the client's goes behind it if it is kept.
+    /// Puts a new query, which may be a script, in the place of one in the text; the client's goes behind it if it is
+    /// kept.
     #[must_use]
     pub fn with_query(self, query: Template, keeps_query: bool) -> Self {
         Self { query: Some(query), keeps_query, ..self }
@@ -133,8 +134,8 @@ fn without_empty(mut parts: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// The query without a `?` at its end, and whether it is without one: the client's query goes behind it then. Right behind
-/// the first `?` nothing else is needed to say that.
+/// The query without a `?` at its end, and whether it is without one: the client's query goes behind it then. Right
+/// behind the first `?` nothing else is needed to say that.
 fn drop_end_mark(mut query: Vec<Part>) -> (Option<Vec<Part>>, bool) {
     if query.is_empty() {
         return (Some(query), false);

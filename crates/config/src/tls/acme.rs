@@ -3,11 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Whom to ask for certificates, for which names, and how to prove that these are ours.
+/// The authority to ask for certificates, the names, and the proof that these are ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcmeSettings {
-    /// Host names in lower case, each once and in the order in which they are found: those of `names`, then those of the
-    /// routes. `*.example.com` stands for one label. Each gets a certificate of its own.
+    /// Host names in lower case, each once and in the order in which they are found: those of `names`, then those of
+    /// the routes. `*.example.com` stands for one label. Each gets a certificate of its own.
     pub names: Vec<String>,
     /// The authority that issues them.
     pub issuer: AcmeIssuer,
@@ -22,8 +22,8 @@ pub struct AcmeSettings {
 pub struct AcmeIssuer {
     /// The URL of its directory (RFC 8555 section 7.1.1), with `https`.
     pub directory: String,
-    /// The uploaded bundle of the authority that the directory's own certificate is verified by; the system's if there is
-    /// none.
+    /// The uploaded bundle of the authority that the directory's own certificate is verified by; the system's if there
+    /// is none.
     pub ca: Option<String>,
     /// Where it sends warnings to.
     pub email: Option<String>,
@@ -56,21 +56,21 @@ pub enum Challenge {
     Dns(DnsChallenge),
 }
 
-/// The one who puts a record into the DNS, and how long that takes.
+/// The way a record gets into the DNS, and how long that takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsChallenge {
-    /// The one who does it.
+    /// The program or server that does it.
     pub by: DnsUpdate,
     /// A DNS server that knows the zone and its servers, as name or address with a port; the system's if there is none.
     pub resolver: Option<String>,
-    /// The longest time to wait until the zone's servers have the record, and for a program. If zero, nobody looks
-    /// whether they have it.
+    /// The longest time to wait until the zone's servers have the record, and for a program. If zero, the servers are
+    /// not asked whether they have it.
     pub timeout: Duration,
     /// Time to wait beyond that, before the authority looks.
     pub delay: Duration,
 }
 
-/// The one who changes the DNS.
+/// The program or server that changes the DNS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DnsUpdate {
     /// A program with its arguments; it gets `present` or `remove`, the record's name and its value as three more.

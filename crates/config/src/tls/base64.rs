@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// What the text stands for; `None` when it is not Base64.
+/// Decodes the text; `None` when it is not Base64.
 pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let engine = if text.ends_with(b"=") { PADDED } else { UNPADDED };
     engine.decode(text).ok()

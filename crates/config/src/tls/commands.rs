@@ -8,10 +8,10 @@ use super::{Policy, TlsSettings};
 /// Why a command cannot be obeyed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// There is no such command, or none that has a meaning here.
+    /// The command does not exist, or has no meaning here.
     #[error("The TLS configuration command \"{0}\" is not supported; supported are {SUPPORTED}.")]
     Unknown(String),
-    /// It is another option's business.
+    /// Another option decides this.
     #[error("The TLS configuration command \"{command}\" is not supported: use the \"{option}\" option.")]
     Elsewhere {
         /// As it was written.
@@ -26,7 +26,7 @@ pub enum CommandError {
         command: String,
         /// As it was written.
         value: String,
-        /// What would be accepted.
+        /// A description of accepted values.
         expected: &'static str,
     },
     /// All commands together permit nothing.
@@ -212,7 +212,7 @@ fn list(value: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// Of TLS 1.3 as well, but not among those that there are.
+/// Suites of TLS 1.3 that are known and not supported.
 fn is_rare_suite(name: &str) -> bool {
     ["TLS_AES_128_CCM_SHA256", "TLS_AES_128_CCM_8_SHA256"].contains(&name)
 }
@@ -233,8 +233,8 @@ fn is_rare_group(name: &str) -> bool {
     known.iter().chain(&more).any(|rare| rare.eq_ignore_ascii_case(name))
 }
 
-/// What they are about is always done, never done, or of no importance here: nothing is renegotiated or
-/// compressed, and no broken peers are put up with.
+/// Options that are always in effect, never, or without importance here: nothing is renegotiated or compressed, and no
+/// broken peers are put up with.
 const OPTIONS_WITHOUT_EFFECT: &[&str] = &[
     "allownodhekex",
     "antireplay",

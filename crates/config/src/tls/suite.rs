@@ -16,7 +16,7 @@ pub enum CipherSuite {
 }
 
 impl CipherSuite {
-    /// Those that there are, the strongest first, as OpenSSL orders them.
+    /// All supported suites, the strongest first, as OpenSSL orders them.
     pub const ALL: [Self; 9] = [
         Self::Tls13Aes256Gcm,
         Self::Tls13Chacha20,
@@ -99,7 +99,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Those that there are, in the order of preference: the one that a quantum computer does not break first.
+    /// All supported groups, in the order of preference: the one that a quantum computer does not break first.
     pub const ALL: [Self; 4] = [Self::X25519MlKem768, Self::X25519, Self::Secp256r1, Self::Secp384r1];
 
     /// The names that OpenSSL knows it by; the first is the one that is shown.

@@ -18,13 +18,13 @@ pub struct TicketKey {
 /// Why a text is no ticket key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TicketKeyError {
-    /// It is not Base64.
+    /// The text is not Base64.
     #[error("Invalid Base64 format for the ticket key \"{0}\".")]
     Encoding(String),
-    /// It is not one of the two known layouts.
+    /// The length fits neither of the two known layouts.
     #[error("Invalid length {len} of the ticket key \"{text}\".  Must be 48 or 80 bytes.")]
     Length {
-        /// Of the decoded key.
+        /// The length of the decoded key.
         len: usize,
         /// As it was written.
         text: String,

@@ -41,7 +41,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
     }
 }
 
-/// What `pass` names; a text with variables is looked up for each request.
+/// The destination that `pass` names; a text with variables is looked up for each request.
 pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Destination> {
     let template = template(cx, field)?;
     let text = field.value.as_bytes()?;

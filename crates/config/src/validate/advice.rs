@@ -51,7 +51,7 @@ pub(super) const SERVER: &str = "The form is \"HOST:PORT\", \"http://HOST:PORT\"
 pub(super) const ADDRESS_PATTERN: &str = "A pattern is an IP address, a range \"FROM-TO\", a network such as \"10.0.0.0/8\", \
      any of these with \":PORT\" or \":FROM-TO\" behind it, \"*:PORT\" or \"unix\"; a host name is not one.";
 
-/// How a value of a wrong type is written in the right one, empty when nobody can know.
+/// How a value of a wrong type is written in the right one; empty when that cannot be known.
 pub(super) fn for_type(expected: Types, value: &Value) -> String {
     match value {
         Value::String(text) => for_text(expected, text.to_string_lossy().trim()),

@@ -48,7 +48,8 @@ impl Draft {
     }
 }
 
-/// Reads all applications, and behind them what they have of further groups of processes; those that are wrong are left out.
+/// Reads all applications, and behind them what they have of further groups of processes; those that are wrong are left
+/// out.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Draft {
     let read = if cx.known.is_lenient { read_or_excuse } else { read_application };
     let (mut draft, mut further) = (Draft::default(), Vec::new());

@@ -465,5 +465,5 @@ const CACHE_KEY: [&str; 2] = ["Authorization", "Cookie"];
 /// Clocks that differ by more are wrong.
 const MAX_LEEWAY: i64 = 3600;
 
-/// Whoever was shut out goes on for so long at most.
+/// The longest time for which a client that was shut out may go on.
 const MAX_CACHE: i64 = 3600;

@@ -1,4 +1,5 @@
-//! The options of applications that are described requests as CGI does: programs of FastCGI, and scripts of CGI (beyond Unit).
+//! The options of applications that are described requests as CGI does: programs of FastCGI, and scripts of CGI (beyond
+//! Unit).
 
 use std::num::NonZeroU32;
 

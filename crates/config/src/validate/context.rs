@@ -1,4 +1,4 @@
-//! What every check sees: where it is in the document, and where problems go.
+//! The context of every check: its place in the document, and the list of problems.
 
 use std::collections::HashMap;
 use std::mem;
@@ -43,9 +43,9 @@ pub(super) struct Context<'a> {
 
 /// Parts of a configuration that belong to more than one part of the document.
 pub(super) struct Gathered {
-    /// What the document names of the state directory.
+    /// The names of uploads in the document.
     pub(super) assets: AssetNames,
-    /// Its limits for clients.
+    /// The limits for clients in the document.
     pub(super) throttles: Vec<Throttle>,
     /// The copies of its requests for other servers.
     pub(super) mirrors: Vec<Mirror>,
@@ -77,7 +77,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What is wrong, or what the checks have gathered beside their drafts.
+    /// The problems, or everything that the checks have gathered beside their drafts.
     pub(super) fn finish(self) -> Result<Gathered, Vec<Problem>> {
         if !self.problems.is_empty() {
             return Err(self.problems);
@@ -164,7 +164,7 @@ impl<'a> Context<'a> {
         self.assets.scripts.insert(name.to_owned());
     }
 
-    /// What is wrong with a JavaScript expression, if anything.
+    /// The error of a JavaScript expression, if it has one.
     pub(super) fn check_script(&self, source: &str) -> Result<(), String> {
         self.known.check_script.map_or(Ok(()), |check| check(source))
     }

@@ -1,5 +1,5 @@
-//! What can be said of configurations by a walk through their tables: documents that touch every part are
-//! read, and each object tells which members it knows.
+//! Descriptions of configurations by a walk through their tables: documents that touch every part are read, and each
+//! object tells which members it knows.
 
 use super::context::Context;
 use super::recorder::Recorder;

@@ -14,7 +14,7 @@ pub(super) struct Texts(Vec<Text>);
 #[derive(Debug)]
 struct Text {
     text: String,
-    /// Whose option the text is about, such as applications of some types.
+    /// The owners of the option that the text is about, such as applications of some types.
     owners: Vec<String>,
 }
 

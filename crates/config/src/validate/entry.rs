@@ -1,4 +1,5 @@
-//! Entry points: which script answers a path, and which variables go with a request. Actions and applications have them alike.
+//! Entry points: which script answers a path, and which variables go with a request. Actions and applications have them
+//! alike.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;

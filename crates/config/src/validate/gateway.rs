@@ -196,7 +196,7 @@ fn meant(text: &Bytes) -> Option<String> {
     candidates.into_iter().find(|candidate| Origin::parse_bare(candidate.as_bytes()).is_some())
 }
 
-/// What is said of the servers themselves belongs to those who are named, or two actions could contradict each other.
+/// Options of the servers themselves belong to a named upstream, or two actions could contradict each other.
 fn report_options_of_upstream(cx: &mut Context<'_>, members: &Object) {
     for (name, there) in [("timeout", "\"timeouts\""), ("keep_alive", "\"processes\" and \"keepalive\"")] {
         if members.contains_key(name.as_bytes()) {

@@ -4,8 +4,8 @@ use super::modules;
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{AppSpec, RuntimeSpec};
 
-/// The targets of an application by the processes that serve them, as places in the document: those without a worker share
-/// theirs. The group of the first target is the application itself.
+/// The targets of an application by the processes that serve them, as places in the document: those without a worker
+/// share theirs. The group of the first target is the application itself.
 pub(crate) fn groups(application: &Value) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut common = None;

@@ -22,7 +22,7 @@ pub(super) const HTTP: AppType<Draft> = AppType { tables: &[PROGRAM, CONCURRENCY
 pub(super) const EXTERNAL: AppType<Draft> =
     AppType { tables: &[PROGRAM, CONCURRENCY_OPTION], finish: finish_external };
 
-/// What the members that concern the program say so far.
+/// The members that concern the program, as far as they were read.
 #[derive(Default)]
 pub(super) struct Draft {
     kind: ProgramKind,
@@ -67,7 +67,7 @@ impl Draft {
         }
     }
 
-    /// That of a program which makes its socket, and runs as many requests at once as it has threads.
+    /// The draft of a program which makes its socket, and runs as many requests at once as it has threads.
     pub(super) fn of_java(java: JavaSpec, ready: ReadyDraft, threads: NonZeroU32) -> Self {
         Self {
             kind: ProgramKind::Java(java),

@@ -1,4 +1,5 @@
-//! `isolation` of an application (contract 21), and what Corral adds: limits of control groups, `seccomp`, `filesystem`.
+//! `isolation` of an application (contract 21), and what Corral adds: limits of control groups, `seccomp`,
+//! `filesystem`.
 
 mod cgroup;
 mod maps;

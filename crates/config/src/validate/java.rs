@@ -15,7 +15,7 @@ use crate::plan::{JavaSpec, RuntimeSpec};
 /// Web applications in Java.
 pub(super) const JAVA: AppType<Draft> = AppType { tables: &[OPTIONS], finish };
 
-/// What the members that concern Java say so far.
+/// The members that concern Java, as far as they were read.
 #[derive(Default)]
 pub(super) struct Draft {
     webapp: Option<PathBuf>,

@@ -1,4 +1,5 @@
-//! The name, default and documentation of an option: the part of a table's row that does not depend on who reads it.
+//! The name, default and documentation of an option: the part of a table's row that does not depend on the type that
+//! the value is read into.
 
 use super::bounds::Bound;
 use super::types::{Types, type_of};
@@ -21,7 +22,7 @@ pub(super) struct Label {
     pub(super) bound: Option<Bound>,
 }
 
-/// An option that may be missing. What follows says more of it, and `read` who reads it.
+/// An option that may be missing. Later calls say more of it, and `read` names its reader.
 pub(super) const fn optional(name: &'static str, types: Types) -> Label {
     Label { name, types, beyond: Types::NONE, is_required: false, default: "", meaning: "", bound: None }
 }

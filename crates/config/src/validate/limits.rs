@@ -9,7 +9,7 @@ use super::scalars::{INT_MAX, MAX_SECONDS, amount, count, integer, limit, second
 use super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT, optional};
 use crate::plan::{Growth, Limits, MemoryBounds, Processes};
 
-/// What applies when `processes` is not there.
+/// The default of `processes`.
 pub(super) fn one_process() -> Processes {
     static_processes(NonZeroU32::MIN)
 }
@@ -153,7 +153,7 @@ fn share(cx: &mut Context<'_>, field: Field<'_>) -> Option<u32> {
     Some((number * 1000.0).round() as u32)
 }
 
-/// Nobody waits for longer.
+/// A longer wait makes no sense.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(MAX_SECONDS.unsigned_abs());
 
 /// No machine has more by itself.

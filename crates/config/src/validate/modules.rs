@@ -110,7 +110,7 @@ fn host(language: &str) -> &str {
 /// Types of programs and scripts: the daemon runs them, and they have no version.
 const WITHOUT_MODULE: &[&str] = &["cgi", "external", "fastcgi", "go", "http", "process"];
 
-/// What was there before components: an interface of NGINX Unit's own, which it has deprecated itself.
+/// The answer to modules from before components: an interface of NGINX Unit's own, which it has deprecated itself.
 const MODULES_OF_WASM: &str = "The \"wasm\" application type is not supported: it runs modules that were written for \
     an interface of NGINX Unit alone. Build a component for wasi:http, and use the type \"wasm-wasi-component\".";
 

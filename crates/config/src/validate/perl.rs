@@ -14,7 +14,7 @@ use crate::plan::{PerlSpec, RuntimeSpec};
 /// Applications of Perl.
 pub(super) const PERL: AppType<Draft> = AppType { tables: &[OPTIONS], finish };
 
-/// What the members that concern Perl say so far.
+/// The members that concern Perl, as far as they were read.
 #[derive(Default)]
 pub(super) struct Draft {
     script: Option<PathBuf>,

@@ -15,7 +15,7 @@ use crate::plan::{PhpSpec, PhpTarget, PhpWorker, RuntimeSpec};
 /// Applications of PHP.
 pub(super) const PHP: AppType<Draft> = AppType { tables: &[APPLICATION], finish };
 
-/// What the members that concern PHP say so far.
+/// The members that concern PHP, as far as they were read.
 #[derive(Default)]
 pub(super) struct Draft {
     target: TargetDraft,

@@ -1,4 +1,4 @@
-//! The manual's Markdown for readers who have only the text: links lose their targets, code stays marked.
+//! The manual's Markdown as plain text: links lose their targets, code stays marked.
 
 /// The text without the targets of its links.
 pub(super) fn text(markdown: &str) -> String {

@@ -10,7 +10,7 @@ use super::strings::name;
 use crate::json::Value;
 use crate::upstream::{KeepAlive, Origin, ProxyOptions, Timeouts, Upstream, UpstreamTls};
 
-/// What `proxy` and `proxy_options` say.
+/// The members `proxy` and `proxy_options`, as far as they were read.
 #[derive(Default)]
 pub(super) struct ProxyDraft {
     origin: Option<Origin>,

@@ -16,7 +16,7 @@ use crate::plan::{PythonProtocol, PythonSpec, PythonTarget, RuntimeSpec};
 /// Applications of Python.
 pub(super) const PYTHON: AppType<Draft> = AppType { tables: &[APPLICATION], finish };
 
-/// What the members that concern Python say so far.
+/// The members that concern Python, as far as they were read.
 #[derive(Default)]
 pub(super) struct Draft {
     target: TargetDraft,

@@ -103,7 +103,7 @@ const SCGI: &str = r#"{"routes": [{"action": {"scgi": "127.0.0.1:9000"}}]}"#;
 const UWSGI: &str = r#"{"routes": [{"action": {"uwsgi": "127.0.0.1:9000"}}]}"#;
 const UPSTREAM: &str = r#"{"upstreams": {"name": {"servers": {}}}}"#;
 
-/// What is particular to a type of applications stands behind the options of all.
+/// Options particular to a type of applications, which follow the options of all.
 const fn own(seed: &'static str) -> [Source; 1] {
     [Source::new(seed, "/applications/name").part(1)]
 }
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(found, Vec::<String>::new());
     }
 
-    /// What all rows mean, wherever they are.
+    /// Collects the meanings of all rows, wherever they are.
     fn meanings(node: &Node, found: &mut BTreeSet<&'static str>) {
         found.extend(node.properties.values().map(|property| property.label.meaning));
         let members = node.properties.values().map(|property| &property.node);

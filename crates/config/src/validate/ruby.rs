@@ -14,7 +14,7 @@ use crate::plan::{RubySpec, RuntimeSpec};
 /// Applications of Ruby.
 pub(super) const RUBY: AppType<Draft> = AppType { tables: &[OPTIONS], finish };
 
-/// What the members that concern Ruby say so far.
+/// The members that concern Ruby, as far as they were read.
 #[derive(Default)]
 pub(super) struct Draft {
     script: Option<PathBuf>,

@@ -197,7 +197,7 @@ const LISTING: &[Member<Listing>] = &[
 
 const DEFAULT_PAGE_SIZE: usize = 1000;
 
-/// What is kept in memory for one request stays below some megabytes.
+/// A listing that is kept in memory for one request stays below some megabytes.
 const MAX_PAGE_SIZE: i64 = 10_000;
 
 /// One value for everything, or values by pattern.

@@ -1,5 +1,5 @@
-//! Tables of options. A row is all that there is to say of one: its name and types, what the manual says,
-//! and who reads the value.
+//! Tables of options. A row is all that there is to say of one: its name and types, its text in the manual, and the
+//! function that reads the value.
 
 use super::context::Context;
 use super::label::Label;
@@ -22,7 +22,7 @@ pub(super) struct Field<'a> {
 }
 
 impl Label {
-    /// The row: who reads values of the option.
+    /// Completes the row with the function that reads values of the option.
     pub(super) const fn read<T>(self, read: Read<T>) -> Member<T> {
         Member { label: self, read }
     }

@@ -11,7 +11,7 @@ use crate::plan::{RuntimeSpec, WasmSpec};
 /// Components of WebAssembly.
 pub(super) const WASM: AppType<Draft> = AppType { tables: &[OPTIONS], finish };
 
-/// What the members that concern WebAssembly say so far.
+/// The members that concern WebAssembly, as far as they were read.
 #[derive(Default)]
 pub(super) struct Draft {
     component: Option<PathBuf>,

@@ -66,7 +66,7 @@ fn is_secure(cx: &mut Context<'_>, field: Field<'_>) -> bool {
     is_secure
 }
 
-/// Whose fields are changed.
+/// The side whose headers are changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Request,

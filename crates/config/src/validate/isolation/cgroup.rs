@@ -80,6 +80,6 @@ fn processors(cx: &mut Context<'_>, field: Field<'_>) -> Option<NonZeroU64> {
 
 const MAX_PROCESSORS: f64 = 65536.0;
 
-/// Of a path and of each of its names, with room for what comes before and behind it.
+/// The longest path, with room for what comes before and behind it; the longest name in it is below.
 const MAX_PATH: usize = 3072;
 const MAX_NAME: usize = 255;

@@ -1,4 +1,4 @@
-//! What is wrong with documents, in the words of the contract.
+//! Problems of documents, in the words of the contract.
 
 use super::{check_problems, known};
 use crate::json::parse;

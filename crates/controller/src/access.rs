@@ -1,4 +1,5 @@
-//! Access to the control API: for whoever can connect and shows the token, if there is one; never for web pages.
+//! Access to the control API: for every client that can connect and shows the token, if there is one; never for web
+//! pages.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use hyper::{HeaderMap, StatusCode};
 use crate::browsers::{self, Guard};
 use crate::reply::Reply;
 
-/// What requests have to show. Clones share it.
+/// The credentials that requests have to show. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Access {
     token: Option<Token>,

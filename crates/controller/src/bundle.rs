@@ -27,19 +27,19 @@ pub(crate) enum BundleError {
     /// Keys must be usable without a password.
     #[error("the private key is encrypted; keys must not be protected by a password")]
     Encrypted,
-    /// There must be one.
+    /// A bundle needs a private key.
     #[error("there is no private key; certificates of authorities alone are uploaded with \"?ca=true\"")]
     NoKey,
-    /// There must not be another.
+    /// A bundle has one private key only.
     #[error("there is more than one private key")]
     SeveralKeys,
     /// The key's block has another content.
     #[error("the private key is not valid")]
     Key,
-    /// There must be one.
+    /// A bundle needs a certificate.
     #[error("there is no certificate")]
     NoCertificate,
-    /// Nobody could be shown the one and have the other proved.
+    /// The key could not prove the certificate that clients are shown.
     #[error(
         "the private key does not belong to the first certificate; the server's own comes before those that vouch for it"
     )]
@@ -49,7 +49,7 @@ pub(crate) enum BundleError {
     Certificate(usize),
 }
 
-/// Whether a bundle is to be shown to clients, or only says whom to trust.
+/// Whether a bundle is to be shown to clients, or only says which authorities to trust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PrivateKey {
     Required,

@@ -1,10 +1,10 @@
-//! What there is to ask the control API for: one table, from which requests are dispatched and the
-//! OpenAPI document is written (contract 3.3).
+//! The endpoints of the control API: one table, from which requests are dispatched and the OpenAPI document is written
+//! (contract 3.3).
 
 use corral_config::json::Bytes;
 use hyper::Method;
 
-/// What a path stands for.
+/// The resource that a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
     Index,
@@ -24,7 +24,7 @@ pub(crate) struct Endpoint {
     /// `{name}` is one segment, `{path}` any number of them but none.
     pub(crate) template: &'static str,
     pub(crate) operations: &'static [Operation],
-    /// What another method is answered.
+    /// The answer to another method.
     pub(crate) otherwise: Otherwise,
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct Operation {
     pub(crate) method: Method,
     /// One line for the reader of the OpenAPI document.
     pub(crate) summary: &'static str,
-    /// What the body of the request is.
+    /// The body of the request.
     pub(crate) body: Body,
-    /// What the body of a successful reply is.
+    /// The body of a successful reply.
     pub(crate) answer: ReplyBody,
 }
 
@@ -93,7 +93,7 @@ impl Endpoint {
         pieces.filter_map(|piece| piece.strip_prefix('{')?.strip_suffix('}'))
     }
 
-    /// What the first brace of the template and all that follows it stand for.
+    /// The segments that the first brace of the template and all that follows it stand for.
     fn captures<'a>(&self, segments: &'a [Bytes]) -> Option<&'a [Bytes]> {
         let mut first = None;
         let mut idx = 0;

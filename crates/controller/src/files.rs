@@ -11,8 +11,8 @@ use crate::query::Query;
 use crate::reply::Reply;
 use crate::state::{ChangeError, Controller};
 
-/// Puts in force what the files say, each time that they were read; never ends otherwise. What was read before and is not
-/// in force yet is given up.
+/// Puts in force what the files say, each time that they were read; never ends otherwise. What was read before and is
+/// not in force yet is given up.
 pub(crate) async fn follow(controller: &Controller, mut replacements: Replacements) {
     while let Some(replacement) = replacements.recv().await {
         tokio::spawn(put_in_force(controller.clone(), replacement));

@@ -154,7 +154,7 @@ mod tests {
             r#"{"a": [{}, {"key": "s3cret"}], "b/c": 8, "e": ["s3cret"]}"#,
             r#"{"a": [{}, {"key": "${file:/run/key}"}], "b/c": "${env:N}", "e": ["${file:/run/key}"]}"#,
         );
-        // Where nobody moves anything, what looks alike is something else.
+        // Without a move, an equal value is another value.
         check_shown(false, r#"{"e": "s3cret"}"#, r#"{"e": "s3cret"}"#);
     }
 

@@ -65,7 +65,7 @@ const LONGEST_PROVISION: Duration = Duration::from_secs(10);
 struct Ports {
     /// Port 80 is one of them.
     has_http: bool,
-    /// Some port is there to which somebody may lead port 80.
+    /// Some port is there, so port 80 may be forwarded to it.
     has_plain: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The controller process: the control API, and the configuration behind it (contract 3).
 //!
-//! It validates what it is sent, has main put it in force, and keeps the document for the next
-//! change. It opens nothing itself: its listening socket comes from main, and what a configuration
-//! names is opened by main. Storing documents belongs to main as well.
+//! The controller validates what it is sent, has main put it in force, and keeps the document for the next change. The
+//! controller opens nothing itself: its listening socket comes from main, and everything that a configuration names is
+//! opened by main. Storing documents belongs to main as well.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The link to main, asynchronously: questions go out numbered, answers find who asked.
+//! The link to main, asynchronously: questions go out numbered, answers find the task that asked.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,13 +22,13 @@ use crate::queue::{self, Place};
 /// Why main did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MainError {
-    /// It tried and failed.
+    /// Main tried and failed.
     #[error("{0}")]
     Refused(String),
     /// A newer order took the place of this one, of which nothing remains.
     #[error("a newer change took its place")]
     Revoked,
-    /// It could not be asked, or is gone.
+    /// Main could not be asked, or is gone.
     #[error("the main process does not answer")]
     Link(#[source] io::Error),
 }
@@ -42,13 +42,13 @@ pub(crate) struct MainLink {
     shared: Arc<Shared>,
 }
 
-/// The answering side: reads the link for all who asked.
+/// The answering side: reads the link for all tasks that asked.
 pub(crate) struct Answers {
     shared: Arc<Shared>,
     replacements: mpsc::UnboundedSender<Replacement>,
 }
 
-/// What configuration files say now, in the order in which main sent it.
+/// The contents of configuration files, in the order in which main sent them.
 pub(crate) type Replacements = mpsc::UnboundedReceiver<Replacement>;
 
 /// A document and the assets that belong to it.
@@ -65,7 +65,8 @@ struct Shared {
     waiting: Mutex<Waiting>,
 }
 
-/// Who waits for which answer. An asker that went away leaves its entry until the answer comes.
+/// The waiting tasks, by the answer that each waits for. A task that was dropped leaves its entry until the answer
+/// comes.
 #[derive(Default)]
 struct Waiting {
     generations: HashMap<GenerationId, oneshot::Sender<Result<Warnings, MainError>>>,
@@ -99,7 +100,8 @@ impl MainLink {
         }
     }
 
-    /// Sends `FromController::Apply` and waits until it is in force or refused, or taken back when its place is superseded.
+    /// Sends `FromController::Apply` and waits until it is in force or refused, or taken back when its place is
+    /// superseded.
     pub(crate) async fn apply(
         &self,
         generation: GenerationId,
@@ -205,7 +207,7 @@ impl Answers {
             let Ok(received) = ready.try_io(|_| self.shared.link.try_recv()) else { continue };
             match received.context("receive a message of main")? {
                 Some((ToController::Replace { document, inserted, assets }, _)) => {
-                    // Nobody follows any more only when this process ends.
+                    // The receiver is gone only when this process ends.
                     let _ = self.replacements.send(Replacement { document, inserted, assets });
                 }
                 Some((ToController::CertificateWanted { name, client }, _)) => engine.want(name, client),

@@ -1,4 +1,4 @@
-//! What can be used of a stored document that has problems. Nothing is exposed that the whole would not expose: a
+//! The usable part of a stored document that has problems. Nothing is exposed that the whole would not expose: a
 //! listener is left out, and a route answers 503 to everything, as one step less may let in what it kept out.
 
 use corral_config::Problem;

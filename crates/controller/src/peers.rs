@@ -1,5 +1,6 @@
 //! Processes that may connect to the control API. The permissions of a socket's file decide that, and the token. An
-//! abstract name has neither: every process of the machine's network can connect, so the kernel's word about the peer counts.
+//! abstract name has neither: every process of the machine's network can connect, so the kernel's word about the peer
+//! counts.
 
 use std::io;
 use std::os::fd::AsFd;

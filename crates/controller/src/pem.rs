@@ -66,7 +66,7 @@ fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     BASE64.decode(text).ok().filter(|content| !content.is_empty())
 }
 
-/// What the last bits of a group say that stand for no byte does not matter, as to OpenSSL.
+/// The last bits of a group that stand for no byte are ignored, as OpenSSL does.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()

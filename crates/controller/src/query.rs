@@ -1,6 +1,6 @@
 //! The query of a request: options beyond Unit, which ignores it.
 
-/// What was asked for besides the path.
+/// The options of a request, besides its path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Query {
     /// Check the change, make nothing of it.

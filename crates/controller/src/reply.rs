@@ -103,7 +103,7 @@ impl Reply {
         Self::error_with_detail(StatusCode::CONFLICT, "The change was superseded.", detail)
     }
 
-    /// It was done, but not all is well.
+    /// A success with a warning.
     pub(crate) fn with_warning(self, text: &str) -> Self {
         self.with("warning", Value::from(text))
     }

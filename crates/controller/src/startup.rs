@@ -127,7 +127,7 @@ impl Controller {
     }
 }
 
-/// What was mended may be missing elsewhere, and so on.
+/// A part that was left out may be missing elsewhere, and so on.
 const MOST_ROUNDS: usize = 8;
 
 fn log_problems(what: &str, problems: &[Problem]) {

@@ -1,5 +1,5 @@
-//! The document in force, and changing it: one change at a time, while readers never wait. One that a newer one replaces
-//! is taken back as long as that is possible.
+//! The document in force, and changing it: one change at a time, while readers never wait. One that a newer one
+//! replaces is taken back as long as that is possible.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -20,7 +20,7 @@ use crate::queue::{Place, Queue};
 use crate::scripts;
 use crate::uploads::Uploads;
 
-/// What the control API works on; clones share it.
+/// The state that the control API works on; clones share it.
 #[derive(Clone)]
 pub(crate) struct Controller {
     shared: Arc<Shared>,
@@ -52,9 +52,9 @@ pub(crate) struct InForce {
     pub(crate) document: Value,
     /// The document as readers see it: what was inserted into files is as it is written there.
     pub(crate) shown: Value,
-    /// What it names of the uploads.
+    /// The names of uploads in the document.
     pub(crate) names: AssetNames,
-    /// Its entity tag.
+    /// The document's entity tag.
     pub(crate) tag: String,
 }
 
@@ -100,7 +100,7 @@ impl From<MainError> for ChangeError {
 pub(crate) enum Storing {
     /// Once it is in force.
     Store,
-    /// What is stored stays.
+    /// The stored document stays.
     #[default]
     Keep,
 }
@@ -162,12 +162,12 @@ struct Draft {
     config: Config,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Debug)]
 pub(crate) enum Changed {
-    /// It is in force, under this entity tag.
+    /// The change is in force, under this entity tag.
     Applied { tag: String, warnings: Warnings },
-    /// It could be; nothing was done.
+    /// The change is valid; nothing was done.
     Valid,
 }
 

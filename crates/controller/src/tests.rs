@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use self::fake_main::{Event, FakeMain};
 use crate::run;
 
-/// What main knows when the controller starts.
+/// Main's state when the controller starts.
 struct Setup {
     document: Option<&'static str>,
     origin: Origin,
@@ -81,7 +81,7 @@ impl Server {
         Self { folder, events, release }
     }
 
-    /// What main saw next.
+    /// The next message that main gets.
     fn event(&self) -> Event {
         self.events.recv().expect("main is there as long as the test")
     }

@@ -35,7 +35,7 @@ impl Uploads {
         uploads
     }
 
-    /// What is told about all of one kind.
+    /// The descriptions of all assets of one kind.
     pub(crate) fn list(&self, kind: AssetKind) -> Value {
         Value::Object(self.of_kind(kind).clone())
     }
@@ -75,7 +75,7 @@ impl Uploads {
     }
 }
 
-/// What is told about a content, or why it cannot be used.
+/// The description of a content, or the reason why it cannot be used.
 fn inspect(kind: AssetKind, name: &str, bytes: &[u8], key: PrivateKey) -> Result<Value, String> {
     match kind {
         AssetKind::Certificate => bundle::inspect(bytes, key).map_err(|error| error.to_string()),
@@ -115,7 +115,8 @@ pub(crate) async fn answer(
     }
 }
 
-/// Whether something may be called so: certificates and modules alike. A name is that of a file, and stands in log lines.
+/// Whether something may be called so: certificates and modules alike. A name is that of a file, and stands in log
+/// lines.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control)
 }
@@ -123,12 +124,12 @@ fn is_name(name: &str) -> bool {
 /// Bytes of a file's name.
 const MAX_NAME: usize = 255;
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Done {
     Uploaded,
     Removed,
-    /// It would have been done.
+    /// The request would have succeeded.
     Checked,
 }
 

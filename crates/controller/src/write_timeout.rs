@@ -21,7 +21,7 @@ impl<S> WriteTimeout<S> {
         Self { stream, limit, deadline: None }
     }
 
-    /// What a write came to, unless it has waited too long.
+    /// The result of a write, or an error if it has waited too long.
     fn bound<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.deadline = None;

@@ -1,4 +1,5 @@
-//! Which kind of key a private key is: just enough of DER (X.690) to tell. Whose key it is, the library says that uses it.
+//! Which kind of key a private key is: just enough of DER (X.690) to tell. Whose key it is, the library says that uses
+//! it.
 
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer};

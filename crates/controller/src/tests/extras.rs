@@ -1,4 +1,4 @@
-//! What goes beyond Unit: conditions, dry runs, the OpenAPI document, the token.
+//! Extensions of Unit's API: conditions, dry runs, the OpenAPI document, the token.
 
 use corral_config::json::Value;
 use corral_ipc::message::Origin;

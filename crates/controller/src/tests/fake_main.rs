@@ -42,8 +42,8 @@ impl FakeMain {
         }
     }
 
-    /// A document with `/refuse` in it is refused, and the answer to one with `/hold` waits for the
-    /// test. One with `/slow` is never in force, one with `/late` when it is revoked, and nor is a restart of "slow" over.
+    /// A document with `/refuse` in it is refused, and the answer to one with `/hold` waits for the test. One with
+    /// `/slow` is never in force, one with `/late` when it is revoked, and nor is a restart of "slow" over.
     fn answer(&mut self, message: FromController) -> Option<ToController> {
         match message {
             FromController::Apply { generation, plan, document, assets, store, .. } => {

@@ -1,4 +1,4 @@
-//! What becomes of the document that main has at the start.
+//! The treatment of the document that main has at the start.
 
 use corral_ipc::message::Origin;
 

@@ -19,7 +19,8 @@ impl Lines {
 
     /// Writes whole lines, each with its end, in one system call if that takes them.
     ///
-    /// # Errors Those of the file. What was written of the last line is closed off before the next one.
+    /// # Errors
+    /// Errors of the file. A line that was written in part is closed off before the next one.
     pub fn write(&self, mut file: impl Write, lines: &[u8]) -> io::Result<()> {
         if self.is_torn.load(Ordering::Relaxed) {
             file.write_all(b"\n")?;

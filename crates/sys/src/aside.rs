@@ -1,5 +1,5 @@
-//! Closing descriptors that others have sent. There are sockets, files and devices whose end is waited for, and what waits
-//! in a socket is closed with it: so it is done in threads whose only work that is.
+//! Closing descriptors that others have sent. There are sockets, files and devices whose end is waited for, and what
+//! waits in a socket is closed with it: so it is done in threads whose only work that is.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,14 +11,14 @@ use rustix::net::{AddressFamily, Shutdown, shutdown};
 
 use crate::socket::{self, Wait};
 
-/// Threads at most. Each may be held for as long as somebody likes who has a file system of his own (FUSE): a descriptor can
-/// be closed in no other way, and while all are held, the others wait.
+/// The largest number of threads. Each may be held for as long as a local user with a file system of their own (FUSE)
+/// likes: a descriptor can be closed in no other way, and while all are held, the others wait.
 const MOST_THREADS: usize = 64;
 
 /// Room that is enough for closing something, as there may be many.
 const STACK: usize = 128 * 1024;
 
-/// What is to be closed.
+/// The descriptors to be closed.
 #[derive(Default)]
 struct Pile {
     waiting: VecDeque<Closing>,
@@ -26,7 +26,7 @@ struct Pile {
     n_idle: usize,
 }
 
-/// One descriptor, and whether others who have the same socket are to be left alone.
+/// One descriptor, and whether other processes with the same socket are to be left alone.
 struct Closing {
     descriptor: OwnedFd,
     is_shared: bool,
@@ -40,7 +40,7 @@ pub fn close(descriptors: impl IntoIterator<Item = OwnedFd>) {
     pile_up(descriptors.into_iter().map(|descriptor| Closing { descriptor, is_shared: false }));
 }
 
-/// Closes descriptors aside of which somebody else has been given duplicates, who uses them on.
+/// Closes descriptors aside that another process has duplicates of and goes on using.
 pub fn let_go(descriptors: impl IntoIterator<Item = OwnedFd>) {
     pile_up(descriptors.into_iter().map(|descriptor| Closing { descriptor, is_shared: true }));
 }
@@ -89,7 +89,7 @@ fn disarm(descriptor: &OwnedFd) {
     if socket_domain(descriptor) != Ok(AddressFamily::UNIX) {
         return;
     }
-    // Nobody puts anything in from here on.
+    // From here on, no process can put anything into the socket.
     let _ = shutdown(descriptor, Shutdown::Both);
     while let Ok(received) = socket::recv(descriptor.as_fd(), &mut [0; 4096], Wait::Never) {
         if received.len == 0 && received.fds.is_empty() {

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// What the way to a file may not do.
+/// Bounds on the way to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Confinement {
     /// The folder is `/` for the path and for every link on it.
@@ -40,7 +40,7 @@ pub fn open_read_confined(
     open_confined(folder, path.as_ref(), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, confinement)
 }
 
-/// What is there, without opening it.
+/// The metadata of the file at a path, without opening it.
 ///
 /// # Errors
 /// As for [`open_read_confined`]; what may not be read can be looked at.
@@ -70,7 +70,7 @@ fn open_confined(
     }
 }
 
-/// What is mounted over.
+/// The kind of entry that is mounted over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointKind {
     /// A folder.

@@ -1,5 +1,5 @@
-//! Waking an event loop of a process that is not trusted: a byte through a socket, which never makes the one who
-//! rings wait. (A counter's writer waits when the other side wants it to.)
+//! Waking an event loop of a process that is not trusted: a byte through a socket, which never makes the ringing side
+//! wait. (A counter's writer waits when the other side wants it to.)
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,14 +16,14 @@ use crate::socket::refuse_descriptors;
 #[derive(Debug)]
 pub struct Doorbell(Arc<OwnedFd>);
 
-/// The end that rings, as one has it who has received it.
+/// The end that rings, as its receiver has it.
 #[derive(Debug)]
 pub struct BellPush(Foreign);
 
 /// Makes both ends, closed on exec; the second one is to be sent.
 ///
 /// # Errors
-/// Those of socketpair(2): no descriptor is left.
+/// Errors of socketpair(2): no descriptor is left.
 pub fn pair() -> io::Result<(Doorbell, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (rung, rings) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -41,7 +41,7 @@ impl Doorbell {
     /// Ends the ringing: it is not readable any more until it rings again. One system call.
     pub fn silence(&self) {
         let mut bytes = [0; 64];
-        // Who rings does so once until it is asked to again; whatever stays is read the next time.
+        // The other end rings once until it is asked to again; bytes that stay are read the next time.
         let _ = rustix::net::recv(&self.0, &mut bytes[..], RecvFlags::DONTWAIT);
     }
 }
@@ -50,7 +50,7 @@ impl BellPush {
     /// Rings. One system call, which does not wait: a bell that has no room for the byte rings already.
     ///
     /// # Errors
-    /// Those of send(2): the other end is gone.
+    /// Errors of send(2): the other end is gone.
     pub fn ring(&self) -> io::Result<()> {
         match rustix::net::send(&self.0, &[0], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(_) | Err(Errno::AGAIN) => Ok(()),
@@ -68,7 +68,7 @@ impl AsFd for Doorbell {
 impl TryFrom<OwnedFd> for BellPush {
     type Error = io::Error;
 
-    /// Takes what somebody has sent, if it is such an end.
+    /// Takes a descriptor from another process, if it is such an end.
     fn try_from(fd: OwnedFd) -> io::Result<Self> {
         let fd = Foreign::from(fd);
         if Kind::of_socket(&fd) != Some(Kind::Stream) {

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
-/// A non-blocking eventfd. Each `notify` gives an edge to epoll, also when nobody ever reads the counter.
+/// A non-blocking eventfd. Each `notify` gives an edge to epoll, even if the counter is never read.
 #[derive(Debug)]
 pub struct EventFd(OwnedFd);
 
@@ -14,7 +14,7 @@ impl EventFd {
     /// Makes one, closed on exec.
     ///
     /// # Errors
-    /// Those of eventfd(2): no descriptor or no memory is left.
+    /// Errors of eventfd(2): no descriptor or no memory is left.
     pub fn new() -> io::Result<Self> {
         let fd = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self(fd))
@@ -23,7 +23,7 @@ impl EventFd {
     /// Adds one to the counter. One system call.
     ///
     /// # Errors
-    /// Those of write(2), but for EAGAIN: a full counter already says what we would say.
+    /// Errors of write(2), except EAGAIN: a full counter already rings.
     pub fn notify(&self) -> io::Result<()> {
         match rustix::io::retry_on_intr(|| rustix::io::write(&self.0, &1u64.to_ne_bytes())) {
             Ok(_) | Err(Errno::AGAIN) => Ok(()),
@@ -31,7 +31,7 @@ impl EventFd {
         }
     }
 
-    /// Its number.
+    /// The descriptor's number.
     #[must_use]
     pub fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
@@ -40,7 +40,7 @@ impl EventFd {
     /// Another descriptor for the same counter.
     ///
     /// # Errors
-    /// Those of fcntl(2): no descriptor is left.
+    /// Errors of fcntl(2): no descriptor is left.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self(self.0.try_clone()?))
     }

@@ -41,7 +41,7 @@ fn open_append_with(path: &Path, mode: u32, flags: i32) -> io::Result<File> {
 /// Opens a file for writing, emptied or created with `mode`.
 ///
 /// # Errors
-/// When there is a symbolic link in its place: whoever may write to the folder could have it lead anywhere.
+/// When a symbolic link is in its place: a user who may write to the folder could have it lead anywhere.
 pub fn create(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(mode).custom_flags(libc::O_NOFOLLOW);
@@ -51,8 +51,8 @@ pub fn create(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
     })
 }
 
-/// As `open_append`, for a log that may lie in somebody else's folder: a symbolic link is followed if it belongs to
-/// root or to this process' user, and not if somebody else has put it there.
+/// As `open_append`, for a log that may lie in another user's folder: a symbolic link is followed if it belongs to root
+/// or to this process' user, and not if another user has put it there.
 pub fn open_log(path: impl AsRef<Path>, mode: u32) -> io::Result<File> {
     let mut path = path.as_ref().to_owned();
     for _ in 0..MOST_LINKS {

@@ -1,11 +1,11 @@
-//! What is in a folder that is open already.
+//! The entries of a folder that is open already.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, Dir, FileType};
 
-/// What an entry of a folder is.
+/// The kind of an entry of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -21,7 +21,7 @@ pub enum Kind {
 /// An entry as `stat` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// The kind of entry.
     pub kind: Kind,
     /// In bytes.
     pub size: u64,

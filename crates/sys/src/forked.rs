@@ -1,5 +1,5 @@
-//! Processes that an application forks off its worker. What belongs to the worker alone, memory that it shares with others
-//! and descriptors, is taken from them before any code of the application runs in them.
+//! Processes that an application forks off its worker. What belongs to the worker alone, memory that it shares with
+//! others and descriptors, is taken from them before any code of the application runs in them.
 
 use std::any::Any;
 use std::io;
@@ -80,9 +80,9 @@ impl<T> Drop for Passing<T> {
     }
 }
 
-/// From now on, processes that this one forks have none of `withheld`, and know what they are ([`is_stranger`]). The first
-/// call counts. Programs that are started by vfork(2) or posix_spawn(3) share this memory until they run, touch none of
-/// it, and cost nothing.
+/// From now on, processes that this one forks have none of `withheld`, and know what they are ([`is_stranger`]). The
+/// first call counts. Programs that are started by vfork(2) or posix_spawn(3) share this memory until they run, touch
+/// none of it, and cost nothing.
 ///
 /// # Errors
 /// The errors of mmap(2) and pthread_atfork(3).
@@ -117,8 +117,8 @@ fn withholds() -> bool {
     WITHHELD.get().is_some() || PASSING.iter().any(|place| place.load(Ordering::Relaxed) != FREE)
 }
 
-/// Whether this is a process that the application has forked off its worker or prototype: it has no channel, and no link to
-/// main. Costs two loads in a worker.
+/// Whether this is a process that the application has forked off its worker or prototype: it has no channel, and no
+/// link to main. Costs two loads in a worker.
 #[must_use]
 pub fn is_stranger() -> bool {
     withholds() && MARK.get().is_some_and(|mark| !mark.is_set())
@@ -169,30 +169,31 @@ extern "C" fn in_child() {
     replace_descriptors(passing.filter(|number| *number != FREE));
 }
 
-/// Puts memory of this process alone in the place of shared memory. Nothing can come into that place before, as something
-/// could if the child did not inherit it (MADV_DONTFORK), and who looks there by mistake finds zeros.
+/// Puts memory of this process alone in the place of shared memory. Nothing can come into that place before, as
+/// something could if the child did not inherit it (MADV_DONTFORK), and code that looks there by mistake finds zeros.
 fn replace_map(address: NonNull<u8>, len: usize) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: replaces a whole mapping whose owner is in `WITHHELD`. It is made of atomics and bytes that are only copied, so
-    // that zeros are as good as anything.
+    // SAFETY: replaces a whole mapping whose owner is in `WITHHELD`. It is made of atomics and bytes that are only
+    // copied, so that zeros are as good as anything.
     unsafe { libc::mmap(address.as_ptr().cast(), len, protection, flags, -1, 0) };
 }
 
-/// Puts a counter that nobody else knows in the place of each: the numbers stay taken, so that whoever closes one of them
-/// closes nothing of the application's.
+/// Puts a counter of this process alone in the place of each: the numbers stay taken, so that code which closes one of
+/// them closes nothing of the application's.
 fn replace_descriptors(descriptors: impl Iterator<Item = RawFd>) {
     // SAFETY: makes a descriptor, or fails.
     let stand_in = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     for descriptor in descriptors {
-        // SAFETY: the number is one of `WITHHELD`'s owner, or of a `Passing`. It closes what was there, in this process alone.
+        // SAFETY: the number is one of `WITHHELD`'s owner, or of a `Passing`. It closes what was there, in this process
+        // alone.
         if stand_in < 0 || unsafe { libc::dup3(stand_in, descriptor, libc::O_CLOEXEC) } < 0 {
             // SAFETY: as above. Nothing of this process drops the owner.
             unsafe { libc::close(descriptor) };
         }
     }
     if stand_in >= 0 {
-        // SAFETY: made above, and used by nobody else.
+        // SAFETY: made above, and used nowhere else.
         unsafe { libc::close(stand_in) };
     }
 }

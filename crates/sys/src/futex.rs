@@ -8,7 +8,7 @@ use rustix::time::Timespec;
 
 /// Sleeps while `word` holds `expected`, until a `wake`, a signal or the time-out.
 ///
-/// It may return for no reason, and says none: look at the memory again and decide anew.
+/// Spurious returns are possible and not reported: look at the memory again and decide anew.
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     // A time-out beyond what the kernel can hold is as good as none.
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());

@@ -2,16 +2,16 @@
 
 use std::hint::black_box;
 
-/// From now on, blocks of up to `len` bytes come from the heap, and what was freed at its end goes back to the kernel only
-/// when it is twice as much. Without that, who takes and frees blocks of 64 KiB again and again has the kernel clear their
-/// pages each time.
+/// From now on, blocks of up to `len` bytes come from the heap, and what was freed at its end goes back to the kernel
+/// only when it is twice as much. Otherwise a program that takes and frees blocks of 64 KiB again and again has the
+/// kernel clear their pages each time.
 ///
-/// glibc learns it from the first larger block that is freed (mallopt(3), `M_MMAP_THRESHOLD`), and goes on learning; setting
-/// it by mallopt would end that.
+/// glibc learns it from the first larger block that is freed (mallopt(3), `M_MMAP_THRESHOLD`), and goes on learning;
+/// setting it by mallopt would end that.
 pub fn keep_blocks_of(len: usize) {
     // SAFETY: Any length may be asked for.
     let block = black_box(unsafe { libc::malloc(len) });
-    // SAFETY: It was just given, and nobody else has it; freeing null does nothing.
+    // SAFETY: It was just given, and nothing else has it; freeing null does nothing.
     unsafe { libc::free(block) };
 }
 

@@ -1,6 +1,6 @@
-//! What sets a new process apart: namespaces, maps of users, a control group, mounts, another root.
+//! Isolation of a new process: namespaces, maps of users, a control group, mounts, another root.
 //!
-//! Whoever starts the process prepares all of it; `spawn` carries it out between fork and exec.
+//! The process that starts it prepares all of this; `spawn` carries it out between fork and exec.
 //!
 //! Between fork and exec the child joins the control group, mounts, changes the root and becomes the application's user
 //! (`enter`). A failure comes back as a step and an error number, from which main knows the option. In a namespace of
@@ -18,7 +18,7 @@ use rustix::process::Pid;
 
 use crate::spawn::Step;
 
-/// What a process has for itself. The default is nothing.
+/// Everything that a process has for itself. The default is nothing.
 #[derive(Debug, Default)]
 pub struct Isolation {
     /// Namespaces that are made with the process.
@@ -27,7 +27,7 @@ pub struct Isolation {
     pub maps: Option<IdMaps>,
     /// `cgroup.procs` of the group that it joins, open for writing.
     pub cgroup: Option<OwnedFd>,
-    /// What is mounted below its root, which needs a mount namespace.
+    /// Mounts below its root, which need a mount namespace.
     pub mounts: Vec<Mount>,
     /// Another root.
     pub root: Option<Root>,
@@ -72,7 +72,7 @@ pub struct IdMaps {
     pub users: String,
     /// For `gid_map`.
     pub groups: String,
-    /// Whether supplementary groups may be set; nobody without privileges may keep that right.
+    /// Whether supplementary groups may be set; a process without privileges may not keep that right.
     pub may_set_groups: bool,
 }
 
@@ -95,7 +95,7 @@ impl IdMaps {
 /// Something to mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// What.
+    /// The tree or file system to mount.
     pub source: Source,
     /// Where: a path below the root, which exists.
     pub target: CString,
@@ -103,18 +103,18 @@ pub struct Mount {
     pub restrictions: Restrictions,
 }
 
-/// What is mounted.
+/// A tree or file system that is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// What is at this path outside, with all that is mounted below it.
+    /// The tree at this path outside, with all that is mounted below it.
     Tree(CString),
     /// A new `/proc`.
     Processes,
-    /// Memory that everybody may write to, of this size (tmpfs(5)).
+    /// Memory that every process may write to, of this size (tmpfs(5)).
     Memory(CString),
 }
 
-/// What cannot be done on a mount.
+/// Operations that are not permitted on a mount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Restrictions {
     /// Changing anything.

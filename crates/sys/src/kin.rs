@@ -15,21 +15,21 @@ pub struct Kin {
     pidfd: Option<OwnedFd>,
 }
 
-/// A process is not what somebody said.
+/// A process is not the one that was named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoKin {
-    /// It has another parent.
+    /// The process has another parent.
     #[error("process {pid} is not its child")]
     Stranger {
-        /// Of that process.
+        /// The number of that process.
         pid: Pid,
     },
     /// Number and descriptor are of two processes.
     #[error("process {pid} is not number {number}")]
     OtherNumber {
-        /// Of the process behind the descriptor.
+        /// The number of the process behind the descriptor.
         pid: Pid,
-        /// As somebody said.
+        /// The number that was given.
         number: u32,
     },
 }
@@ -64,7 +64,7 @@ impl Kin {
         Ok(Some(Self { pid, pidfd: Some(pidfd) }))
     }
 
-    /// Its number for this process.
+    /// The number of the process for this process.
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.pid
@@ -78,10 +78,11 @@ impl Kin {
         }
     }
 
-    /// Sends a signal to the process group that it leads, unless somebody has collected it. For whoever adopts its children.
+    /// Sends a signal to the process group that it leads, unless it was collected. For a process that adopts its
+    /// children.
     pub fn kill_group(&self, with: Signal) -> bool {
         match &self.pidfd {
-            // As long as it is not collected, nobody else has its number.
+            // As long as it is not collected, no other process has its number.
             Some(pidfd) => {
                 self.kill(with);
                 process::pid_behind(pidfd) == Some(self.pid) && signal::kill_group(self.pid, with).is_ok()
@@ -91,17 +92,17 @@ impl Kin {
     }
 }
 
-/// Without a descriptor of the parent's, the number may be another's by now: that is nobody then.
+/// Without a descriptor of the parent's, the number may be another process's by now: the result is nothing then.
 fn by_number(parent: Pid, number: u32) -> Option<Kin> {
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw)?;
     let pidfd = process::pidfd(pid).ok();
     (Status::of(pid)?.parent == Some(parent)).then_some(Kin { pid, pidfd })
 }
 
-/// What the kernel says of a process.
+/// The kernel's status of a process.
 struct Status {
     parent: Option<Pid>,
-    /// Its number here, and in each namespace within this one that it is in.
+    /// The process's number here, and in each namespace within this one that it is in.
     numbers: Vec<u32>,
 }
 

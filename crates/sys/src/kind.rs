@@ -1,5 +1,5 @@
-//! What a descriptor is that somebody has sent. Nothing here waits, whatever it is: a file system may be a program of
-//! somebody else's, which answers when it likes.
+//! The kind of a descriptor that another process has sent. Nothing here waits, whatever it is: a file system may be
+//! another user's program, which answers when it likes.
 
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -8,7 +8,8 @@ use rustix::fs::{AtFlags, CWD, FileType, OFlags, SealFlags, StatxFlags};
 use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 
-/// The kinds that processes of ours send each other. Closing one waits for nobody, but for what others have put into a socket.
+/// The kinds that processes of ours send each other. Closing one waits for nothing but for what others have put into a
+/// socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Memory of a memfd that cannot be shrunk.
@@ -21,14 +22,14 @@ pub enum Kind {
     Stream,
     /// A socket of this machine that carries datagrams in order (`SOCK_SEQPACKET`).
     Packets,
-    /// A socket's file that nobody has connected to (`O_PATH`).
+    /// A socket's file that was not connected to (`O_PATH`).
     SocketFile,
     /// Anything else.
     Other,
 }
 
 impl Kind {
-    /// That of a descriptor; `Other` where the system does not tell.
+    /// The kind of a descriptor; `Other` where the system does not tell.
     #[must_use]
     pub fn of(fd: impl AsFd) -> Self {
         let fd = fd.as_fd();
@@ -44,7 +45,7 @@ impl Kind {
         of_nameless(fd)
     }
 
-    /// That of a socket; nothing for any other descriptor, which is known by a single system call.
+    /// The kind of a socket; nothing for any other descriptor, which is known by a single system call.
     #[must_use]
     pub fn of_socket(fd: impl AsFd) -> Option<Self> {
         let fd = fd.as_fd();
@@ -66,10 +67,10 @@ fn is_socket_file(fd: BorrowedFd<'_>) -> bool {
         .is_ok_and(|status| FileType::from_raw_mode(status.stx_mode.into()) == FileType::Socket)
 }
 
-/// What `/proc` calls every eventfd, and nothing else: names of files begin with a slash.
+/// The name of every eventfd in `/proc`, and of nothing else: names of files begin with a slash.
 const EVENT: &[u8] = b"anon_inode:[eventfd]";
 
-/// Of what the kernel makes without a file, only its words about the descriptor tell.
+/// The kind of a descriptor that the kernel makes without a file: only its name in `/proc` tells.
 fn of_nameless(fd: BorrowedFd<'_>) -> Kind {
     let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
     if rustix::fs::readlinkat(CWD, link, Vec::new()).is_ok_and(|name| name.as_bytes() == EVENT) {

@@ -9,7 +9,7 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
-/// What stays reachable: folders with all that is below them, and files.
+/// Everything that stays reachable: folders with all that is below them, and files.
 #[derive(Debug, Default)]
 pub struct Reachable<'a> {
     /// Can be read and run.
@@ -45,7 +45,7 @@ pub enum LandlockError {
     Refused(#[source] RulesetError),
 }
 
-/// What a kernel must know to be of use. Later kernels restrict more, and do so without being asked.
+/// The least that a kernel must know to be of use. Later kernels restrict more, and do so without being asked.
 const NEEDED: ABI = ABI::V1;
 
 /// The newest that this was tried with.

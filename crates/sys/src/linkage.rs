@@ -8,8 +8,8 @@ use std::path::PathBuf;
 #[must_use]
 pub fn loaded_libraries() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
-    // SAFETY: `note` is called before this returns, with the vector that the pointer leads to and that
-    // nobody else uses meanwhile.
+    // SAFETY: `note` is called before this returns, with the vector that the pointer leads to and that nothing else
+    // uses meanwhile.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut found).cast()) };
     found
 }

@@ -54,7 +54,7 @@ pub fn inet(options: &Inet) -> io::Result<Vec<OwnedFd>> {
 /// [`set_backlog`] on; until then they can be closed without resetting anybody.
 ///
 /// # Errors
-/// Those of socket(2) and bind(2).
+/// Errors of socket(2) and bind(2).
 pub fn join(socket: &OwnedFd, n_sockets: usize) -> io::Result<Vec<OwnedFd>> {
     let address = local_address(socket)?;
     (0..n_sockets).map(|_| inet_socket(address, Share::Yes)).collect()
@@ -96,7 +96,7 @@ fn listen(socket: &OwnedFd, backlog: Option<u32>) -> io::Result<()> {
 /// Gives a listening socket another length of its accept queue; `None` is the system's maximum.
 ///
 /// # Errors
-/// Those of listen(2).
+/// Errors of listen(2).
 pub fn set_backlog(socket: &OwnedFd, backlog: Option<u32>) -> io::Result<()> {
     listen(socket, backlog)
 }
@@ -107,12 +107,12 @@ pub fn local_address(socket: &OwnedFd) -> io::Result<SocketAddr> {
     SocketAddr::try_from(address).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-/// Binds and listens on a socket file, created with `mode`. The file of a dead socket, one that
-/// nobody listens on, is replaced. Non-blocking, close-on-exec.
+/// Binds and listens on a socket file, created with `mode`. The file of a dead socket, one without a listener, is
+/// replaced. Non-blocking, close-on-exec.
 ///
 /// # Errors
-/// `AddrInUse` when somebody listens there or the file is something else, `NotFound` when the
-/// folder is missing, `InvalidInput` for a path above 107 bytes.
+/// `AddrInUse` when a process listens there or the file is something else, `NotFound` when the folder is missing,
+/// `InvalidInput` for a path above 107 bytes.
 pub fn unix(path: &Path, mode: u32, backlog: Option<u32>) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     let socket = stream_socket(AddressFamily::UNIX)?;
@@ -130,7 +130,7 @@ pub fn unix(path: &Path, mode: u32, backlog: Option<u32>) -> io::Result<OwnedFd>
     Ok(socket)
 }
 
-/// Whether nobody listens on a socket file, and the path is no other file.
+/// Whether a socket file has no listener, and the path is no other file.
 pub fn is_free(path: &Path) -> io::Result<bool> {
     let address = SocketAddrUnix::new(path)?;
     Ok(fs::symlink_metadata(path).is_err() || is_dead(path, &address))
@@ -146,7 +146,7 @@ fn bind_over(socket: &OwnedFd, path: &Path, address: &SocketAddrUnix) -> io::Res
     }
 }
 
-/// Whether the path is a socket file that nobody listens on.
+/// Whether the path is a socket file without a listener.
 fn is_dead(path: &Path, address: &SocketAddrUnix) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_socket());
     if !is_socket {
@@ -155,7 +155,7 @@ fn is_dead(path: &Path, address: &SocketAddrUnix) -> bool {
     let Ok(socket) = stream_socket(AddressFamily::UNIX) else {
         return false;
     };
-    // A full queue answers `EAGAIN`: somebody is there.
+    // A full queue answers `EAGAIN`: a process listens.
     rustix::net::connect(&socket, address) == Err(Errno::CONNREFUSED)
 }
 
@@ -171,7 +171,8 @@ pub fn abstract_name(name: &[u8], backlog: Option<u32>) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Takes a connection that waits: non-blocking, close-on-exec, with the client's address if that is one of IPv4 or IPv6.
+/// Takes a connection that waits: non-blocking, close-on-exec, with the client's address if that is one of IPv4 or
+/// IPv6.
 ///
 /// # Errors
 /// `WouldBlock` when none waits, and those of accept(2).
@@ -192,7 +193,7 @@ pub enum Local {
     Abstract(Vec<u8>),
 }
 
-/// Prepares a socket that somebody else has made for being listened on here: non-blocking, and what `inet` says.
+/// Prepares a socket that another process has made for being listened on here: non-blocking, and what `inet` says.
 ///
 /// # Errors
 /// `InvalidInput` for anything but a stream socket that listens.

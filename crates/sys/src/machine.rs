@@ -1,4 +1,4 @@
-//! What the machine, or the control group that this process is in, has to give.
+//! Resources of the machine, or of the control group that this process is in.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Memory shared between processes: a sealed memfd and its mapping.
 //!
-//! What is in the memory, and how a reader protects itself against the other side, is for `channel`.
+//! The layout of the memory, and a reader's protection against the other side, are for `channel`.
 
 use std::ffi::c_void;
 use std::io;
@@ -11,10 +11,10 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// What keeps the memory's size as it is. Without these a peer could shrink the file and kill us by SIGBUS.
+/// Seals that keep the memory's size as it is. Without these a peer could shrink the file and kill us by SIGBUS.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// What fstatfs(2) says of memory in pages of the usual size.
+/// The type that fstatfs(2) gives for memory in pages of the usual size.
 const TMPFS: u32 = 0x0102_1994;
 
 /// A shared, writable mapping of a whole memfd; unmapped when dropped. A forked child shares it.
@@ -24,8 +24,8 @@ pub struct SharedMemory {
     len: usize,
 }
 
-// SAFETY: The mapping belongs to the process, not to a thread, and this type gives out nothing but its
-// address: whoever reads or writes through that answers for the races.
+// SAFETY: The mapping belongs to the process, not to a thread, and this type gives out nothing but its address: code
+// that reads or writes through that answers for the races.
 unsafe impl Send for SharedMemory {}
 // SAFETY: As for `Send`; no method changes the mapping through a shared reference.
 unsafe impl Sync for SharedMemory {}
@@ -34,7 +34,7 @@ impl SharedMemory {
     /// Makes `len` bytes of zeroed memory, sealed to this size, and maps them. `name` is shown in `/proc`.
     ///
     /// # Errors
-    /// Those of memfd_create(2), ftruncate(2), fcntl(2) and mmap(2).
+    /// Errors of memfd_create(2), ftruncate(2), fcntl(2) and mmap(2).
     pub fn create(name: &str, len: usize) -> io::Result<(Self, OwnedFd)> {
         let fd = create_memfd(name)?;
         rustix::fs::ftruncate(&fd, len as u64)?;
@@ -46,8 +46,8 @@ impl SharedMemory {
     /// Maps memory that another process made, after checking that it has exactly `len` bytes for ever.
     ///
     /// # Errors
-    /// `InvalidData` when the size is another one or is not sealed, or the memory is in huge pages, of which there may be
-    /// none left when they are needed; else those of fstat(2), fcntl(2) and mmap(2).
+    /// `InvalidData` when the size is another one or is not sealed, or the memory is in huge pages, of which there may
+    /// be none left when they are needed; else those of fstat(2), fcntl(2) and mmap(2).
     pub fn map(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
         let seals = rustix::fs::fcntl_get_seals(fd)?;
         if !seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
@@ -56,7 +56,7 @@ impl SharedMemory {
                 "the size of shared memory is not sealed",
             ));
         }
-        // Nothing but memory has seals, so these calls wait for nobody.
+        // Nothing but memory has seals, so these calls do not wait.
         if rustix::fs::fstatfs(fd)?.f_type as u32 != TMPFS {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,

@@ -101,7 +101,7 @@ fn reversed(path: &Path) -> Vec<OsString> {
 }
 
 /// Whether all changes are made by this machine. Unlike for other purposes, layers (overlayfs) are as good as what they
-/// lie above: nobody else may change that.
+/// lie above, which must not be changed directly.
 fn is_told_of(place: &Path) -> bool {
     const OVERLAYFS: u32 = 0x794c_7630;
     rustix::fs::statfs(place).is_ok_and(|about| {
@@ -136,13 +136,13 @@ mod tests {
         }
     }
 
-    /// Whether a change of `act` to what `prepare` made is told of by who watches `path` there.
+    /// Checks that a watch of `path` reports a change of `act` to what `prepare` made.
     #[track_caller]
     fn check(name: &str, path: &str, prepare: impl Fn(&Path), act: impl Fn(&Path)) {
         let folder = Folder::new(name);
         prepare(&folder.0);
         let notice = Notice::new([folder.0.join(path)]).unwrap();
-        // A machine whose files are those of another one tells nobody.
+        // A machine whose files are those of another one reports nothing.
         let Some(notice) = notice else { return };
         act(&folder.0);
         let ready = poll::wait(&[(notice.as_fd(), Interest::Read)], Some(Duration::from_secs(10))).unwrap();
@@ -171,8 +171,8 @@ mod tests {
         check("in a folder", "b", |at| fs::create_dir(at.join("b")).unwrap(), |at| write(at, "b/a"));
     }
 
-    /// As a ConfigMap of Kubernetes changes: `a` leads to `..data/a`, `..data` to a folder, and another link takes the place of
-    /// that.
+    /// As a ConfigMap of Kubernetes changes: `a` leads to `..data/a`, `..data` to a folder, and another link takes the
+    /// place of that.
     #[test]
     fn links_lead_elsewhere() {
         let prepare = |at: &Path| {

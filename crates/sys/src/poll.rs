@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::process;
 
-/// What is waited for on one descriptor. The end of the other side always counts as readable.
+/// The event that is waited for on one descriptor. The end of the other side always counts as readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Something to read.
@@ -18,7 +18,7 @@ pub enum Interest {
     ReadWrite,
 }
 
-/// What one descriptor is ready for.
+/// The events of one descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Readiness {
     /// A read does not block: there is something, or the other side is gone.

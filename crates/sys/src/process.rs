@@ -12,7 +12,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal};
 static ARGC: AtomicI32 = AtomicI32::new(0);
 static ARGV: AtomicPtr<*mut libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
 
-/// How many descriptors from [`FIRST_INHERITED`] on the program was started with, as long as nobody has taken any.
+/// How many descriptors from [`FIRST_INHERITED`] on the program was started with, until they are taken.
 static N_INHERITED: AtomicI32 = AtomicI32::new(0);
 
 /// Behind standard input, output and error.
@@ -102,9 +102,9 @@ fn overwrite_arguments(title: &[u8]) {
         return;
     };
     let n_copied = title.len().min(len - 1);
-    // SAFETY: `argument_area` returned `len` writable bytes that the kernel gave this process for
-    // its arguments. This is the only thread, so nobody reads them meanwhile, and `title` cannot
-    // overlap them: it is a Rust slice, and the arguments are reachable by copies only.
+    // SAFETY: `argument_area` returned `len` writable bytes that the kernel gave this process for its arguments. This
+    // is the only thread, so nothing reads them meanwhile, and `title` cannot overlap them: it is a Rust slice, and the
+    // arguments are reachable by copies only.
     unsafe { std::ptr::copy_nonoverlapping(title.as_ptr(), start, n_copied) };
     // SAFETY: `n_copied < len`, so this is inside the same area.
     let rest = unsafe { start.add(n_copied) };
@@ -145,12 +145,13 @@ pub fn is_single_threaded() -> bool {
     tasks.map_or_else(|_| is_single_threaded_to_libc(), |n_links| n_links == 3)
 }
 
-/// The C library's knowledge of threads, for a process without `/proc`. musl does not say, nor does a glibc before 2.32.
+/// The C library's knowledge of threads, for a process without `/proc`. musl does not say, nor does a glibc before
+/// 2.32.
 fn is_single_threaded_to_libc() -> bool {
     // SAFETY: the name is NUL-terminated; looking for it has no effect.
     let answer = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
-    // SAFETY: glibc defines it as one byte, which it writes only while this is the only thread: not 0 until the first one
-    // is started through it.
+    // SAFETY: glibc defines it as one byte, which it writes only while this is the only thread: not 0 until the first
+    // one is started through it.
     !answer.is_null() && unsafe { answer.cast::<libc::c_char>().read_volatile() } != 0
 }
 
@@ -209,8 +210,8 @@ pub fn set_undumpable() -> io::Result<()> {
     set_dumpable(rustix::process::DumpableBehavior::NotDumpable)
 }
 
-/// Has the kernel give this process memory in pages of the usual size, also where it gives huge ones unasked: of those, all
-/// counts that is near what is used. Children have it from their parent, other programs too.
+/// Has the kernel give this process memory in pages of the usual size, also where it gives huge ones unasked: of those,
+/// all counts that is near what is used. Children have it from their parent, other programs too.
 ///
 /// # Errors
 /// The errors of prctl(2), `PR_SET_THP_DISABLE`.
@@ -218,7 +219,8 @@ pub fn refuse_huge_pages() -> io::Result<()> {
     Ok(rustix::thread::disable_transparent_huge_pages(true)?)
 }
 
-/// Makes the files of this process in `/proc` its own user's again, for a parent that has to write one. Async-signal-safe.
+/// Makes the files of this process in `/proc` its own user's again, for a parent that has to write one.
+/// Async-signal-safe.
 pub(crate) fn set_dumpable_for_parent() -> io::Result<()> {
     set_dumpable(rustix::process::DumpableBehavior::Dumpable)
 }

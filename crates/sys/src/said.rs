@@ -18,13 +18,13 @@ impl Said {
     /// Nothing was said yet.
     ///
     /// # Errors
-    /// Those of memfd_create(2) and mmap(2).
+    /// Errors of memfd_create(2) and mmap(2).
     pub fn new() -> io::Result<Self> {
         let (memory, _) = SharedMemory::create("said", ROOM * size_of::<AtomicU64>())?;
         Ok(Self { memory })
     }
 
-    /// Whether nobody has said this before; from now on somebody has.
+    /// Whether this is said for the first time; from now on it was said.
     #[must_use]
     pub fn is_first(&self, remark: &str) -> bool {
         let hash = hash(remark);
@@ -41,7 +41,7 @@ impl Said {
     fn places(&self) -> &[AtomicU64] {
         let first = self.memory.as_ptr().cast::<AtomicU64>();
         // SAFETY: The mapping begins at a page, has room for that many zeroed numbers, lives as long as `self`, and is
-        // used by nobody in another way.
+        // used in no other way.
         unsafe { std::slice::from_raw_parts(first.as_ptr(), ROOM) }
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes that are handed to another process in a memfd which nobody can change any more.
+//! Bytes that are handed to another process in a memfd which cannot be changed any more.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{MemfdFlags, SealFlags};
 
-/// Neither the size nor the content changes while somebody reads.
+/// Neither the size nor the content changes during a read.
 const SEALS: SealFlags =
     SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::WRITE).union(SealFlags::SEAL);
 
@@ -43,7 +43,7 @@ pub fn read(fd: BorrowedFd<'_>, max_len: u64) -> io::Result<Vec<u8>> {
 /// How many bytes the memory has.
 ///
 /// # Errors
-/// Those of fstat(2).
+/// Errors of fstat(2).
 pub fn len(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(rustix::fs::fstat(fd)?.st_size.unsigned_abs())
 }

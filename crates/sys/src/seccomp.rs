@@ -89,7 +89,7 @@ const NAMESPACES: &[libc::c_int] = &[
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Typing into the terminal of somebody else: TIOCSTI and TIOCLINUX.
+/// Typing into another user's terminal: TIOCSTI and TIOCLINUX.
 const TERMINAL_INPUT: &[u64] = &[0x5412, 0x541c];
 
 // Newer than the C library's list. Calls since 2019 have the same number on all machines.

@@ -10,11 +10,11 @@ use rustix::fs::{AtFlags, FileType, OFlags, Statx, StatxAttributes, StatxFlags};
 
 use crate::aside;
 
-/// How long a file is that may be sent; nothing for any other: one that is not regular, cannot be read, or is on a file
-/// system that is not known to be of this machine alone. Waits for nobody, whatever it is.
+/// The length of a file that may be sent; nothing for any other: one that is not regular, cannot be read, or is on a
+/// file system that is not known to be of this machine alone. Never waits, whatever it is.
 ///
 /// # Errors
-/// Those of statx(2) and its like, where a descriptor is none.
+/// Errors of statx(2) and its like, where a descriptor is none.
 pub fn size(file: impl AsFd) -> io::Result<Option<u64>> {
     let flags = rustix::fs::fcntl_getfl(&file)?;
     let is_readable = !flags.contains(OFlags::PATH) && flags & OFlags::RWMODE != OFlags::WRONLY;
@@ -28,16 +28,16 @@ pub fn size(file: impl AsFd) -> io::Result<Option<u64>> {
     Ok(Some(status.stx_size))
 }
 
-/// Whether the kernel answers all questions about the file by itself: it has seals, and so is memory; or is in a file system
-/// with attributes as those of disks have them. Those that ask somebody else have neither. A disk alone says nothing: FUSE
-/// may have one, too.
+/// Whether the kernel answers all questions about the file by itself: it has seals, and so is memory; or is in a file
+/// system with attributes as those of disks have them. File systems that ask another machine or program have neither. A
+/// disk alone says nothing: FUSE may have one, too.
 fn answers_itself(file: impl AsFd, status: &Statx) -> bool {
     let attributes = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
     status.stx_attributes_mask.contains(attributes) || rustix::fs::fcntl_get_seals(file).is_ok()
 }
 
-/// A file that was sent. One without a name may be the last of a large one, which takes long to be removed: it is closed
-/// aside.
+/// A file that was sent. One without a name may be the last of a large one, which takes long to be removed: it is
+/// closed aside.
 #[derive(Debug)]
 pub struct Sent(Option<File>);
 
@@ -70,8 +70,8 @@ fn is_local(file: impl AsFd) -> io::Result<bool> {
     Ok(LOCAL.contains(&(kind as u32)))
 }
 
-/// What fstatfs(2) says of file systems on disks and in memory. Those of a network wait for others, FUSE waits for a
-/// program that anybody may have written, and layers (overlayfs) may lie above either.
+/// The types that fstatfs(2) gives for file systems on disks and in memory. File systems of a network wait for others,
+/// FUSE waits for a program of any user, and layers (overlayfs) may lie above either.
 pub(crate) const LOCAL: [u32; 10] = [
     // ext2, ext3 and ext4
     0xef53,

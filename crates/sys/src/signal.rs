@@ -30,7 +30,7 @@ impl SignalFd {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just returned this descriptor and nobody else knows it.
+        // SAFETY: the kernel has just returned this descriptor and nothing else knows it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Self { file: fd.into() })
     }
@@ -83,8 +83,8 @@ fn signal_set(signals: &[Signal]) -> libc::sigset_t {
     unsafe { set.assume_init() }
 }
 
-/// What a `fork` without `exec` calls in the child: the signals that the parent had blocked for its
-/// [`SignalFd`] reach the child again, with default actions except where they were ignored.
+/// Unblocks signals in the child of a `fork` without `exec`: those that the parent had blocked for its [`SignalFd`]
+/// reach the child again, with default actions except where they were ignored.
 pub fn unblock_all() -> io::Result<()> {
     let set = signal_set(&[]);
     // SAFETY: `set` is an initialised set and a null old mask is allowed.
@@ -107,9 +107,9 @@ pub(crate) fn reset_all() {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &set, std::ptr::null_mut()) };
 }
 
-/// Gives faults of memory their default action. Rust's standard library has a handler that looks for overflows of its threads'
-/// stacks, and returns from the first signal of any other kind, as the instruction would fault again: one that kill(2)
-/// sent is swallowed.
+/// Gives faults of memory their default action. Rust's standard library has a handler that looks for overflows of its
+/// threads' stacks, and returns from the first signal of any other kind, as the instruction would fault again: one that
+/// kill(2) sent is swallowed.
 pub fn default_faults() {
     for number in [libc::SIGSEGV, libc::SIGBUS] {
         // SAFETY: SIG_DFL installs no code of ours.
@@ -123,19 +123,19 @@ static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
 /// The process that is to be asked; its children are ended by the signal as ever.
 static ASKED: AtomicI32 = AtomicI32::new(0);
 
-/// What wakes those of this process who sleep.
+/// Wakes the threads of this process that sleep.
 static WAKE: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 
-/// From now on SIGTERM does not end this process but is noted, and ends a system call that waits; then `wake` is called,
-/// for those who have looked before and are only about to wait. Processes that it forks are ended by it, unless they
-/// call this too. The `wake` of the first call stays.
+/// From now on SIGTERM does not end this process but is noted, and ends a system call that waits; then `wake` is
+/// called, for threads that have looked before and are only about to wait. Processes that it forks are ended by it,
+/// unless they call this too. The `wake` of the first call stays.
 ///
 /// # Errors
-/// Those of sigaction(2).
+/// Errors of sigaction(2).
 ///
 /// # Safety
-/// `wake` does nothing but what a signal handler may (signal-safety(7)): it takes no lock and no memory, and leaves errno
-/// alone.
+/// `wake` does nothing but what a signal handler may (signal-safety(7)): it takes no lock and no memory, and leaves
+/// errno alone.
 pub unsafe fn note_termination(wake: impl Fn() + Send + Sync + 'static) -> io::Result<()> {
     // A second call finds the first one's, which is as good.
     let _ = WAKE.set(Box::new(wake));
@@ -159,7 +159,7 @@ extern "C" fn on_termination(number: libc::c_int) {
     // SAFETY: async-signal-safe, and cannot fail.
     if unsafe { libc::getpid() } == ASKED.load(Ordering::Relaxed) {
         ASKED_TO_END.store(true, Ordering::Relaxed);
-        // It was set before this handler was, so nobody is about to.
+        // `WAKE` was set before this handler was, so it is not being set now.
         return WAKE.get().into_iter().for_each(|wake| wake());
     }
     // SAFETY: async-signal-safe; installs no code of ours.
@@ -216,15 +216,15 @@ pub enum Ended {
     Signal(i32),
 }
 
-/// What has become of a child.
+/// A change of a child's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It is gone.
+    /// The child is gone.
     Ended(Ended),
     /// A signal has stopped it, by which it is not gone but does nothing. Not reported of one that a debugger
     /// holds.
     Stopped,
-    /// It goes on after a stop.
+    /// The child goes on after a stop.
     Continued,
 }
 

@@ -48,15 +48,16 @@ pub fn seqpacket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Two connected `SOCK_STREAM` sockets of this machine, close-on-exec.
 ///
 /// # Errors
-/// Those of socketpair(2): no descriptor is left.
+/// Errors of socketpair(2): no descriptor is left.
 pub fn stream_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     Ok(pair)
 }
 
-/// Has nobody send descriptors to this Unix socket, or to those that it will accept. Who closes it, or receives without
-/// asking for them, closes what came, which takes as long as others like for a socket that lingers (`SO_LINGER`). False
-/// before Linux 6.16, which cannot do it: then [`receive_local`] and [`aside`] are for such sockets.
+/// Forbids sending descriptors to this Unix socket, or to those that it will accept. A process that closes it, or
+/// receives without asking for them, closes what came, which takes as long as others like for a socket that lingers
+/// (`SO_LINGER`). False before Linux 6.16, which cannot do it: then [`receive_local`] and [`aside`] are for such
+/// sockets.
 pub fn refuse_descriptors(socket: impl AsFd) -> bool {
     const SO_PASSRIGHTS: libc::c_int = 83;
     let (no, len) = (0 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
@@ -96,11 +97,11 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>], wait: 
     Ok(())
 }
 
-/// Appends what a stream has for its reader to the room that is left in `buffer`, which must be some; 0 at the end. Does not
-/// wait, whatever the socket's other owners have made of it.
+/// Appends what a stream has for its reader to the room that is left in `buffer`, which must be some; 0 at the end.
+/// Does not wait, whatever the socket's other owners have made of it.
 ///
 /// # Errors
-/// Those of recv(2); `WouldBlock` when there is nothing yet.
+/// Errors of recv(2); `WouldBlock` when there is nothing yet.
 pub fn receive(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
     let (n, _) = rustix::io::retry_on_intr(|| {
         rustix::net::recv(&socket, rustix::buffer::spare_capacity(buffer), RecvFlags::DONTWAIT)
@@ -108,9 +109,9 @@ pub fn receive(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
     Ok(n)
 }
 
-/// The same of a Unix socket, to which anybody may send descriptors: they are closed aside. A call that does not ask for
-/// them closes them itself, and waits with those whose end is waited for. Says too whether some came: then there may be
-/// more to read, although there was room for it.
+/// The same of a Unix socket, to which anybody may send descriptors: they are closed aside. A call that does not ask
+/// for them closes them itself, and waits with those whose end is waited for. Says too whether some came: then there
+/// may be more to read, although there was room for it.
 ///
 /// # Errors
 /// As for [`receive`].
@@ -137,7 +138,7 @@ pub fn receive_local(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<(usi
     };
     let had_descriptors = message.msg_controllen > 0;
     if had_descriptors {
-        // SAFETY: the kernel has just filled it, and nobody has looked at it.
+        // SAFETY: the kernel has just filled it, and nothing has looked at it.
         unsafe { close_received(&message) };
     }
     // SAFETY: so many bytes were written to the room behind its bytes.
@@ -152,7 +153,7 @@ const CONTROL_WORDS: usize =
 /// Closes the descriptors that came with a message.
 ///
 /// # Safety
-/// Its control data is as recvmsg(2) has left it, and whose descriptors belong to nobody yet.
+/// The message's control data is as recvmsg(2) has left it, and its descriptors have no owner yet.
 unsafe fn close_received(message: &libc::msghdr) {
     // SAFETY: by the contract, here and below: heads are within the control data, as are the bytes behind them.
     let mut head = unsafe { libc::CMSG_FIRSTHDR(message) };
@@ -170,7 +171,7 @@ unsafe fn close_received(message: &libc::msghdr) {
                 let place = unsafe { data.add(n) };
                 // SAFETY: as above.
                 let fd = unsafe { place.read_unaligned() };
-                // SAFETY: it is open, and nobody else's.
+                // SAFETY: it is open, and has no other owner.
                 unsafe { OwnedFd::from_raw_fd(fd) }
             };
             aside::close((0..).take_while(|n| holds(n + 1)).map(owned));
@@ -183,7 +184,7 @@ unsafe fn close_received(message: &libc::msghdr) {
 /// Sends as much as there is room for. Does not wait, as `receive`.
 ///
 /// # Errors
-/// Those of send(2); `WouldBlock` when there is no room.
+/// Errors of send(2); `WouldBlock` when there is no room.
 pub fn send_some(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     Ok(rustix::io::retry_on_intr(|| rustix::net::send(&socket, bytes, flags))?)
@@ -199,7 +200,8 @@ pub fn send_pieces(socket: impl AsFd, pieces: &[IoSlice<'_>]) -> io::Result<usiz
     Ok(rustix::io::retry_on_intr(|| rustix::net::sendmsg(&socket, pieces, &mut control, flags))?)
 }
 
-/// Whether the other side of a Unix socket has not read all that was sent to it. Nobody knows that of other sockets.
+/// Whether the other side of a Unix socket has not read all that was sent to it. The kernel does not tell that of other
+/// sockets.
 pub fn has_unread(socket: impl AsFd) -> bool {
     let mut n_unread: libc::c_int = 0;
     // SAFETY: the descriptor is open, and the kernel writes one integer to where the pointer leads.
@@ -218,7 +220,7 @@ pub fn finish_writing(socket: impl AsFd) -> io::Result<()> {
 /// Sends bytes of a stream that are to be joined with what follows at once (`MSG_MORE`).
 ///
 /// # Errors
-/// Those of send(2); `WouldBlock` when there is no room.
+/// Errors of send(2); `WouldBlock` when there is no room.
 pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     let flags = SendFlags::NOSIGNAL | SendFlags::MORE;
     Ok(rustix::io::retry_on_intr(|| rustix::net::send(&socket, bytes, flags))?)

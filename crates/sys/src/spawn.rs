@@ -23,7 +23,7 @@ use crate::{landlock, process, signal};
 /// group of its own, no terminal that controls it, and no descriptors but those in `fds`.
 #[derive(Debug)]
 pub struct Program<'a> {
-    /// What is run.
+    /// The program to run.
     pub executable: Executable<'a>,
     /// Arguments, the name that `ps` shows first.
     pub argv: &'a [CString],
@@ -33,23 +33,23 @@ pub struct Program<'a> {
     pub pid_variable: Option<&'a str>,
     /// Directory to change to, after the credentials.
     pub working_directory: Option<&'a CStr>,
-    /// What to run as; `None` keeps this process's.
+    /// The user and groups to run as; `None` keeps this process's.
     pub credentials: Option<&'a Credentials>,
     /// Whether programs that the child starts can never gain privileges (`no_new_privs`).
     pub no_new_privileges: bool,
-    /// What keeps it from other processes of its user (`landlock::wall`); needs `no_new_privileges`.
+    /// A wall between it and other processes of its user (`landlock::wall`); needs `no_new_privileges`.
     pub wall: Option<BorrowedFd<'a>>,
-    /// What it has for itself; in a user namespace, `credentials` are numbers of that.
+    /// The isolation of the process; in a user namespace, `credentials` are numbers of that.
     pub isolation: Option<&'a Isolation>,
     /// Descriptors with the numbers that they have in the child. Others are closed.
     pub fds: &'a [(BorrowedFd<'a>, RawFd)],
 }
 
-/// Whose child a new process is.
+/// The parent of a new process.
 #[derive(Clone, Copy)]
 enum Parent {
     This,
-    /// That of this process.
+    /// The parent of this process.
     Same,
 }
 
@@ -62,7 +62,7 @@ impl Parent {
     }
 }
 
-/// What a child runs.
+/// The program that a child runs.
 #[derive(Debug, Clone, Copy)]
 pub enum Executable<'a> {
     /// An opened ELF file, which the child need not be able to reach by path.
@@ -75,7 +75,7 @@ pub enum Executable<'a> {
 #[derive(Debug, thiserror::Error)]
 #[error("{step}")]
 pub struct SpawnError {
-    /// What failed.
+    /// The step that failed.
     pub step: Step,
     /// How.
     #[source]
@@ -91,10 +91,11 @@ impl Program<'_> {
         self.spawn_under(Parent::This)
     }
 
-    /// As [`Program::spawn`], but the new process is a child of this one's parent, who collects it: a sibling, whose life
-    /// is none of this process's business. The first process of a namespace has no parent there, and cannot do this.
+    /// As [`Program::spawn`], but the new process is a child of this one's parent, which collects it: a sibling, whose
+    /// life is none of this process's business. The first process of a namespace has no parent there, and cannot do
+    /// this.
     ///
-    /// Its number may be that of another process as soon as it has ended.
+    /// The sibling's number may be that of another process as soon as it has ended.
     pub fn spawn_sibling(&self) -> Result<Pid, SpawnError> {
         self.spawn_under(Parent::Same)
     }
@@ -140,12 +141,12 @@ impl Program<'_> {
             let _ = rustix::io::read(&go, &mut [0; 1]);
             maps.write(child).map_err(|(step, source)| SpawnError { step, source })?;
         }
-        // As above. Sent, as writing to a socket that nobody has would be a signal.
+        // As above. Sent, as writing to a socket without a reader would be a signal.
         let _ = rustix::net::send(go, b"!", SendFlags::NOSIGNAL);
         Ok(())
     }
 
-    /// Who is who in its user namespace, if it gets one.
+    /// The maps of its user namespace, if it gets one.
     fn maps(&self) -> Option<&IdMaps> {
         self.isolation.and_then(|isolation| isolation.maps.as_ref())
     }
@@ -263,8 +264,8 @@ impl<'a> Prepared<'a> {
     fn try_run(&mut self, go: BorrowedFd<'_>) -> Result<Infallible, (Step, io::Error)> {
         let failed = |step| move |error| (step, error);
         signal::reset_all();
-        // Its own session has no terminal: what it runs can neither open /dev/tty nor type into it. The terminal's Ctrl-C
-        // is for the main process, which stops the others by their groups, and each leads its own.
+        // Its own session has no terminal: what it runs can neither open /dev/tty nor type into it. The terminal's
+        // Ctrl-C is for the main process, which stops the others by their groups, and each leads its own.
         process::new_session().map_err(failed(Step::Session))?;
         self.wait_for_parent(go).map_err(failed(Step::Fork))?;
         // Before low numbers are taken for the program's descriptors.
@@ -284,8 +285,8 @@ impl<'a> Prepared<'a> {
         Err((Step::Execute, self.execute()))
     }
 
-    /// In a user namespace nothing is permitted before the parent has said who is who. A parent without privileges can
-    /// say so only in files of its own user, which those of a process are as long as it is dumpable.
+    /// In a user namespace nothing is permitted before the parent has written the maps. A parent without privileges can
+    /// write only files of its own user, which those of a process are as long as it is dumpable.
     fn wait_for_parent(&self, go: BorrowedFd<'_>) -> io::Result<()> {
         let has_maps = self.program.maps().is_some();
         if has_maps {

@@ -21,7 +21,7 @@ pub struct Tree {
     enters: fn(&OsStr) -> bool,
 }
 
-/// What has happened.
+/// A change in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// Something else is at this path, or nothing any more.
@@ -30,7 +30,8 @@ pub enum Change {
     Unknown,
 }
 
-/// Files that were written, and entries that come or go. Not each piece that is written: what is half done is of no use.
+/// Files that were written, and entries that come or go. Not each piece that is written: what is half done is of no
+/// use.
 const EVENTS: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::CREATE)
     .union(WatchFlags::DELETE)
@@ -117,7 +118,7 @@ impl Tree {
             }
         }
         for folder in came {
-            // Changes in what cannot be followed are not told of; those who look at it see them.
+            // Changes in what cannot be followed are not reported; code that looks at it sees them.
             let _ = self.follow_all(folder.clone());
             list(&folder, self.enters, &mut changes);
         }

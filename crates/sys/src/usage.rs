@@ -1,4 +1,4 @@
-//! What other processes use and do, as `/proc` tells everybody.
+//! Resource use and state of other processes, as `/proc` shows them to every process.
 
 use std::io::Read;
 

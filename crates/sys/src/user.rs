@@ -45,13 +45,13 @@ pub enum UserError {
     Database {
         /// As asked.
         name: String,
-        /// What the C library reported.
+        /// The error that the C library reported.
         #[source]
         source: io::Error,
     },
 }
 
-/// What a process runs as.
+/// The user and groups that a process runs as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// User.
@@ -229,11 +229,11 @@ pub fn can_change_user() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
-/// Does something in a child that runs as somebody else, to see whether that user can. For a process with one thread
-/// and the right to change users.
+/// Does something in a child that runs as another user, to see whether that user can. For a process with one thread and
+/// the right to change users.
 ///
 /// # Errors
-/// Those of `attempt`, and of making the child.
+/// Errors of `attempt`, and of making the child.
 pub fn try_as(credentials: &Credentials, attempt: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     if let Fork::Parent(child) = spawn::fork()? {
         return match signal::wait_for(child)? {

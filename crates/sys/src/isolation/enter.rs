@@ -35,7 +35,7 @@ impl Isolation {
 
     fn join_cgroup(&self) -> Result<(), (Step, io::Error)> {
         if let Some(cgroup) = &self.cgroup {
-            // 0 is whoever writes.
+            // 0 is the writing process.
             rustix::io::write(cgroup, b"0").map_err(|errno| (Step::Cgroup, errno.into()))?;
         }
         // SAFETY: gives this process, which has one thread, another view of control groups.

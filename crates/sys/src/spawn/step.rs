@@ -1,8 +1,8 @@
-//! What a child was doing when starting it failed, on its way to the parent.
+//! The step at which starting a child failed, on its way to the parent.
 
 use std::fmt;
 
-/// What a child was doing when starting it failed.
+/// The step of a child at which starting it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Before there was a child.

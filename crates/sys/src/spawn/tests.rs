@@ -159,7 +159,7 @@ fn nobody_behind_a_wall_reaches_those_outside() {
 
 #[test]
 fn a_process_keeps_what_it_was_set_apart_by() {
-    // Its parent writes the maps although nobody may look into it, neither before nor after.
+    // The parent writes the maps although other processes may not look into it, neither before nor after.
     process::set_undumpable().unwrap();
     let isolation = Isolation {
         namespaces: Namespaces { user: true, ..Namespaces::default() },

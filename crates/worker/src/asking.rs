@@ -36,8 +36,8 @@ impl Requests for Asking<'_> {
     }
 }
 
-/// Runs the application until it ends: because there are no more requests, or by itself. One that has never asked could not be
-/// used, and this is said to whoever waits for it.
+/// Runs the application until it ends: because there are no more requests, or by itself. One that has never asked could
+/// not be used, and the waiting prototype is told so.
 pub(crate) fn run(
     inbox: &mut Inbox,
     resident: &mut dyn Resident,

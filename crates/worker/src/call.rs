@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::runtime::Exchange;
 
-/// What travels through the interpreter as a pointer. No panic may cross its frames: one that a callback raises is
-/// kept, and goes on behind the interpreter.
+/// A call that travels through the interpreter as a pointer. No panic may cross its frames: one that a callback raises
+/// is kept, and goes on behind the interpreter.
 pub struct Call<'a> {
     exchange: &'a mut dyn Exchange,
     panic: Option<Box<dyn Any + Send>>,

@@ -13,11 +13,11 @@ use crate::log::complain;
 /// memory that it shares with others in order (opcache holds off signals while it writes there).
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Time for a program to finish when nobody asks anything of it any more; less than main gives a prototype for all.
+/// Time for a program to finish when no request for it is left; less than main gives a prototype for all.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A worker that a signal has stopped serves nobody; whoever did that by mistake or from a terminal may have it
-/// go on for this long.
+/// A worker that a signal has stopped serves no request; a person who did that by mistake or from a terminal may have
+/// it go on for this long.
 const LONGEST_STOP: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Child {
     stop_deadline: Option<Instant>,
 }
 
-/// What a worker consists of.
+/// The processes that a worker consists of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Scope {
     /// One process. What it starts is its own affair.
@@ -67,7 +67,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// None yet.
+    /// A set without children.
     #[must_use]
     pub fn new(scope: Scope) -> Self {
         Self { scope, ..Self::default() }
@@ -79,8 +79,8 @@ impl Children {
         Self { termination, ..self }
     }
 
-    /// From now on they take note of SIGTERM. One that is to end at once would go on with what the signal has interrupted,
-    /// so it is killed.
+    /// From now on they take note of SIGTERM. One that is to end at once would go on with what the signal has
+    /// interrupted, so it is killed.
     pub(crate) fn take_note_of_termination(&mut self) {
         self.note_termination = true;
     }
@@ -113,8 +113,8 @@ impl Children {
         };
         let child = self.by_pid.remove(&pid)?;
         if self.scope == Scope::Group {
-            // What it has left behind. Its number is no other group's as long as there is any of that, and nobody
-            // gets it so soon.
+            // Processes that it has left behind. Its number is no other group's as long as any of them is left, and is
+            // not given out again so soon.
             let _ = signal::kill_group(pid, Signal::KILL);
         }
         Some((child.worker, exit))
@@ -136,7 +136,7 @@ impl Children {
         }
     }
 
-    /// Tells one worker to end that nobody asks anything of any more.
+    /// Tells one worker to end that gets no more requests.
     pub(crate) fn retire(&mut self, worker: WorkerId, now: Instant) {
         self.end_those(|child| child.worker == worker, self.termination.grace, now);
     }

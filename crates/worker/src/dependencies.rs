@@ -8,10 +8,10 @@ use corral_sys::linkage;
 
 use crate::host::Language;
 
-/// What programs of every language open.
+/// Files that programs of every language open.
 const COMMON: [&str; 5] = ["/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];
 
-/// What this program consists of, and what the language adds.
+/// The files of this program, and those that the language adds.
 pub(crate) fn of(language: &Language) -> Vec<PathBuf> {
     of_program((language.files)())
 }

@@ -31,13 +31,13 @@ enum Phase {
     HeadCollected(usize),
     /// The head is sent; `out` holds body only.
     HeadSent,
-    /// The client has all of it, or gets what it gets from somebody else.
+    /// The client has all of it, or gets the rest from the router.
     Ended,
     /// The client has what there is of it, and there will be no more.
     Aborted,
 }
 
-/// What the next frame of the response completes.
+/// The thing that the next frame of the response completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Completes {
     Nothing,
@@ -47,7 +47,7 @@ enum Completes {
     Request(After),
 }
 
-/// What the worker does after a request.
+/// The worker's next step after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     /// Waits for another.
@@ -80,7 +80,7 @@ pub(crate) struct Running<'a, C> {
     channel: &'a mut C,
     /// The Request frame.
     frame: FrameHead,
-    /// What is collected of the response.
+    /// The part of the response that is collected.
     out: &'a mut Vec<u8>,
     phase: Phase,
     /// The response has no body, whatever is written.
@@ -90,7 +90,7 @@ pub(crate) struct Running<'a, C> {
     silence: Silence,
     /// The piece of the request's body that came with it, as far as it was not read.
     inline: &'a [u8],
-    /// There is no other piece.
+    /// The body has no other piece.
     is_inline_all: bool,
     /// Body bytes that the router may send and was not told of: those that were read, and at first the window.
     n_read: u32,
@@ -138,7 +138,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
             Phase::Aborted => (Kind::Failed, Flags::END),
             _ => match self.send(b"", Completes::Request(after)) {
                 Ok(_) => return,
-                // Nobody reads the response any more, but the router wants to know that this worker is free.
+                // The response is not read any more, but the router wants to know that this worker is free.
                 Err(ClientGone) => (Kind::End, Flags::END),
             },
         };
@@ -189,7 +189,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
         (self.out.len() - n_head) as u64
     }
 
-    /// How many bytes of body may be sent, as far as is known, if there is somebody to read them.
+    /// How many bytes of body may be sent, as far as is known, if they would be read.
     fn credit(&mut self) -> Option<u64> {
         self.channel.with_stream(&self.frame, |stream| (!stream.cancelled).then_some(stream.credit))
     }
@@ -209,7 +209,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
         Ok(())
     }
 
-    /// There is nothing to send. Looks whether anybody would read it.
+    /// Checks without anything to send whether the response is still read.
     fn look_at_client(&mut self) -> Result<(), ClientGone> {
         if self.client_gone() {
             return Err(ClientGone);
@@ -226,7 +226,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
         self.channel.with_stream(&self.frame, |stream| stream.body_ended)
     }
 
-    /// Nobody takes what is collected: the next `write` finds that out at once.
+    /// Drops what is collected, as it is not taken: the next `write` finds that out at once.
     fn give_up(&mut self) {
         self.out.clear();
         self.phase = Phase::HeadSent;

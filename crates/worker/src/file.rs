@@ -5,8 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use corral_sys::sendable;
 
-/// Bytes from which on a file is left to the router. With WSGI on two cores, handing over costs as much of a processor as
-/// sending 16 to 32 KiB through the ring, and half of what 64 KiB cost there; who waits for less has it sooner by the ring.
+/// Bytes from which on a file is left to the router. With WSGI on two cores, handing over costs as much of a processor
+/// as sending 16 to 32 KiB through the ring, and half of what 64 KiB cost there; a client that waits for less has it
+/// sooner by the ring.
 const WORTH_IT: u64 = 32 * 1024;
 
 /// A part of an open file, which the router can send by itself.
@@ -17,8 +18,8 @@ pub struct FileRest<'f> {
 }
 
 impl<'f> FileRest<'f> {
-    /// From `offset` to the end. Nothing where it has to be read: because it is short, is no regular file, or is on a file
-    /// system that an event loop could wait for.
+    /// From `offset` to the end. Nothing where it has to be read: because it is short, is no regular file, or is on a
+    /// file system that an event loop could wait for.
     #[must_use]
     pub fn of(file: BorrowedFd<'f>, offset: u64) -> Option<Self> {
         // Most files are short: one question is enough for them.

@@ -26,12 +26,12 @@ use crate::{confine, dependencies, remark};
 /// Bytes of the largest blocks that interpreters take and free as a matter of course: bodies, and what is made of them.
 const KEPT_BLOCK: usize = 512 * 1024;
 
-/// What a host executable knows.
+/// The facts that a host executable knows of its language.
 #[derive(Debug, Clone, Copy)]
 pub struct Language {
     /// As in the `type` of an application.
     pub name: &'static str,
-    /// Of the interpreter.
+    /// The interpreter's version.
     pub version: &'static str,
     /// Whether the interpreter that the system has loaded is the one that the host was built for.
     pub check: fn() -> anyhow::Result<()>,
@@ -46,11 +46,12 @@ pub struct Language {
 /// Loads an application into an interpreter.
 pub type Load = fn(&AppSpec) -> anyhow::Result<Box<dyn Runtime>>;
 
-/// What `main` of a host does: `describe` prints the language and its version, then the files that it
-/// consists of, one in each line; `prototype` serves an application for the daemon at the other end of
-/// descriptor 3. The process must have one thread.
+/// The `main` of a host: `describe` prints the language and its version, then the files that it consists of, one in
+/// each line; `prototype` serves an application for the daemon at the other end of descriptor 3. The process must have
+/// one thread.
 pub fn host_main(language: &Language) -> ExitCode {
-    // Neither other processes of the application's user nor programs that its workers start shall reach the link to main.
+    // Neither other processes of the application's user nor programs that its workers start shall reach the link to
+    // main.
     if let Err(error) = process::set_undumpable() {
         complain(format_args!("keep other processes out of this one's memory: {error}"));
         return ExitCode::FAILURE;

@@ -1,4 +1,4 @@
-//! What the router has sent to this worker: the streams of the running requests, the requests ahead, and
+//! Everything that the router has sent to this worker: the streams of the running requests, the requests ahead, and
 //! whether to leave.
 
 use std::collections::VecDeque;
@@ -15,8 +15,8 @@ use crate::runtime::ClientGone;
 use crate::wire::{Handover, Wire};
 use crate::yielding::Yielding;
 
-/// How long a worker sleeps at most before it looks whether it is an orphan. The kernel ends it with its prototype, unless
-/// the application has changed its user.
+/// How long a worker sleeps at most before it looks whether it is an orphan. The kernel ends it with its prototype,
+/// unless the application has changed its user.
 pub(crate) const LOOK_AROUND: Duration = Duration::from_mins(10);
 
 /// The worker's end of its channel, with the frames sorted by request.
@@ -52,7 +52,7 @@ pub(crate) struct Received {
     stream: Stream,
 }
 
-/// What belongs to a request and arrives after it.
+/// The state of a request that arrives after it.
 #[derive(Debug)]
 pub(crate) struct Stream {
     /// Body bytes that were not read yet, from `body_read` on.
@@ -104,7 +104,7 @@ impl Stream {
     }
 }
 
-/// What a worker does next.
+/// The worker's next step.
 pub(crate) enum Next {
     /// Answer this request; it is started.
     Serve(Received),
@@ -159,7 +159,7 @@ impl Inbox {
         None
     }
 
-    /// Whether requests have arrived that nobody has started.
+    /// Whether requests have arrived that were not started.
     pub(crate) fn has_requests(&self) -> bool {
         !self.ahead.is_empty()
     }
@@ -268,7 +268,7 @@ impl Inbox {
         })
     }
 
-    /// The memory is damaged: nothing can be received from now on, so nobody waits for more.
+    /// The memory is damaged: nothing can be received from now on, so no thread is to wait for more.
     fn give_up(&mut self) {
         for (_, _, stream) in &mut self.running {
             stream.cancelled = true;
@@ -339,8 +339,8 @@ pub(crate) trait RequestChannel: Send {
     /// Sends a frame and wakes its receiver. Waits for room.
     fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone>;
 
-    /// Makes an attempt to send a frame with a descriptor, and another one each time that there may be room for its `len`
-    /// bytes. False, and nothing is sent, if the descriptor cannot be.
+    /// Makes an attempt to send a frame with a descriptor, and another one each time that there may be room for its
+    /// `len` bytes. False, and nothing is sent, if the descriptor cannot be.
     fn hand_over(
         &mut self,
         frame: &FrameHead,

@@ -1,5 +1,5 @@
-//! What every prototype does, whatever its workers are: obeys main, collects its children, ends those that are to
-//! end, and goes with main.
+//! The part that all prototypes share, whatever their workers are: obeys main, collects its children, ends those that
+//! are to end, and goes with main.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,7 +16,7 @@ use crate::log::complain;
 /// A prototype's link to main, and its children.
 #[derive(Debug)]
 pub struct Keeper {
-    /// None once main is gone.
+    /// Absent once main is gone.
     link: Option<Link>,
     signals: SignalFd,
     /// The workers.

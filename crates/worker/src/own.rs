@@ -1,4 +1,5 @@
-//! The running request for those processes alone whose request it is: one that the application forks off has no channel.
+//! The running request for those processes alone whose request it is: one that the application forks off has no
+//! channel.
 //!
 //! `corral_sys::forked` puts private memory and idle descriptors in place of the channel's before other code runs in
 //! such a child. A page that the kernel wipes at fork tells, also after a raw clone(2). When the application returns
@@ -14,8 +15,8 @@ use rustix::io::Errno;
 use crate::file::FileRest;
 use crate::runtime::{ClientGone, Exchange};
 
-/// An exchange that is left alone by a forked child, for which nobody reads and nobody writes. Not even a lock is taken
-/// there, as the thread that holds it may be in the other process.
+/// An exchange that is left alone by a forked child, where nothing is read or written. Not even a lock is taken there,
+/// as the thread that holds it may be in the other process.
 pub(crate) struct Own<'a>(pub(crate) &'a mut dyn Exchange);
 
 impl Exchange for Own<'_> {

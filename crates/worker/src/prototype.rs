@@ -36,12 +36,12 @@ pub(crate) enum Ended {
     InWorker(Box<Place>),
 }
 
-/// What a new worker has from its prototype.
+/// Everything that a new worker has from its prototype.
 pub(crate) struct Place {
     pub(crate) end: WorkerEnd,
     /// The prototype. A worker whose parent is another process has outlived it.
     pub(crate) parent: Pid,
-    /// Where to say that it is ready, if somebody waits for that.
+    /// Where to report that it is ready, if that is waited for.
     pub(crate) report: Option<Report>,
     /// Wakes its event loop, if it may have one.
     pub(crate) doorbell: Option<Doorbell>,
@@ -59,10 +59,10 @@ impl Place {
     }
 }
 
-/// What a new worker is reached by.
+/// The ways to reach a new worker.
 #[derive(Debug)]
 pub(crate) struct Access {
-    /// Of its channel.
+    /// The memory of its channel.
     pub(crate) memory: OwnedFd,
     /// Rings the bell of its event loop, if it may have one.
     pub(crate) bell: Option<OwnedFd>,
@@ -124,7 +124,7 @@ impl Prototype {
         Ok(())
     }
 
-    /// A worker has ended that nobody has heard of as ready.
+    /// A worker has ended that was never reported as ready.
     fn take_last_word(&mut self, mut starting: Starting, exit: Exit) {
         let worker = starting.worker;
         match starting.word() {

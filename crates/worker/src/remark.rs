@@ -1,5 +1,5 @@
-//! What an application does that its interface's specification forbids, and other servers accept: accepted as well, and
-//! said once, whatever number of processes the application has.
+//! Habits of applications that their interface's specification forbids, and other servers accept: accepted as well, and
+//! reported once, whatever number of processes the application has.
 //!
 //! Workers share with their prototype what has been said.
 

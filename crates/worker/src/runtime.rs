@@ -1,4 +1,4 @@
-//! What a language has to implement, and what it gets to answer a request with.
+//! The interface that a language has to implement, and the one by which it answers a request.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -43,7 +43,8 @@ pub trait Runtime {
         Ok(())
     }
 
-    /// Whether a worker has something to do before it is gone, also when its prototype ends it: it has a second for that.
+    /// Whether a worker has something to do before it is gone, also when its prototype ends it: it has a second for
+    /// that.
     fn has_end(&self) -> bool {
         false
     }
@@ -56,13 +57,13 @@ pub trait Runtime {
         false
     }
 
-    /// Whether the router is to be given descriptors: of files that responses end with, which it sends by itself, and of
-    /// sockets by which the application has clients' connections.
+    /// Whether the router is to be given descriptors: of files that responses end with, which it sends by itself, and
+    /// of sockets by which the application has clients' connections.
     fn sends_files(&self) -> bool {
         false
     }
 
-    /// Who serves in its place, many requests at once in an event loop; asked after [`Runtime::start`].
+    /// The event loop that serves in its place, many requests at once; asked after [`Runtime::start`].
     fn event_loop(&mut self) -> Option<&mut dyn EventLoop> {
         None
     }
@@ -75,13 +76,13 @@ pub trait Runtime {
     /// Answers one request. What is not answered when it returns is answered with 500.
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
 
-    /// Who serves in its place, as an application that stays in memory and asks for its requests. A runtime with one
-    /// [has a start](Runtime::has_start), which ends when the application asks for the first time.
+    /// The application that serves in its place, because it stays in memory and asks for its requests. A runtime with
+    /// one [has a start](Runtime::has_start), which ends when the application asks for the first time.
     fn resident(&mut self) -> Option<&mut dyn Resident> {
         None
     }
 
-    /// Who serves in its place, several requests at once; asked once, after [`Runtime::start`].
+    /// The threads that serve in its place, several requests at once; asked once, after [`Runtime::start`].
     fn crew(&mut self) -> Option<&mut dyn Crew> {
         None
     }
@@ -120,7 +121,7 @@ pub trait Crew {
     fn run(&mut self, life: &dyn Life);
 }
 
-/// What the threads of a crew do.
+/// The life of a thread of a crew.
 pub trait Life: Sync {
     /// Takes requests, and has `server` answer them, until the worker leaves.
     fn live(&self, server: &mut dyn Server);
@@ -129,22 +130,22 @@ pub trait Life: Sync {
     fn leave(&self);
 }
 
-/// Who answers the requests of one thread.
+/// Answers the requests of one thread.
 pub trait Server {
     /// As [`Runtime::serve`].
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
 }
 
-/// What becomes of the worker after a request.
+/// The state of the worker after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Served {
-    /// It takes the next one.
+    /// The worker takes the next one.
     Done,
     /// The interpreter should not be used again; the worker leaves and is replaced.
     Leave,
 }
 
-/// Nobody reads the response any more: the client went away, or the server is stopping.
+/// The response is not read any more: the client went away, or the server is stopping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the client is gone")]
 pub struct ClientGone;
@@ -158,7 +159,7 @@ pub trait Exchange: Send {
     /// `ConnectionAborted` when the rest will not come.
     fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// What came of the request's body along with its head and was not read, and whether that is all there is.
+    /// The unread part of the request's body that came along with its head, and whether that is all there is.
     fn body_at_hand(&self) -> (&[u8], bool);
 
     /// Takes so many of the bytes [at hand](Exchange::body_at_hand) for read.
@@ -177,11 +178,12 @@ pub trait Exchange: Send {
     /// Adds to the response's body, all of it. Waits while the client is slow.
     ///
     /// # Errors
-    /// When nobody reads it any more; nothing more needs to be written then. That can be found out with no bytes, too.
+    /// When the response is not read any more; nothing more needs to be written then. A call without bytes finds that
+    /// out, too.
     fn write(&mut self, bytes: &[u8]) -> Result<(), ClientGone>;
 
-    /// Ends the response with a part of a file, which is the rest of its body. The file is not needed any more then, but
-    /// must not be changed. False when the router cannot have it: then `write` what is in it.
+    /// Ends the response with a part of a file, which is the rest of its body. The file is not needed any more then,
+    /// but must not be changed. False when the router cannot have it: then `write` what is in it.
     ///
     /// # Errors
     /// As for `write`.
@@ -200,16 +202,16 @@ pub trait Exchange: Send {
     /// should be more; without a head, an error.
     fn abort(&mut self);
 
-    /// Whether nobody reads the response any more.
+    /// Whether the response is not read any more.
     fn client_gone(&mut self) -> bool;
 
     /// Takes the client's connection over, before there is a response: nothing else of the exchange has an effect after
-    /// that. What is written to the socket goes to the client as it is, what the client sends behind its request can be read
-    /// there, and the connection ends with it. It outlives the request, and the worker stays as long as it does.
+    /// that. What is written to the socket goes to the client as it is, what the client sends behind its request can be
+    /// read there, and the connection ends with it. It outlives the request, and the worker stays as long as it does.
     ///
     /// # Errors
-    /// `EALREADY` when the response has begun, `EPIPE` when the client is gone, `EAGAIN` when the router cannot have the
-    /// socket, or those of the system.
+    /// `EALREADY` when the response has begun, `EPIPE` when the client is gone, `EAGAIN` when the router cannot have
+    /// the socket, or those of the system.
     fn hijack(&mut self) -> io::Result<OwnedFd>;
 
     /// Tells which kinds of state the request leaves behind in this process, a bit each, for the figures of the

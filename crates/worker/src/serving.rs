@@ -46,7 +46,8 @@ impl<'a> OneByOne<'a> {
     }
 }
 
-/// Serves one request that has begun. What the application forks off and does not end leaves; it answers nobody.
+/// Serves one request that has begun. A process that the application forks off and does not end leaves here without an
+/// answer.
 pub(crate) fn serve<C: RequestChannel>(
     channel: &mut C,
     frame: FrameHead,

@@ -1,5 +1,5 @@
-//! A response of empty pieces, whose client sends nothing more. Such a client may wait for its response, or be gone: when
-//! nothing is sent to it, nobody can tell. One that is given nothing for long is taken for gone.
+//! A response of empty pieces, whose client sends nothing more. Such a client may wait for its response, or be gone:
+//! while nothing is sent to it, the two look the same. One that is given nothing for long is taken for gone.
 //!
 //! A client that has closed its whole connection has its request cancelled, which a worker sees at its next write.
 
@@ -18,7 +18,7 @@ impl Silence {
         self.0.get_or_insert_with(Instant::now).elapsed() >= LONGEST
     }
 
-    /// There is something for the client.
+    /// The response has something for the client.
     pub(crate) fn ends(&mut self) {
         self.0 = None;
     }

@@ -16,8 +16,8 @@ use corral_sys::signal::Pid;
 
 use crate::prototype::Access;
 
-/// What the pipe says first of a worker that is ready, and then how many requests it runs at once, in four bytes, or
-/// nothing; everything else is why one is not.
+/// The first byte through the pipe of a worker that is ready. The number of requests that it runs at once follows in
+/// four bytes, or nothing; any other text says why it is not ready.
 const READY: u8 = 0;
 
 /// How long a worker may take to get ready: as long as main lets a prototype load.
@@ -32,18 +32,18 @@ pub(crate) struct Starting {
     pub(crate) worker: WorkerId,
     pub(crate) pid: Pid,
     pub(crate) access: Access,
-    /// None once the worker has closed its end.
+    /// Absent once the worker has closed its end.
     pipe: Option<File>,
     said: Vec<u8>,
     /// When it is given up.
     deadline: Instant,
 }
 
-/// What a worker has said so far.
+/// The report of a worker so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Nothing,
-    /// It takes requests: so many at once in an event loop, or as its specification says.
+    /// The worker takes requests: so many at once in an event loop, or as its specification says.
     Ready(Option<NonZeroU32>),
     Failed(String),
 }
@@ -52,7 +52,7 @@ pub(crate) enum Word {
 #[derive(Debug)]
 pub(crate) enum Report {
     Fresh(File),
-    /// What the application forks does not speak for it.
+    /// Withheld from processes that the application forks, which do not speak for the worker.
     Withheld(Passing<File>),
 }
 
@@ -83,7 +83,7 @@ impl Starting {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// What it has said, without waiting for more.
+    /// The report so far, without waiting for more.
     pub(crate) fn word(&mut self) -> Word {
         if let Some(pipe) = &self.pipe {
             let room = LONGEST_REASON - self.said.len() as u64;
@@ -103,7 +103,8 @@ impl Starting {
 }
 
 impl Report {
-    /// The worker takes requests. Without a prototype nobody listens, and the worker finds that out by itself.
+    /// The worker takes requests. Without a prototype the report has no reader, and the worker finds that out by
+    /// itself.
     pub(crate) fn ready(self, hands: Option<NonZeroU32>) {
         let mut word = vec![READY];
         word.extend(hands.into_iter().flat_map(|hands| hands.get().to_ne_bytes()));

@@ -1,9 +1,9 @@
 //! The channel of a worker that runs many requests at once in one thread. Nothing here waits: an interpreter's event
 //! loop asks what has come ([`Switchboard::receive`]), sleeps until the bell rings, and leaves what cannot be sent yet.
 //!
-//! Such a loop sleeps in epoll and not on the futex of the channel, so the router wakes it by a byte through a socket:
-//! a writer to a counter could be made to block. While something comes, the loop looks at the ring after each turn and
-//! no byte is needed. The worker says with its readiness how many requests it takes at once.
+//! The interpreter's loop sleeps in epoll and not on the futex of the channel, so the router wakes it by a byte through
+//! a socket: a writer to a counter could be made to block. While something comes, the loop looks at the ring after each
+//! turn and no byte is needed. The worker says with its readiness how many requests it takes at once.
 
 mod active;
 mod arriving;
@@ -33,7 +33,7 @@ use crate::wire::{Handover, Wire};
 const MANY_REQUESTS: usize = N_SLOTS / 2;
 const MANY_BYTES: usize = 64 * 1024;
 
-/// Bytes of a response that may wait for the end of its request. Nobody is told when they are sent, so whoever waits
+/// Bytes of a response that may wait for the end of its request. Sending them is not reported, so a caller that waits
 /// for room must not wait for so few to be no longer [pending](Switchboard::n_pending).
 pub const MOST_HELD_BACK: usize = 32 * 1024;
 
@@ -60,7 +60,7 @@ pub struct Switchboard {
     requests: HashMap<RequestKey, ActiveRequest>,
     /// Requests with something to send for which there was no room.
     blocked: Vec<RequestKey>,
-    /// Those of them for which there was some, and nobody was told.
+    /// Requests among them for which there was some room, which was not reported.
     eased: Vec<RequestKey>,
     /// Requests until the worker is replaced.
     n_left: Option<u32>,
@@ -91,7 +91,7 @@ impl Switchboard {
         }
     }
 
-    /// Readable when something has come while nobody looked.
+    /// Readable when something has come while the loop did not look.
     #[must_use]
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.doorbell.as_fd()
@@ -122,7 +122,7 @@ impl Switchboard {
         may_sleep
     }
 
-    /// No further request will be started, and those that run have ended or lost the one who asked.
+    /// No further request will be started, and those that run have ended or lost their client.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.wire.is_broken() || (self.is_leaving && self.requests.is_empty())
@@ -226,7 +226,7 @@ impl Switchboard {
         }
     }
 
-    /// Whether nobody reads the response of this request, or it has ended.
+    /// Whether the response of this request is not read any more, or the request has ended.
     #[must_use]
     pub fn is_gone(&self, key: RequestKey) -> bool {
         self.requests.get(&key).is_none_or(ActiveRequest::is_cancelled)
@@ -244,8 +244,8 @@ impl Switchboard {
         self.requests.get(&key).map_or(0, ActiveRequest::n_pending)
     }
 
-    /// What has come of the body, and whether it is the end of it; nothing if more has to come first. What is taken
-    /// makes room for more.
+    /// The part of the body that has come, and whether it is the end of it; nothing if more has to come first. Taking
+    /// it makes room for more.
     pub fn take_body(&mut self, key: RequestKey) -> Option<(Body, bool)> {
         let taken = self.requests.get_mut(&key)?.take_body();
         self.settle(key);
@@ -259,7 +259,7 @@ impl Switchboard {
         Some(message)
     }
 
-    /// Sends an informational response, 102 to 199. Without effect when the response has begun or nobody waits for it.
+    /// Sends an informational response, 102 to 199. Without effect when the response has begun or its client is gone.
     ///
     /// # Errors
     /// For another status, and for fields that no response can have.
@@ -288,7 +288,7 @@ impl Switchboard {
     /// Adds to the response's body, and sends as much as may be sent; `ends` says that this is all of it.
     ///
     /// # Errors
-    /// When nobody reads it.
+    /// When the response is not read any more.
     pub fn write(&mut self, key: RequestKey, bytes: &[u8], ends: bool) -> Result<(), ClientGone> {
         let is_up = self.is_up;
         let most = self.wire.end.max_payload().min(MOST_HELD_BACK);
@@ -302,9 +302,9 @@ impl Switchboard {
         Ok(())
     }
 
-    /// Sends what there is of a response, and a part of a file as the rest of its body: then only fields are behind it, if
-    /// it does not end the response. The file is not needed any more then, but must not be changed. False when it cannot
-    /// be sent now, and has to be written.
+    /// Sends what there is of a response, and a part of a file as the rest of its body: then only fields are behind it,
+    /// if it does not end the response. The file is not needed any more then, but must not be changed. False when it
+    /// cannot be sent now, and has to be written.
     ///
     /// # Errors
     /// As for [`Switchboard::write`].
@@ -337,7 +337,7 @@ impl Switchboard {
         self.settle(key);
     }
 
-    /// A request whose response somebody reads.
+    /// A request whose response is still read.
     fn listening(&mut self, key: RequestKey) -> Result<&mut ActiveRequest, ClientGone> {
         self.requests.get_mut(&key).filter(|request| !request.is_cancelled()).ok_or(ClientGone)
     }

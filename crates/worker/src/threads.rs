@@ -1,9 +1,9 @@
 //! A worker that runs several requests at once, each in a thread. All threads use one end of the channel.
 //!
-//! Nobody hands requests out: a thread that has nothing to do takes what has arrived, for itself and for the others,
-//! and sleeps when there is nothing. All that sleep do so on the worker's one word, and the router wakes one of them.
-//! A thread that leaves the channel to run a request announces the sleep of the others anew, which costs no system
-//! call; so there is always somebody who is woken for the next request, and nobody who passes requests on.
+//! Requests are not handed out: a thread that has nothing to do takes what has arrived, for itself and for the others,
+//! and sleeps when there is nothing. All that sleep do so on the worker's one word, and the router wakes one of them. A
+//! thread that leaves the channel to run a request announces the sleep of the others anew, which costs no system call;
+//! so one thread is always woken for the next request, and no thread only passes requests on.
 //!
 //! The runtime decides whose threads they are (`Crew`). Those of Python and Perl are the system's; Ruby's are its own,
 //! as no other thread may enter the interpreter.
@@ -135,7 +135,7 @@ impl Desk {
         }
     }
 
-    /// Sorts in what has arrived, and wakes those whom it concerns.
+    /// Sorts in what has arrived, and wakes the threads that it concerns.
     fn receive(&self, state: &mut State) {
         state.inbox.receive();
         if state.inbox.take_news() && state.n_waiting > 0 {
@@ -143,7 +143,7 @@ impl Desk {
         }
     }
 
-    /// This thread will not look at the channel for a while: whoever sleeps is to be woken for what comes.
+    /// This thread will not look at the channel for a while: a sleeping thread is to be woken for what comes.
     fn go_away(&self, state: &mut State) {
         if state.n_idle + state.n_waiting == 0 {
             return self.sleep.cancel();

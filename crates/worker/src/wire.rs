@@ -1,4 +1,4 @@
-//! A worker's end of its channel, and whether there is still somebody at the other one.
+//! A worker's end of its channel, and whether the other end is still in use.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -18,13 +18,13 @@ pub(crate) struct Wire {
     is_damaged: bool,
 }
 
-/// What has become of a file that the router was to have.
+/// The fate of a file that the router was to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Handover {
     Done,
-    /// There is no room for the frame: try again.
+    /// The ring has no room for the frame: try again.
     NoRoom,
-    /// It cannot be sent.
+    /// The file cannot be sent.
     Refused,
 }
 
@@ -112,7 +112,7 @@ impl Wire {
         self.is_damaged = true;
     }
 
-    /// Nothing can be received from now on, so nobody is to wait for more.
+    /// Nothing can be received from now on, so no thread is to wait for more.
     pub(crate) fn is_damaged(&self) -> bool {
         self.is_damaged
     }

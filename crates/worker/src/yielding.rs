@@ -2,7 +2,7 @@
 //! request is there then; where it is one of many that are asked in turn, its turn does not come again so soon, and
 //! each attempt would cost two changes of context for nothing.
 
-/// What the last attempts were good for.
+/// The benefit of the last attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Yielding {
     /// In a row, without work afterwards.
@@ -19,7 +19,7 @@ impl Yielding {
         self.n_in_vain >= GIVE_UP_AFTER + RETRY_AFTER
     }
 
-    /// It was tried, and there was work afterwards or not.
+    /// Notes an attempt, and whether there was work afterwards.
     pub(crate) fn note(&mut self, has_work: bool) {
         self.n_in_vain = if has_work { 0 } else { (self.n_in_vain + 1).min(GIVE_UP_AFTER) };
     }

@@ -83,7 +83,7 @@ impl Router {
         }
     }
 
-    /// What a frame says of a file, which is taken out of it.
+    /// Describes the file of a frame, which is taken out of it.
     fn take_file(&self, head: &FrameHead, payload: &mut Vec<u8>) -> String {
         if !head.flags.contains(Flags::FILE) {
             return String::new();

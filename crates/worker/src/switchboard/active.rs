@@ -24,7 +24,7 @@ pub enum Phase {
     Silent,
     /// The head is there, and perhaps some of the body.
     Begun,
-    /// There will be no more of it.
+    /// The response has ended.
     Ended,
 }
 
@@ -35,7 +35,7 @@ enum Response {
     Begun,
     /// All of it was said.
     Whole,
-    /// It ends before that, and the client is to see it.
+    /// The response ends before that, and the client is to see it.
     Cut,
 }
 
@@ -49,14 +49,14 @@ enum Protocol {
     WebSocket,
 }
 
-/// Whether somebody reads the response.
+/// Whether the client still reads the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Client {
     There,
-    /// It sends nothing more, and may be gone.
+    /// The client sends nothing more, and may be gone.
     Left,
     Gone,
-    /// It had left, and the application had nothing to say to it: the request has failed.
+    /// The client had left, and the application had nothing to say to it: the request has failed.
     GivenUp,
 }
 
@@ -70,7 +70,7 @@ enum Told {
     Done,
 }
 
-/// What is to be sent next, with so many bytes of what is pending.
+/// The next frame to be sent, with so many bytes of what is pending.
 pub(super) struct Step {
     pub(super) frame: FrameHead,
     pub(super) n_bytes: usize,
@@ -89,7 +89,7 @@ pub(super) struct ActiveRequest {
     n_sent: usize,
     /// Bytes of the head in front of it.
     n_head: usize,
-    /// What is behind the body, encoded, until it is sent.
+    /// The trailers behind the body, encoded, until they are sent.
     trailers: Vec<u8>,
     bodiless: bool,
     response: Response,
@@ -294,7 +294,7 @@ impl ActiveRequest {
         self.ran = Some(self.begun.elapsed());
     }
 
-    /// Forgets what was begun of the response, if nobody has seen it; then another one can be.
+    /// Forgets the beginning of the response, if none of it was sent; then another one can be begun.
     pub(super) fn take_head_back(&mut self) -> bool {
         let is_kept = self.n_head > 0 && self.response == Response::Begun;
         let is_unseen = self.response == Response::Silent || is_kept;

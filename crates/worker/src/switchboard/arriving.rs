@@ -1,5 +1,5 @@
-//! What comes for a request from its client: a body, or the messages of a WebSocket connection. The router sends as much
-//! as it was told that there is room for, and hears of more when some was taken.
+//! Everything that comes for a request from its client: a body, or the messages of a WebSocket connection. The router
+//! sends as much as it was told that there is room for, and hears of more when some was taken.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use corral_channel::{BODY_WINDOW, Opcode};
 
 use crate::body::Body;
 
-/// Bytes of one message of a WebSocket connection; who sends more is cut off.
+/// Bytes of one message of a WebSocket connection; a client that sends more is cut off.
 const LONGEST_MESSAGE: usize = 10 * 1024 * 1024;
 
 /// Bytes that are taken before the router hears of it: not every message is worth a frame.
@@ -17,7 +17,7 @@ const ACKNOWLEDGED: u32 = BODY_WINDOW / 4;
 /// A message of a WebSocket connection, put together from its fragments.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it is; whatever comes after a close is dropped.
+    /// The message's opcode; messages after a close are dropped.
     pub opcode: Opcode,
     /// The payload; of a close its code and its reason.
     pub bytes: Vec<u8>,
@@ -27,15 +27,15 @@ pub struct Message {
 #[derive(Debug)]
 pub(super) struct TooLong;
 
-/// What has come and was not taken.
+/// Bytes and messages that have come and were not taken.
 pub(super) struct Arriving {
-    /// What came along with the head.
+    /// The bytes that came along with the head.
     inline: Option<Body>,
     body: Vec<u8>,
     body_ended: bool,
     /// With the bytes of each that the router was not told of.
     messages: VecDeque<(Message, u32)>,
-    /// Of a message that is not complete.
+    /// The beginning of a message that is not complete.
     partial: Vec<u8>,
     /// Bytes that the router may send and was not told of: those that were taken, and at first the window.
     room: u32,
@@ -56,7 +56,7 @@ impl Arriving {
         }
     }
 
-    /// Somebody takes what comes.
+    /// The application takes what comes.
     pub(super) fn want(&mut self) {
         self.is_wanted = true;
     }
@@ -88,7 +88,7 @@ impl Arriving {
             let message = Message { opcode, bytes: std::mem::take(&mut self.partial) };
             self.messages.push_back((message, bytes.len() as u32));
         } else {
-            // The rest of the message must not wait until somebody has taken what is there of it.
+            // The rest of the message must not wait until its beginning was taken.
             self.room += bytes.len() as u32;
         }
         Ok(())
@@ -99,7 +99,7 @@ impl Arriving {
         self.messages.push_back((message, 0));
     }
 
-    /// What has come of the body, and whether it is the end of it; nothing if more has to come first.
+    /// The part of the body that has come, and whether it is the end of it; nothing if more has to come first.
     pub(super) fn take_body(&mut self) -> Option<(Body, bool)> {
         self.is_wanted = !self.body_ended;
         let body = match self.inline.take() {

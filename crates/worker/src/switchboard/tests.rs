@@ -82,7 +82,7 @@ impl Router {
     }
 }
 
-/// What has come, as keys of requests that have begun.
+/// The keys of requests that have begun since the last call.
 fn begun(board: &mut Switchboard) -> Vec<RequestKey> {
     let mut events = Vec::new();
     board.receive(&mut events);

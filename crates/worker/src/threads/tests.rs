@@ -61,7 +61,7 @@ impl Router {
     }
 }
 
-/// What requests do, by their paths.
+/// The scripted behaviour of requests, by their paths.
 struct Scripts {
     threads: Threads,
     barrier: Barrier,
@@ -138,7 +138,7 @@ fn as_many_requests_run_at_once_as_there_are_threads() {
     });
 }
 
-/// Those that have nothing more to do wait for the word that no connection that was taken over is left.
+/// Threads that have nothing more to do wait for the word that no connection that was taken over is left.
 #[test]
 fn a_worker_stays_for_what_it_has_taken_over() {
     with_worker(3, Some(2), |router| {

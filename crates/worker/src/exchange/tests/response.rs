@@ -1,4 +1,4 @@
-//! What of a response is sent, and how many frames it takes.
+//! The parts of a response that are sent, and the number of frames that they take.
 
 use super::*;
 

@@ -8,8 +8,8 @@ use std::process::Command;
 const HOW_TO_GET_PYTHON: &str = "corral-python needs the shared library and the headers of a Python from 3.9 on. On Debian \
      and Ubuntu: apt-get install python3-dev. For a Python elsewhere, built with --enable-shared, set PYO3_PYTHON to it.";
 
-/// Prints the executable, the version, the folder of headers, that of the shared library, then the folders of the standard
-/// library and of packages.
+/// Prints the executable, the version, the folder of headers, that of the shared library, then the folders of the
+/// standard library and of packages.
 const QUESTION: &str = "
 import os, site, sys, sysconfig
 print(sys.executable)

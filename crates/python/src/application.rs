@@ -8,11 +8,11 @@ use pyo3::types::PyTuple;
 /// A callable that answers requests.
 pub(crate) struct Target {
     pub(crate) callable: Py<PyAny>,
-    /// What its paths begin with.
+    /// The prefix of its paths.
     pub(crate) prefix: Option<String>,
 }
 
-/// What all targets of an application speak.
+/// All targets of an application, with the interface that they have.
 pub(crate) struct Application {
     pub(crate) targets: Vec<Target>,
     pub(crate) protocol: PythonProtocol,
@@ -22,7 +22,7 @@ impl Application {
     /// Imports all targets.
     ///
     /// # Errors
-    /// What the application raises, and when a callable is missing or the targets speak different protocols.
+    /// When the application raises an exception, a callable is missing, or the targets have different interfaces.
     pub(crate) fn import(py: Python<'_>, spec: &PythonSpec) -> PyResult<Self> {
         let mut targets = Vec::with_capacity(spec.targets.len());
         let mut protocol = spec.protocol;
@@ -87,7 +87,7 @@ fn missing_callable(
     ))
 }
 
-/// What applications and their factories are called.
+/// Usual names of applications and their factories.
 const USUAL_NAMES: &[&str] = &["application", "app", "create_app", "make_app", "asgi", "wsgi"];
 
 /// ASGI has a coroutine function, or an object that is called like one.

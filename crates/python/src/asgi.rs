@@ -28,7 +28,7 @@ const HANDS: NonZeroU32 = NonZeroU32::new(65_536).expect("not zero");
 /// The loop or loops, with applications that have started.
 pub(crate) struct Asgi {
     crew: Py<PyAny>,
-    /// What the paths of each target begin with.
+    /// The prefix of each target's paths.
     prefixes: Vec<Option<String>>,
 }
 
@@ -36,7 +36,7 @@ impl Asgi {
     /// Makes the loop, or one in each of several threads, and runs it until the applications have started.
     ///
     /// # Errors
-    /// What an application says or raises when it cannot start.
+    /// When an application reports or raises that it cannot start.
     pub(crate) fn start(py: Python<'_>, targets: Vec<Target>, threads: Threads) -> PyResult<Self> {
         let asgi = PyModule::from_code(
             py,

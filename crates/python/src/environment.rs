@@ -20,7 +20,7 @@ pub(crate) fn mismatch(home: &Path, own: &str) -> Option<String> {
     ))
 }
 
-/// What made the environment: venv writes `version`, and virtualenv `version_info` too.
+/// The version in the configuration of an environment: venv writes `version`, and virtualenv `version_info` too.
 fn version_in(config: &str) -> Option<String> {
     let pairs = config.lines().filter_map(|line| line.split_once('='));
     let mut pairs = pairs.map(|(name, value)| (name.trim(), value.trim()));
@@ -28,7 +28,7 @@ fn version_in(config: &str) -> Option<String> {
     major_minor(version)
 }
 
-/// Of `lib/python3.9`, if there is only one.
+/// The version in `lib/python3.9`, if there is only one.
 fn version_of_folder(home: &Path) -> Option<String> {
     let names = fs::read_dir(home.join("lib")).ok()?.flatten().map(|entry| entry.file_name());
     let mut versions = names.filter_map(|name| major_minor(name.to_str()?.strip_prefix("python")?));

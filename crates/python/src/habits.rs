@@ -1,4 +1,4 @@
-//! What applications do that PEP 3333 or ASGI forbids and other servers accept, in the words of the log.
+//! Habits of applications that PEP 3333 or ASGI forbids and other servers accept, in the words of the log.
 
 pub(crate) const ONE_PIECE: &str =
     "the application returns bytes where PEP 3333 wants an iterable of them: they are sent as one piece";

@@ -29,7 +29,7 @@ pub(crate) fn mismatch(python: &PythonSpec) -> Option<String> {
 
 /// The interpreter of this process; there is one, started in the thread that forks.
 pub(crate) struct Interpreter {
-    /// Of the first thread, while that is not in Python.
+    /// The state of the first thread, while that is not in Python.
     thread: *mut ffi::PyThreadState,
 }
 
@@ -86,8 +86,9 @@ impl Interpreter {
     }
 }
 
-/// Ends a process that the application has forked off, with what was registered for its end and the code that `python` has when
-/// nobody catches what was raised. Python is not taken down: objects of an event loop may wait for what is in the parent.
+/// Ends a process that the application has forked off, with what was registered for its end and the exit code that
+/// `python` has for an uncaught exception. Python is not taken down: objects of an event loop may wait for what is in
+/// the parent.
 pub(crate) fn end_process(py: Python<'_>, raised: Option<PyErr>) -> ! {
     let end = || -> PyResult<()> {
         let module = PyModule::from_code(py, END, c"corral/end.py", c"corral_end")?;
@@ -171,7 +172,7 @@ impl Config {
             // SAFETY: as above.
             unsafe { ffi::PyConfig_InitPythonConfig(&raw mut *config) };
         }
-        // Signals are the server's: SIGTERM ends a worker, and nobody types Ctrl-C.
+        // Signals are the server's: SIGTERM ends a worker, and there is no terminal for Ctrl-C.
         config.install_signal_handlers = 0;
         config.parse_argv = 0;
         Self(config)

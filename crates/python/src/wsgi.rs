@@ -134,7 +134,7 @@ fn send(py: Python<'_>, call: &Call, body: &Bound<'_, PyAny>) -> Result<(), Stop
             call.look_at_client(py)?;
         } else {
             call.write(py, piece)?;
-            // Nobody knows when the next one comes.
+            // The time of the next piece is unknown.
             call.flush(py)?;
         }
     }

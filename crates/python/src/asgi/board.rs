@@ -12,10 +12,10 @@ use super::queue::Shared;
 use super::requests::Requests;
 use super::scope::Scopes;
 
-/// What requests share.
+/// The switchboard that requests share.
 pub(super) type SharedSwitchboard = Arc<Mutex<Switchboard>>;
 
-/// What the startup of each target has left for its requests, if it knows the lifespan protocol.
+/// The state that the startup of each target has left for its requests, if it knows the lifespan protocol.
 pub(super) type States = Vec<Option<Py<PyDict>>>;
 
 /// No call into Python is made while it is held: that could come back to it.
@@ -87,7 +87,7 @@ impl Board {
         lock(&self.switchboard).is_over()
     }
 
-    /// Takes what has come; true if that was something. `crew` begins requests, or calls those who do.
+    /// Takes what has come; true if that was something. `crew` begins requests, or calls the loops that do.
     fn poll(&self, py: Python<'_>, crew: &Bound<'_, PyAny>) -> PyResult<bool> {
         let mut events = Vec::new();
         lock(&self.switchboard).receive(&mut events);

@@ -1,4 +1,4 @@
-//! What comes for a request, before it is an object of Python: parts of its body, messages, and the end of its client.
+//! Events of a request, before they are objects of Python: parts of its body, messages, and the end of its client.
 
 use corral_channel::Opcode;
 use corral_worker::{Body, Phase, RequestKey, Switchboard};
@@ -10,16 +10,16 @@ const ABNORMAL: u16 = 1006;
 /// How far a WebSocket connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Socket {
-    /// Somebody wants to connect.
+    /// A client wants to connect.
     Connecting,
     /// The application has accepted.
     Open,
-    /// It answers like a request.
+    /// The application answers as it answers a request.
     Denied,
     Closed,
 }
 
-/// What has come, before it is an object of Python.
+/// An event, before it is an object of Python.
 pub(super) enum Incoming {
     Body(Body, bool),
     Gone,
@@ -28,7 +28,7 @@ pub(super) enum Incoming {
     Disconnect { code: u16, reason: Vec<u8> },
 }
 
-/// What of the body has come, or that nothing more will.
+/// The next part of the body, or that there is no other.
 pub(super) fn next_body(
     is_body_taken: &mut bool,
     switchboard: &mut Switchboard,

@@ -43,8 +43,8 @@ impl Inlet {
 
 #[pymethods]
 impl Inlet {
-    /// Takes what has come for this loop, and one request. True if it is to come back after everybody else in it had a
-    /// turn.
+    /// Takes what has come for this loop, and one request. True if it is to come back after every other task in it had
+    /// a turn.
     fn take(&self, py: Python<'_>, server: &Bound<'_, PyAny>) -> PyResult<bool> {
         let taken = self.queue.lock().take(self.idx);
         for key in taken.changed {

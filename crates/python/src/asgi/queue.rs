@@ -1,7 +1,8 @@
-//! What has come for several event loops. A request waits until one of them takes it, so that none is behind another
-//! that blocks while a loop is free; what comes for a request that runs goes to the loop that has it.
+//! A queue for several event loops. A request waits until one of them takes it, so that none is behind another that
+//! blocks while a loop is free; events of a request that runs go to the loop that has it.
 //!
-//! A loop cannot be seen to be blocked: it has been called, and does not come. Those that come take one request at a time.
+//! A loop cannot be seen to be blocked: it has been called, and does not come. Those that come take one request at a
+//! time.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -36,13 +37,13 @@ pub(super) struct Queue<K, R> {
 /// One of the loops.
 struct Taker<K> {
     n_requests: usize,
-    /// Its requests for which something has come.
+    /// Running requests for which something has come.
     changed: Vec<K>,
-    /// It was asked to come, and has not.
+    /// The loop was asked to come, and has not.
     is_called: bool,
 }
 
-/// What a loop gets when it comes.
+/// Everything that a loop gets when it comes.
 pub(super) struct Taken<K, R> {
     pub(super) changed: Vec<K>,
     pub(super) request: Option<(K, R)>,
@@ -68,7 +69,7 @@ impl<K: Copy + Eq + Hash, R> Queue<K, R> {
         self.call(idx)
     }
 
-    /// Something has come for a request. One that nobody has taken is looked at when it is begun.
+    /// Something has come for a request. One that was not taken yet is looked at when it is begun.
     pub(super) fn change(&mut self, key: K) -> Option<usize> {
         let idx = *self.owners.get(&key)?;
         self.loops[idx].changed.push(key);

@@ -143,7 +143,7 @@ impl Request {
 
     fn close(&self, code: u16, reason: &[u8]) {
         self.state().close(code, reason);
-        // Who is gone need not be told.
+        // A client that is gone need not be told.
         let _ = lock(&self.switchboard).close(self.key, code, reason);
     }
 
@@ -158,7 +158,7 @@ impl Request {
         lock(&self.switchboard).respond(self.key, status, &borrowed(fields));
     }
 
-    /// What the client may load while it waits (RFC 8297).
+    /// Resources that the client may load while it waits (RFC 8297).
     fn hint(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
         let links = events::links(event)?;
         let fields: Vec<(&[u8], &[u8])> = links.iter().map(|link| (&b"Link"[..], &link[..])).collect();
@@ -286,7 +286,7 @@ impl Request {
     fn complete(&self) {
         let (ends, fields) = self.state().trailers.conclude();
         let mut switchboard = lock(&self.switchboard);
-        // Who is gone does not miss it.
+        // A client that is gone does not miss it.
         let _ = switchboard.write(self.key, b"", ends);
         if !ends {
             switchboard.write_trailers(self.key, &borrowed(&fields));
@@ -294,7 +294,7 @@ impl Request {
         switchboard.finish(self.key);
     }
 
-    /// It has ended; whether the worker is about to leave.
+    /// Ends the request; true if the worker is about to leave.
     fn end(&self) -> bool {
         self.ended.add(self.key);
         lock(&self.switchboard).is_leaving()
@@ -343,8 +343,8 @@ impl Request {
         Ok(Some(future))
     }
 
-    /// Leaves an open file to the server, as the rest of the body. False if it has to be sent by other events, which also
-    /// say what is wrong.
+    /// Leaves an open file to the server, as the rest of the body. False if it has to be sent by other events, which
+    /// also say what is wrong.
     fn send_file(&self, number: RawFd) -> bool {
         let mut state = self.state();
         if number < 0 || state.websocket.is_some() || state.trailers.are_next() {

@@ -12,12 +12,12 @@ use super::queue::Shared;
 use super::request::Request;
 use super::scope::Scopes;
 
-/// Those that run, and what they have in common.
+/// The running requests, and what they have in common.
 pub(super) struct Requests {
     switchboard: SharedSwitchboard,
     scopes: Scopes,
     running: Mutex<HashMap<RequestKey, Py<Request>>>,
-    /// Of those that run the ones that have ended.
+    /// Requests among them that have ended.
     ended: Arc<Ended>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Requests {
 #[derive(Default)]
 pub(super) struct Ended {
     keys: Mutex<Vec<RequestKey>>,
-    /// Who counts what runs in each of several loops.
+    /// Counts the running requests of each of several loops.
     queue: Option<Shared>,
 }
 
@@ -64,7 +64,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Begins a request; false if there is none to run, because nobody is there for it.
+    /// Begins a request; false if there is none to run, because its client is gone.
     pub(super) fn begin(
         &self,
         py: Python<'_>,
@@ -96,12 +96,12 @@ impl Requests {
         request.map_or(Ok(()), |request| request.get().on_change(py))
     }
 
-    /// Their objects go when nobody holds the maps: whatever they refer to may say something at its end.
-    /// Whether there are any that have not been forgotten.
+    /// Whether any request has not been forgotten.
     pub(super) fn are_running(&self) -> bool {
         !self.running().is_empty()
     }
 
+    /// Drops ended requests while the maps are not locked: an object may run code at its end.
     pub(super) fn forget_ended(&self) {
         let ended = std::mem::take(&mut *self.ended.keys());
         let gone: Vec<_> = ended.iter().filter_map(|key| self.running().remove(key)).collect();

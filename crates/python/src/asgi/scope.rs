@@ -7,14 +7,14 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::prefix::strip_prefix;
 
-/// What is the same in all requests.
+/// The parts of a scope that are the same in all requests.
 pub(super) struct Scopes {
     http: Py<PyDict>,
     /// With what a client of HTTP/1.0 does not know left out.
     http_1_0: Py<PyDict>,
     websocket: Py<PyDict>,
     prefixes: Vec<Option<String>>,
-    /// What the lifespan of each target has kept for its requests, if it knows that protocol.
+    /// The state that the lifespan of each target has kept for its requests, if it knows that protocol.
     states: Vec<Option<Py<PyDict>>>,
 }
 
@@ -129,7 +129,7 @@ fn headers<'py>(py: Python<'py>, request: &RequestView<'_>) -> PyResult<Bound<'p
     Ok(headers)
 }
 
-/// Its port is not known here (contract 22.2).
+/// The client's address. The port is not known here (contract 22.2).
 fn client<'py>(py: Python<'py>, request: &RequestView<'_>) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let address = request.head.remote_addr;
     let is_known = !address.is_empty() && !address.starts_with(b"unix:");

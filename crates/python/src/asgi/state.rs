@@ -1,4 +1,4 @@
-//! How far a request is, and who waits for what.
+//! The progress of a request, and what it waits for.
 
 use corral_channel::message::RequestHead;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ pub(super) struct State {
     pub(super) websocket: Option<Socket>,
     /// With which code and why the application has closed it.
     pub(super) farewell: Option<(u16, Vec<u8>)>,
-    /// The application was told that somebody wants to connect. It may answer before it asks.
+    /// The application was told that a client wants to connect. It may answer before it asks.
     pub(super) is_connect_told: bool,
     /// All of the body was given out.
     pub(super) is_body_taken: bool,

@@ -1,4 +1,4 @@
-//! What an application has behind the body of a response (`http.response.trailers`): collected until all of it is there.
+//! Trailers behind the body of a response (`http.response.trailers`): collected until all of them are there.
 
 use corral_channel::message;
 use pyo3::exceptions::PyValueError;
@@ -10,17 +10,17 @@ use super::events::{self, Field};
 /// How far a response is with it.
 #[derive(Default)]
 pub(super) enum Trailers {
-    /// There is nothing behind the body.
+    /// The response has no trailers.
     #[default]
     Unannounced,
-    /// There will be, once the body has ended.
+    /// Trailers will follow once the body has ended.
     Announced,
     /// The body has ended.
     Collected(Vec<Field>),
 }
 
 impl Trailers {
-    /// What the event that begins a response says.
+    /// The announcement in the event that begins a response.
     pub(super) fn announced(event: &Bound<'_, PyDict>) -> PyResult<Self> {
         let is_announced = events::flag(event, "trailers")?;
         Ok(if is_announced { Self::Announced } else { Self::Unannounced })

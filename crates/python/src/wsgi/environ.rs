@@ -17,10 +17,10 @@ use super::input::Input;
 use crate::application::Target;
 use crate::prefix::strip_prefix;
 
-/// Names of fields that are remembered as keys. Whoever invents more gets them made each time.
+/// Names of fields that are remembered as keys. A client that invents more gets them made each time.
 const MAX_REMEMBERED: usize = 512;
 
-/// What is the same in all requests.
+/// The part of the environment that is the same in all requests.
 pub(super) struct Environ {
     template: Py<PyDict>,
     keys: Keys,

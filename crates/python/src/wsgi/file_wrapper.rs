@@ -72,8 +72,8 @@ fn regular_file(filelike: &Bound<'_, PyAny>) -> Option<(OwnedFd, u64)> {
     if number < 0 {
         return None;
     }
-    // SAFETY: the file object has just said that this is its descriptor, and this thread holds Python's lock until it is
-    // duplicated; a number that is nobody's is an error of the call.
+    // SAFETY: the file object has just said that this is its descriptor, and this thread holds Python's lock until it
+    // is duplicated; a number that is nobody's is an error of the call.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     let file = rustix::io::fcntl_dupfd_cloexec(borrowed, 0).ok()?;
     let is_regular = FileType::from_raw_mode(rustix::fs::fstat(&file).ok()?.st_mode) == FileType::RegularFile;

@@ -16,12 +16,12 @@ const PIECE: usize = 64 * 1024;
 /// The body of a request.
 #[pyclass(frozen, module = "corral")]
 pub(super) struct Input {
-    /// None if there is no body.
+    /// Absent if there is no body.
     call: Option<Arc<Call>>,
     buffer: Mutex<Buffer>,
 }
 
-/// What was read of the body and not given to the application.
+/// Bytes that were read of the body and not given to the application.
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,

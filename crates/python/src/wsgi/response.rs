@@ -30,7 +30,7 @@ enum Progress {
     },
 }
 
-/// Of a response.
+/// The head of a response.
 struct Head {
     status: u16,
     fields: Vec<(Vec<u8>, Vec<u8>)>,
@@ -39,7 +39,7 @@ struct Head {
 
 /// Why a response is not completed.
 pub(super) enum Stop {
-    /// Nobody reads it any more.
+    /// The response is not read any more.
     ClientGone,
     Raised(PyErr),
 }
@@ -145,7 +145,7 @@ impl Call {
         self.lease.wait(py, |exchange| exchange.flush()).ok_or_else(|| ended().into())
     }
 
-    /// There is nothing to send at the moment, and perhaps nobody to send it to.
+    /// Checks without anything to send whether the client is still there.
     pub(super) fn look_at_client(&self, py: Python<'_>) -> Result<(), Stop> {
         let look = |exchange: &mut dyn corral_worker::Exchange| {
             exchange.flush();
@@ -243,7 +243,7 @@ fn ended() -> PyErr {
     PyRuntimeError::new_err("the request has ended")
 }
 
-/// What an application is called with.
+/// The `start_response` that an application is called with.
 #[pyclass(frozen, module = "corral")]
 pub(super) struct StartResponse(pub(super) Arc<Call>);
 
@@ -268,7 +268,7 @@ impl StartResponse {
     }
 }
 
-/// What `start_response` returns.
+/// The `write` that `start_response` returns.
 #[pyclass(frozen, module = "corral")]
 pub(super) struct Write(Arc<Call>);
 
@@ -302,7 +302,7 @@ impl Head {
     }
 }
 
-/// Three digits; what else there is, nobody is sent.
+/// Three digits; the reason phrase is not sent to clients.
 fn read_status(status: &Bound<'_, PyAny>) -> PyResult<u16> {
     let text = native(status)?;
     let (digits, words) = text.split_at(text.len().min(3));

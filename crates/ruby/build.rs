@@ -65,7 +65,7 @@ impl Ruby {
         self.run(&format!("print RbConfig::CONFIG['{name}']"))
     }
 
-    /// What a program prints.
+    /// The output of a program.
     fn run(&self, program: &str) -> Result<String, String> {
         let output = Command::new(&self.program).args(["-rrbconfig", "-e", program]).output();
         let output = output.map_err(|error| format!("cannot run {}: {error}", self.program))?;

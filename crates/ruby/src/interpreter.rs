@@ -22,7 +22,7 @@ const HANDLER: [(&CStr, &str); 3] = [
     (c"corral.rb", include_str!("../shim/corral.rb")),
 ];
 
-/// Of the Ruby that this program is linked with, such as `3.1.2`.
+/// The version of the Ruby that this program is linked with, such as `3.1.2`.
 pub(crate) fn version() -> &'static str {
     // SAFETY: returns a constant of Ruby's.
     let version = unsafe { ffi::corral_ruby_version() };
@@ -97,7 +97,7 @@ impl Interpreter {
     /// Calls the hooks of a new worker, and makes its threads if it has several.
     ///
     /// # Errors
-    /// What one of them raises.
+    /// When a hook raises an exception.
     pub(crate) fn boot(&mut self, n_threads: NonZeroU32) -> anyhow::Result<()> {
         // SAFETY: Ruby is started and no request runs.
         let problem = unsafe { ffi::corral_ruby_boot(n_threads.get()) };
@@ -140,8 +140,8 @@ struct Thread {
 impl Server for Thread {
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
         self.requests.serve(request, exchange, |request| {
-            // SAFETY: only `Interpreter::run` makes values of this type, in threads of Ruby that have let go of the lock
-            // and run no request; what `request` leads to stays as it is until the call returns.
+            // SAFETY: only `Interpreter::run` makes values of this type, in threads of Ruby that have let go of the
+            // lock and run no request; what `request` leads to stays as it is until the call returns.
             unsafe { ffi::corral_ruby_serve_in_thread(request) }
         })
     }
@@ -164,7 +164,7 @@ unsafe extern "C" fn leave(data: *mut c_void) {
 }
 
 /// # Safety
-/// `data` leads to a `&mut dyn FnMut()` that nobody else uses.
+/// `data` leads to a `&mut dyn FnMut()` that nothing else uses.
 unsafe extern "C" fn call(data: *mut c_void) {
     // SAFETY: the caller's promise.
     let wait = unsafe { &mut *data.cast::<&mut dyn FnMut()>() };
@@ -175,7 +175,7 @@ fn c_path(path: &Path) -> anyhow::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).context("a path contains a NUL")
 }
 
-/// What a function of the shim says is wrong.
+/// The problem that a function of the shim reports.
 ///
 /// # Safety
 /// `problem` is null or a NUL-terminated string.

@@ -1,8 +1,8 @@
-//! Runs Ruby applications (Rack): Ruby is started in the prototype, workers are forked from it and answer one request at a
-//! time, or several in threads of Ruby.
+//! Runs Ruby applications (Rack): Ruby is started in the prototype, workers are forked from it and answer one request
+//! at a time, or several in threads of Ruby.
 //!
-//! What Rack asks for is in `shim/request.rb`, in Ruby; the object that it calls is in `shim/corral_exchange.c`. Everything
-//! about processes and the channel is in `corral-worker`.
+//! The environment that Rack asks for is in `shim/request.rb`, in Ruby; the object that it calls is in
+//! `shim/corral_exchange.c`. Everything about processes and the channel is in `corral-worker`.
 
 mod ffi;
 mod interpreter;

@@ -68,7 +68,7 @@ impl Perl {
         self.run(&format!("print $Config{{{name}}} // ''"))
     }
 
-    /// What a program prints.
+    /// The output of a program.
     fn run(&self, program: &str) -> Result<String, String> {
         let output = Command::new(&self.program).args(["-MConfig", "-e", program]).output();
         let output = output.map_err(|error| format!("cannot run {}: {error}", self.program))?;

@@ -14,7 +14,7 @@ use crate::ffi;
 /// The PSGI handler.
 const HANDLER: &str = include_str!("../shim/corral.pl");
 
-/// Of the Perl that this program was compiled for, such as `5.36.0`.
+/// The version of the Perl that this program was compiled for, such as `5.36.0`.
 pub(crate) fn version() -> &'static str {
     // SAFETY: returns a constant of the shim.
     let version = unsafe { ffi::corral_perl_version() };
@@ -28,7 +28,7 @@ pub(crate) fn folders() -> Vec<PathBuf> {
     env!("CORRAL_PERL_FOLDERS").split(':').map(PathBuf::from).collect()
 }
 
-/// What Perl has for a whole process; to be dropped after the interpreters.
+/// Perl's state of a whole process; to be dropped after the interpreters.
 ///
 /// Neither `Send` nor `Sync`: interpreters are made and ended in the thread that forks.
 pub(crate) struct Process {
@@ -68,7 +68,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // SAFETY: Perl was initialized; who holds this drops the interpreters first.
+        // SAFETY: Perl was initialized; the owner of this drops the interpreters first.
         unsafe { ffi::corral_perl_terminate() };
     }
 }
@@ -109,7 +109,7 @@ impl Interpreter {
     }
 }
 
-/// What a function of the shim says is wrong.
+/// The problem that a function of the shim reports.
 ///
 /// # Safety
 /// `problem` is null or a NUL-terminated string.

@@ -1,8 +1,8 @@
-//! Runs Perl applications (PSGI): Perl is started in the prototype, workers are forked from it and answer one request at a
-//! time, or one in each of several interpreters.
+//! Runs Perl applications (PSGI): Perl is started in the prototype, workers are forked from it and answer one request
+//! at a time, or one in each of several interpreters.
 //!
-//! What PSGI asks for is in `shim/corral.pl`, in Perl; the functions that it calls are in `shim/corral_perl.c`. Everything
-//! about processes and the channel is in `corral-worker`.
+//! The environment that PSGI asks for is in `shim/corral.pl`, in Perl; the functions that it calls are in
+//! `shim/corral_perl.c`. Everything about processes and the channel is in `corral-worker`.
 
 mod ffi;
 mod interpreter;

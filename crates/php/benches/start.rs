@@ -1,5 +1,5 @@
-//! What a further worker costs: the time from asking the prototype for it to its first answer, and the memory that it
-//! shares with nobody: `cargo bench -p corral-php --bench start`. `N=1000` asks for more workers.
+//! The cost of a further worker: the time from asking the prototype for it to its first answer, and the memory that it
+//! does not share: `cargo bench -p corral-php --bench start`. `N=1000` asks for more workers.
 //!
 //! Workers are started one after the other beside those that run already, as for an application that needs more
 //! of them. main and the router, which are not here, add two messages.
@@ -26,7 +26,7 @@ const N_TOGETHER: usize = 20;
 /// Requests after which a worker's memory is looked at again.
 const N_LATER: usize = 100;
 
-/// Of the larger application, each with a method.
+/// Classes of the larger application, each with a method.
 const N_CLASSES: usize = 500;
 
 fn main() {
@@ -81,7 +81,7 @@ fn measure(name: &str, n: usize, app: App) {
 struct Started {
     worker: Worker,
     milliseconds: f64,
-    /// KiB of memory that nobody else has.
+    /// KiB of memory that no other process has.
     first: f64,
 }
 
@@ -104,7 +104,7 @@ fn leave(host: &Host, mut worker: Worker) {
     host.exit_of(&worker);
 }
 
-/// What the kernel counts as private.
+/// Memory that the kernel counts as private.
 fn unshared_kibibytes(pid: u32) -> f64 {
     let sums = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
     let private = sums.lines().filter(|line| line.starts_with("Private_"));

@@ -68,7 +68,7 @@ fn round(host: &Host, worker: &mut Worker, request: &Request, n: u32) -> f64 {
     (cpu_nanoseconds(worker.pid) - before) as f64 / 1e3 / f64::from(n)
 }
 
-/// What wrk or a small client sends, and a little of what a browser adds.
+/// A request as wrk or a small client sends it, and a little of what a browser adds.
 fn browser_request() -> Request {
     get("/index.php")
         .field("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0")

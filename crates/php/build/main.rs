@@ -75,8 +75,8 @@ fn link(library: &Library) -> Result<(), String> {
     Ok(())
 }
 
-/// The folder and the name of a copy that calls itself as the file is called, where that has the version. The copy's file has
-/// another name: Cargo has the loader look into this folder, where it must not find the library.
+/// The folder and the name of a copy that calls itself as the file is called, where that has the version. The copy's
+/// file has another name: Cargo has the loader look into this folder, where it must not find the library.
 fn under_its_own_name(file: &Path) -> Result<Option<(PathBuf, String)>, String> {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if name == "libphp.so" {

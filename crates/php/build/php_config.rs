@@ -24,8 +24,8 @@ impl Library {
 }
 
 impl PhpConfig {
-    /// The one that `CORRAL_PHP_CONFIG` names, or else the first with headers and a library: the system's usual one, then the
-    /// newest.
+    /// The one that `CORRAL_PHP_CONFIG` names, or else the first with headers and a library: the system's usual one,
+    /// then the newest.
     pub(crate) fn find() -> Result<Self, String> {
         if let Ok(program) = env::var("CORRAL_PHP_CONFIG") {
             return Ok(Self { program });

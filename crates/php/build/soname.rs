@@ -1,10 +1,11 @@
 //! Gives a shared library another name for the link editor.
 //!
-//! Every PHP library calls itself `libphp.so`, which is what a program that is linked with it asks the loader for: with two
-//! versions on a system it gets either. Debian's files have the version in their names. A copy that calls itself by
+//! Every PHP library calls itself `libphp.so`, which is what a program that is linked with it asks the loader for: with
+//! two versions on a system it gets either. Debian's files have the version in their names. A copy that calls itself by
 //! that name is enough to link with; it is never loaded.
 
-/// Places in the head of the file, section headers, the dynamic section and its entries (64 bits, little-endian; elf(5)).
+/// Places in the head of the file, section headers, the dynamic section and its entries (64 bits, little-endian;
+/// elf(5)).
 const SECTION_HEADERS: usize = 40;
 const SECTION_HEADER_SIZE: usize = 58;
 const N_SECTIONS: usize = 60;

@@ -1,4 +1,4 @@
-//! What PHP calls beside what all interpreters call (`corral_embed::HOST`).
+//! Callbacks of PHP alone, beside those of all interpreters (`corral_embed::HOST`).
 
 use std::ffi::{c_char, c_void};
 
@@ -13,7 +13,7 @@ use crate::slow;
 pub(crate) unsafe extern "C" fn trace(call: *mut c_void, text: *const c_char, len: usize) {
     // SAFETY: called by the shim with the running request's pointer.
     let call = unsafe { call_of(call) };
-    // SAFETY: the shim passes its own buffer, which nobody changes during the call.
+    // SAFETY: the shim passes its own buffer, which does not change during the call.
     let text = unsafe { bytes(text, len) };
     call.with((), |_| slow::report(text));
 }

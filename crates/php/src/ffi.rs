@@ -5,7 +5,7 @@ use std::marker::{PhantomData, PhantomPinned};
 
 use corral_embed::{Field, Host, Slice};
 
-/// What a `corral_string_h` leads to.
+/// The target of a `corral_string_h`.
 #[repr(C)]
 pub(crate) struct OpaqueString {
     _data: [u8; 0],

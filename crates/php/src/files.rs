@@ -12,7 +12,7 @@ use crate::ffi;
 /// Where Debian's PHP, which has no time zones of its own, looks for them.
 const TIME_ZONES: &str = "/usr/share/zoneinfo";
 
-/// Its extensions, its settings, and what it knows about time.
+/// PHP's extensions, its settings, and its time zones.
 pub(crate) fn of_php() -> Vec<PathBuf> {
     let folders = (0..).map_while(compiled_in).filter(|path| path.is_absolute());
     folders.map(|path| all_interfaces(&path)).chain([TIME_ZONES.into()]).collect()
@@ -24,8 +24,8 @@ pub(crate) fn scratch(spec: &AppSpec) -> Vec<PathBuf> {
     vec![folder_of_locks(php).map_or_else(|| USUAL_FOLDER_OF_LOCKS.into(), PathBuf::from)]
 }
 
-/// Whether opcache would not start, and PHP not without it: another root may have no such folder, or one that is another
-/// user's.
+/// Whether opcache would not start, and PHP not without it: another root may have no such folder, or one that is
+/// another user's.
 pub(crate) fn opcache_lacks_folder(php: &PhpSpec) -> bool {
     folder_of_locks(php).is_none()
         && access(USUAL_FOLDER_OF_LOCKS, Access::WRITE_OK | Access::EXEC_OK).is_err()

@@ -136,8 +136,8 @@ impl Drop for Module {
     }
 }
 
-/// All PHP libraries call themselves `libphp.so`, so a system with two may load the wrong one where the files have no version
-/// in their names to ask for. What cannot be found out is taken to be right.
+/// All PHP libraries call themselves `libphp.so`, so a system with two may load the wrong one where the files have no
+/// version in their names to ask for. What cannot be found out is taken to be right.
 pub(crate) fn ensure_compiled_for_it() -> anyhow::Result<()> {
     // SAFETY: asks the loader about a function of libphp.
     let library = unsafe { ffi::corral_php_library() };

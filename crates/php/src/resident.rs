@@ -93,7 +93,7 @@ impl Residence {
             n_variables: variables.len(),
         };
         // SAFETY: PHP is started in this thread and runs nothing. `worker` leads to `desk`, `chosen` and `variables`,
-        // which outlive the call and are used by nobody else meanwhile; a process has one resident.
+        // which outlive the call and are not used otherwise meanwhile; a process has one resident.
         let status = unsafe { ffi::corral_worker_run(&raw const worker) };
         desk.conclude(status)
     }
@@ -198,7 +198,7 @@ unsafe extern "C" fn next(host: *mut c_void, answer: Answer, job: *mut c_void) -
 unsafe extern "C" fn failed(host: *mut c_void, text: *const c_char, len: usize) {
     // SAFETY: called by the shim with the running worker's pointer.
     let desk = unsafe { desk_of(host) };
-    // SAFETY: the shim passes its own string, which nobody changes during the call.
+    // SAFETY: the shim passes its own string, which does not change during the call.
     let text = unsafe { bytes(text, len) };
     desk.failure = Some(String::from_utf8_lossy(text).into_owned());
 }

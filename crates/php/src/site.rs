@@ -37,7 +37,7 @@ pub(crate) struct Site {
     root: Vec<u8>,
     document_root: PhpString,
     rule: Rule,
-    /// What the target names now cannot be used.
+    /// The target's present content cannot be used.
     is_lost: bool,
 }
 
@@ -110,7 +110,7 @@ impl Place {
     }
 }
 
-/// What a path leads to.
+/// The thing that a path leads to.
 pub(crate) enum Resolved<'a> {
     /// Run this.
     Run(Chosen<'a>),
@@ -143,8 +143,8 @@ impl Site {
         Ok(Self { target, place, root, document_root, rule, is_lost: false })
     }
 
-    /// Goes where the links on the way lead now: a deployment may have moved one since the last request, and files of the
-    /// new release are served from that moment on. What cannot be used changes nothing.
+    /// Goes where the links on the way lead now: a deployment may have moved one since the last request, and files of
+    /// the new release are served from that moment on. What cannot be used changes nothing.
     fn follow(&mut self, module: &Module) {
         if self.place.is_current() && self.rule.is_current() {
             self.is_lost = false;

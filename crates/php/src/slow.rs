@@ -110,7 +110,7 @@ fn watch(times: &[Duration]) {
     }
 }
 
-/// The state is whole whenever somebody could have panicked.
+/// The state is whole wherever a panic is possible.
 fn lock() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }

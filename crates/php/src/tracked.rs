@@ -41,8 +41,8 @@ impl Tracked {
         self.given != self.path
     }
 
-    /// Whether it leads there still: one system call, and two if there is a link on the way. The second one notices that
-    /// what it led to has another name now.
+    /// Whether it leads there still: one system call, and two if there is a link on the way. The second one notices
+    /// that what it led to has another name now.
     pub(crate) fn is_current(&self) -> bool {
         self.is_at(&self.given) && (!self.is_linked() || self.is_at(&self.path))
     }

@@ -107,7 +107,7 @@ impl Request {
     }
 }
 
-/// What came back for one request.
+/// The response to one request.
 #[derive(Debug, Default)]
 pub(crate) struct Response {
     pub(crate) status: u16,

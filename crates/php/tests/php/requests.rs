@@ -1,4 +1,4 @@
-//! What a script sees of a request.
+//! The request as a script sees it.
 
 use corral_channel::{Flags, Kind};
 

@@ -1,4 +1,4 @@
-//! What becomes of a script's output.
+//! The way of a script's output.
 
 use corral_channel::{Flags, Kind};
 

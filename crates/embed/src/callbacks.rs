@@ -1,4 +1,4 @@
-//! What an interpreter calls while a request runs. None of these frames is alive when it raises an error.
+//! Functions that an interpreter calls while a request runs. None of these frames is alive when it raises an error.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
@@ -13,7 +13,7 @@ use crate::ffi::{Field, Host, Slice};
 pub static HOST: Host =
     Host { inform, head, collects, write, file, flush, read, finish, abort, gone, hijack, remark, stranger };
 
-/// What is said of an error without a number; the same on all machines.
+/// The number of an error that has none; the same on all machines.
 const EIO: c_int = 5;
 
 type Fields<'a> = SmallVec<[(&'a [u8], &'a [u8]); 32]>;
@@ -21,15 +21,14 @@ type Fields<'a> = SmallVec<[(&'a [u8], &'a [u8]); 32]>;
 /// The running request behind its pointer.
 ///
 /// # Safety
-/// `call` is what [`Call::as_ptr`] returned for the request that runs, and nobody else uses it
-/// during the callback.
+/// `call` was returned by [`Call::as_ptr`] for the request that runs, and nothing else uses it during the callback.
 pub unsafe fn call_of<'a>(call: *mut c_void) -> &'a mut Call<'a> {
     // SAFETY: the caller's promise. The shim passes `corral_request_t.call` unchanged, and
     // the thread that made the `Call` waits for the interpreter meanwhile.
     unsafe { &mut *call.cast::<Call<'a>>() }
 }
 
-/// What a C string of known length holds.
+/// The content of a C string of known length.
 ///
 /// # Safety
 /// `data` leads to `len` readable bytes that stay as they are for `'a`, or `len` is 0.
@@ -105,7 +104,7 @@ unsafe extern "C" fn file(call: *mut c_void, descriptor: c_int, offset: u64) -> 
     let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let Some(rest) = FileRest::of(file, offset) else { return 1 };
     call.with(0, |exchange| match exchange.send_file(&rest) {
-        // Who is gone needs no bytes of it.
+        // A client that is gone needs no bytes of it.
         Ok(true) | Err(ClientGone) => 0,
         Ok(false) => 1,
     })

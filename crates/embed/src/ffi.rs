@@ -1,4 +1,5 @@
-//! `include/corral_exchange.h` and `include/corral_embed.h` in Rust, line by line. Ownership and meaning are documented there.
+//! `include/corral_exchange.h` and `include/corral_embed.h` in Rust, line by line. Ownership and meaning are documented
+//! there.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -83,9 +84,9 @@ pub struct Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum Outcome {
-    /// It takes the next request.
+    /// The worker takes the next request.
     Served = 0,
-    /// It leaves and is replaced.
+    /// The worker leaves and is replaced.
     Leaves = 1,
 }
 

@@ -1,7 +1,7 @@
-//! What interpreters in C are given of a request, and call to answer it: the Rust side of `include/`.
+//! The interface of interpreters in C to a request: the Rust side of `include/`.
 //!
-//! The shim of a language is compiled against that header; its host passes [`HOST`] at the start and each request through
-//! [`Requests::serve`].
+//! The shim of a language is compiled against that header; its host passes [`HOST`] at the start and each request
+//! through [`Requests::serve`].
 
 mod callbacks;
 mod ffi;

@@ -1,4 +1,4 @@
-//! Syntax checks, for whoever submits a configuration or a module; nothing is run.
+//! Syntax checks, for a configuration or a module that is submitted; nothing is run.
 
 use std::cell::OnceCell;
 
@@ -36,7 +36,7 @@ pub fn check_template(text: &[u8]) -> Result<(), String> {
     }
     CHECKER.with(|checker| {
         if checker.get().is_none() {
-            // Lost only when somebody else was faster, which cannot be on one thread.
+            // Lost only when another call was faster, which cannot be on one thread.
             let _ = checker.set(context().map_err(|error| error.to_string())?);
         }
         let context = checker.get().expect("it was just set");

@@ -1,5 +1,5 @@
-//! What a thread keeps of a configuration's JavaScript: a machine that is made when it is first needed and
-//! made anew when a script has spoilt it.
+//! A thread's JavaScript of a configuration: a machine that is made when it is first needed and made anew when a script
+//! has spoilt it.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::scope::Request;
 /// An ES module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
-    /// What others import, and the name of its exports in templates.
+    /// The name by which others import it, and of its exports in templates.
     pub name: String,
-    /// Its text.
+    /// The module's text.
     pub source: Vec<u8>,
 }
 
-/// What scripts may take.
+/// Bounds on scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one event loop's scripts together.

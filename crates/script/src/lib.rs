@@ -1,7 +1,7 @@
 //! JavaScript in configurations (contract 14.2): template literals and the modules that they call.
 //!
-//! What a script may see is a [`Request`]; what a request is belongs to the caller. One [`Engine`] serves
-//! one thread and one configuration.
+//! A script sees a [`Request`], whose values come from the caller. One [`Engine`] serves one thread and one
+//! configuration.
 
 #![forbid(unsafe_code)]
 

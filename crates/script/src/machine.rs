@@ -39,7 +39,7 @@ pub enum ModuleError {
     /// A module does not load.
     #[error("load JS module \"{name}\": {reason}")]
     Load {
-        /// Its name.
+        /// The module's name.
         name: String,
         /// The JavaScript error.
         reason: String,
@@ -193,7 +193,7 @@ impl Machine {
         Ok(template)
     }
 
-    /// Runs what the script left to be done later, to an extent: nobody waits for the results.
+    /// Runs what the script left to be done later, to an extent: the results are not awaited.
     fn finish_jobs(&self, ctx: &Ctx<'_>) {
         for _ in 0..MAX_JOBS {
             if self.clock.is_over() || !ctx.execute_pending_job() {

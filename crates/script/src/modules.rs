@@ -11,7 +11,7 @@ use rquickjs::{Ctx, Error, Module};
 use self::bytes::Bytes;
 use crate::engine;
 
-/// What imports of this server's own modules begin with; nobody else can import by such a name.
+/// The beginning of imports of this server's own modules; configurations cannot import by such a name.
 const OWN: &str = "njs:";
 
 const GLOBALS: &str = "njs:globals";
@@ -25,7 +25,7 @@ const SOURCES: [(&str, &str); 5] = [
     (GLOBALS, include_str!("modules/globals.js")),
 ];
 
-/// Those that scripts import.
+/// Modules that scripts may import.
 const SHARED: [&str; 3] = ["buffer", "crypto", "querystring"];
 
 /// Further ones of njs, and why they are not here.
@@ -81,7 +81,7 @@ impl Resolver for Finder {
     }
 }
 
-/// Answers every import with an empty module, for whoever only wants to know whether a source compiles.
+/// Answers every import with an empty module, for a check whether a source compiles.
 pub(crate) struct Anything;
 
 impl Resolver for Anything {

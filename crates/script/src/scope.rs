@@ -1,4 +1,4 @@
-//! What a script sees of a request, and how it becomes JavaScript values.
+//! The request as a script sees it, and its conversion to JavaScript values.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -41,7 +41,7 @@ pub(crate) const PARAMETERS: [&str; 7] = ["uri", "host", "remoteAddr", "args", "
 pub(crate) struct Needs([bool; 7]);
 
 impl Needs {
-    /// What `source` mentions. Names may be written with escapes; there is no `eval` that could build one.
+    /// The names that `source` mentions. Names may be written with escapes; there is no `eval` that could build one.
     pub(crate) fn of(source: &[u8]) -> Self {
         let mentions = |name: &str| source.windows(name.len()).any(|part| part == name.as_bytes());
         let escaped = mentions("\\u");

@@ -1,4 +1,5 @@
-//! Bytes as text of JavaScript and back: those that are not UTF-8 are lone surrogates there, as in Python's `surrogateescape`.
+//! Bytes as text of JavaScript and back: those that are not UTF-8 are lone surrogates there, as in Python's
+//! `surrogateescape`.
 //!
 //! On the way such a byte is a NUL with the character of the same number behind it, and a NUL is two.
 

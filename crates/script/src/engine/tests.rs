@@ -1,4 +1,4 @@
-//! What templates give, and what they cannot do.
+//! Results of templates, and what they cannot do.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What scripts find besides their own modules, and what they do with it.
+//! Facilities of scripts besides their own modules, and their use.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn engine(source: &str) -> Result<Engine, String> {
     Program::new(modules, limits).map(Engine::new).map_err(|error| error.to_string())
 }
 
-/// What a call of the module's function gives.
+/// The result of a call of the module's function.
 fn run(imports: &str, expression: &str) -> Result<String, String> {
     let engine = engine(&format!("{imports}; export default () => {expression};"))?;
     let mut out = Vec::new();

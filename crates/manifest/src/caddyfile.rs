@@ -18,7 +18,7 @@ pub struct Caddyfile {
 pub struct Directive {
     /// In the file, counted from 1.
     pub line: usize,
-    /// Its name, and what stands behind it.
+    /// The directive's name, and the words behind it.
     pub words: Vec<String>,
     /// The lines between `{` and `}`.
     pub block: Option<Vec<Directive>>,

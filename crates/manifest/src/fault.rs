@@ -26,7 +26,7 @@ impl fmt::Display for Place {
 pub struct Fault {
     /// Where.
     pub place: Place,
-    /// What, as a full sentence.
+    /// The fault, as a full sentence.
     pub message: String,
 }
 

@@ -25,9 +25,9 @@ pub use self::substitute::World;
 /// One text of a configuration.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// What faults call it: the path of its file as the operator wrote it.
+    /// The name in faults: the path of its file as the operator wrote it.
     pub name: String,
-    /// Its bytes.
+    /// The file's content.
     pub text: Vec<u8>,
     /// How to read them.
     pub format: Format,

@@ -27,7 +27,7 @@ pub(crate) enum Content {
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub(crate) bytes: Bytes,
-    /// It is nothing but one substitution, so it may stand for a number or a boolean.
+    /// The string is nothing but one substitution, so it may stand for a number or a boolean.
     pub(crate) is_substitute: bool,
     /// How it is written, if something was inserted.
     pub(crate) written: Option<Bytes>,
@@ -84,7 +84,7 @@ impl Node {
     }
 }
 
-/// What is known of the values of a document, by JSON pointer (RFC 6901).
+/// Notes about the values of a document, by JSON pointer (RFC 6901).
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) places: HashMap<String, Place>,

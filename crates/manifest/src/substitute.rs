@@ -9,7 +9,7 @@ use corral_config::json::Bytes;
 use crate::fault::{Fault, Place};
 use crate::node::{Content, Member, Node, Text};
 
-/// What substitutions can name.
+/// Everything that substitutions can name.
 pub trait World {
     /// The value of an environment variable, if it is set.
     fn variable(&self, name: &str) -> Option<Vec<u8>>;
@@ -105,7 +105,7 @@ enum Kind {
 
 struct Reference {
     kind: Kind,
-    /// Of its first dollar sign.
+    /// The position of its first dollar sign.
     start: usize,
     /// Behind the prefix.
     body: usize,

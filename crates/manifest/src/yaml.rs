@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         self.fault(*error.marker(), &format!("{message}{}", self.advice(*error.marker())))
     }
 
-    /// What to do about text that begins with a character that means something to YAML.
+    /// Advice about text that begins with a character that means something to YAML.
     fn advice(&self, mark: Marker) -> String {
         let line = self.text.lines().nth(mark.line().saturating_sub(1)).unwrap_or_default();
         let rest: String = line.chars().skip(mark.col()).collect();

@@ -6,7 +6,7 @@ use std::vec::IntoIter;
 use super::tokens::Token;
 use super::{CaddyfileError, Directive, error};
 
-/// Blocks in blocks; nobody writes more.
+/// The deepest nesting of blocks; no real file has more.
 const MAX_DEPTH: usize = 32;
 
 type Tokens = Peekable<IntoIter<Token>>;

@@ -1,4 +1,4 @@
-//! What texts are read as, and what is said of those that cannot be read.
+//! The reading of texts, and the messages about those that cannot be read.
 
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 use super::check_faults;
 
 const JSON: &str = r#"{
-    // who is served
+    // the site
     "listeners": {
         "*:80": { "pass": "routes/nope" },
         "localhost:1": { "pass": "routes" }

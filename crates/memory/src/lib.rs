@@ -1,8 +1,8 @@
 //! The allocator of the executable, and how it takes its memory from the system.
 //!
-//! mimalloc takes it in one large piece, and by default asks for huge pages for that: whatever is used of two megabytes,
-//! all of them count. A router with some thousand connections takes up to three times as much, and main, controller and
-//! reader take megabytes that they never need. So it asks for what it uses.
+//! mimalloc takes it in one large piece, and by default asks for huge pages for that: whatever is used of two
+//! megabytes, all of them count. A router with some thousand connections takes up to three times as much, and main,
+//! controller and reader take megabytes that they never need. So it asks for what it uses.
 
 pub use mimalloc::MiMalloc as Allocator;
 
@@ -15,7 +15,7 @@ mod outset {
     const ARENA_EAGER_COMMIT: c_int = 4;
 
     unsafe extern "C" {
-        /// Of the library that `mimalloc` links.
+        /// A function of the library that `mimalloc` links.
         fn mi_option_set(option: c_int, value: c_long);
     }
 

@@ -11,7 +11,7 @@ use corral_config::{Config, Problem, Stage};
 use crate::jwt::{KeyFault, Keys, Origin};
 use crate::passwords::{LineFault, Passwords};
 
-/// Why nobody can be checked by a file.
+/// The reason why a file cannot be used for checks.
 #[derive(Debug, thiserror::Error)]
 pub enum FileFault {
     /// The file is not there, or not readable.

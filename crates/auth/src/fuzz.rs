@@ -25,7 +25,7 @@ pub fn fuzz_passwords(data: &[u8]) {
     }
 }
 
-/// Tokens, for keys that are known: none of them is good, as nobody has signed any with these keys.
+/// Tokens, for keys that are known: none of them is good, as nothing was signed with these keys.
 pub fn fuzz_token(data: &[u8]) {
     let keys = Keys::of_secret(&[0x5a; 64]).expect("it is long enough");
     assert!(jwt::verify(data, &keys, &Rules::default()).is_err());

@@ -1,5 +1,5 @@
-//! Hashes of passwords as `htpasswd -B`, `argon2` and `mkpasswd` write them. Each is bounded, so that no line of a file can
-//! make a check take minutes or gigabytes.
+//! Hashes of passwords as `htpasswd -B`, `argon2` and `mkpasswd` write them. Each is bounded, so that no line of a file
+//! can make a check take minutes or gigabytes.
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, PasswordVerifier};

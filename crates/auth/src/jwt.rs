@@ -1,5 +1,5 @@
-//! JSON web tokens (RFC 7519) and the keys that they are verified by (RFC 7517). The algorithms that a token may have come from
-//! the key, never from the token: there is no `none`, and a public key is never taken for a secret.
+//! JSON web tokens (RFC 7519) and the keys that they are verified by (RFC 7517). The algorithms that a token may have
+//! come from the key, never from the token: there is no `none`, and a public key is never taken for a secret.
 
 mod keys;
 mod refusal;
@@ -30,7 +30,8 @@ pub struct Rules {
     pub algorithms: Vec<Algorithm>,
 }
 
-/// Verifies a token: its signature, that it is valid now (`exp`, `nbf`), and what `rules` ask for. It must have an `exp`.
+/// Verifies a token: its signature, that it is valid now (`exp`, `nbf`), and what `rules` ask for. It must have an
+/// `exp`.
 ///
 /// # Errors
 ///

@@ -1,7 +1,8 @@
-//! The identity of clients: credentials of requests, files of passwords, and tokens with the keys that they are verified by.
+//! The identity of clients: credentials of requests, files of passwords, and tokens with the keys that they are
+//! verified by.
 //!
-//! Nothing here knows a connection. Hashing a password takes tens of milliseconds on purpose, so the caller decides in which
-//! thread that happens.
+//! Nothing here knows a connection. Hashing a password takes tens of milliseconds on purpose, so the caller decides in
+//! which thread that happens.
 
 #![forbid(unsafe_code)]
 

@@ -9,7 +9,7 @@ pub use crate::hash::HashFault;
 /// The users of one file.
 pub struct Passwords {
     users: HashMap<Box<[u8]>, Hash>,
-    /// Checked for users that there are none of, so that nobody learns by the time which users there are.
+    /// Checked for names without a user, so that the time does not tell which users exist.
     decoy: Hash,
 }
 

@@ -51,7 +51,7 @@ pub enum KeyFault {
 }
 
 impl KeyFault {
-    /// How it would be right; empty where nobody can know.
+    /// How it would be right; empty where that cannot be known.
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self {

@@ -11,10 +11,11 @@ pub enum Refusal {
     /// No key has the `kid` that it names; another set of keys may.
     #[error("the token is signed by an unknown key")]
     UnknownKey,
-    /// No key is for its algorithm, the configuration does not permit it, or its header asks for what is not understood.
+    /// No key is for its algorithm, the configuration does not permit it, or its header asks for what is not
+    /// understood.
     #[error("the algorithm of the token is not accepted")]
     Algorithm,
-    /// The token was changed, or signed by somebody else.
+    /// The token was changed, or signed with another key.
     #[error("the signature of the token is wrong")]
     Signature,
     /// `exp`.

@@ -15,7 +15,8 @@ const HEADER: usize = 8;
 /// The number of the first request on a connection, which all records have until they get another one.
 const FIRST: u16 = 1;
 
-/// The number of the n-th request on a connection. There is one at a time, but a late record of one must not count for another.
+/// The number of the n-th request on a connection. There is one at a time, but a late record of one must not count for
+/// another.
 #[must_use]
 pub fn request_id(nth: u32) -> u16 {
     // Below 2^16, as the remainder is below 2^16 - 1.

@@ -1,7 +1,7 @@
-//! Requests and responses as CGI has them (RFC 3875), and the wires that carry them: FastCGI, SCGI, uwsgi. Pure: bytes in,
-//! values out.
+//! Requests and responses as CGI has them (RFC 3875), and the wires that carry them: FastCGI, SCGI, uwsgi. Pure: bytes
+//! in, values out.
 //!
-//! Nothing here reads a socket or a file: whoever does gives what it has read, and sends what it is given.
+//! Nothing here reads a socket or a file: the caller does, passes on what it has read, and sends what it is given.
 
 #![forbid(unsafe_code)]
 

@@ -162,7 +162,8 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 /// The status that says by `Upgrade` what else the server speaks (RFC 9110 section 15.5.22).
 const UPGRADE_REQUIRED: u16 = 426;
 
-/// Fields about the connection to the client, and the name of the server. `Upgrade` is one, too, unless the status asks for it.
+/// Fields about the connection to the client, and the name of the server. `Upgrade` is one, too, unless the status asks
+/// for it.
 fn is_ours(name: &[u8]) -> bool {
     let ours: &[u8] = match name.len() {
         6 => b"server",

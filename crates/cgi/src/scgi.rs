@@ -58,8 +58,8 @@ pub enum HeadError {
     Variable,
 }
 
-/// How many bytes the head of a request has, netstring and all, by its first bytes; none when there have to be more of them.
-/// [`MAX_PREFIX`] bytes are always enough.
+/// How many bytes the head of a request has, netstring and all, by its first bytes; none when there have to be more of
+/// them. [`MAX_PREFIX`] bytes are always enough.
 ///
 /// # Errors
 /// When these are no netstring's.

@@ -2,7 +2,7 @@
 //!
 //! Byte for byte: an extension is compared as it is written, so that no two ways to write a character are the same one.
 
-/// What a path asks for.
+/// The meaning of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Meaning<'a> {
     /// A script, with what follows it.

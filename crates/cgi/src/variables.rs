@@ -1,4 +1,5 @@
-//! A request as the variables of CGI (RFC 3875 section 4.1; contract 22), which PHP, WSGI, Rack and PSGI have in common.
+//! A request as the variables of CGI (RFC 3875 section 4.1; contract 22), which PHP, WSGI, Rack and PSGI have in
+//! common.
 
 use std::cmp::Ordering;
 

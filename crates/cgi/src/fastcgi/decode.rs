@@ -30,7 +30,7 @@ pub enum RecordError {
     /// Most probably it speaks another protocol.
     #[error("it does not speak FastCGI: a record of version {0}")]
     Version(u8),
-    /// Nobody has asked about that one.
+    /// The record belongs to a request that was not made.
     #[error("a record about request {0}, which nobody has made")]
     Request(u16),
     /// Nothing that servers send.
@@ -138,7 +138,7 @@ impl Decoder {
         self.n_padding = usize::from(padding);
         match kind {
             _ if version != VERSION => Err(RecordError::Version(version)),
-            // About the connection: nobody has asked, and nobody needs to know.
+            // About the connection: it was not asked for, and is not needed.
             _ if id == 0 => Ok(()),
             // A process that says something about a request when that is over may do so: its words are dropped.
             _ if self.is_former(id) => Ok(()),

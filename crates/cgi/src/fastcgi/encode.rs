@@ -86,8 +86,8 @@ impl Stdin {
         Self { request, header: [0; HEADER], n_framing: 0, n_content: 0, is_closed: false }
     }
 
-    /// The next bytes to send, if so many bytes of the body are at hand: framing, then so many of these bytes. `is_last` when none
-    /// follow them. Both are nothing when there is nothing to send.
+    /// The next bytes to send, if so many bytes of the body are at hand: framing, then so many of these bytes.
+    /// `is_last` when none follow them. Both are nothing when there is nothing to send.
     pub fn next(&mut self, available: usize, is_last: bool) -> (&[u8], usize) {
         if self.n_framing == 0 && self.n_content == 0 && !self.is_closed && (available > 0 || is_last) {
             let len = available.min(MAX_CONTENT);

@@ -21,7 +21,7 @@ pub(crate) struct Accounts {
     slots: StdMutex<HashMap<String, Arc<Mutex<Slot>>>>,
 }
 
-/// One account. Whoever needs it waits while another makes it.
+/// One account. A task that needs it waits while another makes it.
 #[derive(Default)]
 struct Slot {
     /// The credentials as they are stored; JSON.

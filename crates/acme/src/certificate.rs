@@ -102,7 +102,7 @@ fn is_for(name: &str, leaf: &X509Certificate<'_>) -> bool {
     })
 }
 
-/// The common name of who has signed it, or all that is known of them.
+/// The common name of the issuer, or all that is known of it.
 fn issuer(leaf: &X509Certificate<'_>) -> String {
     let common = leaf.issuer().iter_common_name().find_map(|name| name.as_str().ok());
     common.map_or_else(|| leaf.issuer().to_string(), str::to_owned)

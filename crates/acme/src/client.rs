@@ -1,4 +1,5 @@
-//! Requests to authorities, and to whoever decides about names: over TLS that is verified, with limits on time and size.
+//! Requests to authorities, and to the server that decides about names: over TLS that is verified, with limits on time
+//! and size.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -32,7 +33,7 @@ pub(crate) enum AwayError {
         /// In words.
         cause: String,
     },
-    /// A connection to somebody else, as it seems.
+    /// The connection seems to lead to another server.
     #[error("the certificate of {host} is not trusted: {cause}")]
     NotTrusted {
         /// Name of the server, with its port.

@@ -1,4 +1,4 @@
-//! Why there is no certificate: in words with what to do, and who has to wait for that.
+//! Reasons why there is no certificate: in words with what to do, and the names that have to wait for that.
 
 use std::time::SystemTime;
 
@@ -62,7 +62,8 @@ impl Failure {
         Self::slow(format!("the state directory cannot be written: {error}"))
     }
 
-    /// An error of instant-acme, which is mostly an answer of the authority. Must be called in the task that has asked it.
+    /// An error of instant-acme, which is mostly an answer of the authority. Must be called in the task that has asked
+    /// it.
     pub(crate) fn of_error(step: Step, error: &Error) -> Self {
         match error {
             Error::Api(problem) => Self::of_problem(step, problem),

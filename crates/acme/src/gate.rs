@@ -1,4 +1,4 @@
-//! Which names that clients ask for get a certificate: a rule has to allow it, and nobody may have too many.
+//! The rules for names that clients ask for: one has to allow the certificate, and no client may have too many.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
@@ -60,7 +60,7 @@ impl Gate {
                         Some((false, _)) => verdict = Verdict::Passed,
                         None if self.asked.contains(&key) => return Verdict::Passed,
                         None if self.asked.len() >= MOST_QUESTIONS => return Verdict::Passed,
-                        // Counted before the question, which somebody has to answer.
+                        // Counted before the question, which a server has to answer.
                         None => match self.count_address(client, rule, now) {
                             Count::Taken => {
                                 self.asked.insert(key);
@@ -126,7 +126,7 @@ impl Gate {
         }
     }
 
-    /// Clients of a Unix socket are known to who runs this.
+    /// Clients of a Unix socket are known to the operator.
     fn count_address(&mut self, client: Option<IpAddr>, rule: &OnDemand, now: Instant) -> Count {
         client.map_or(Count::Taken, |client| self.of_addresses.count(network(client), rule.per_address, now))
     }
@@ -171,7 +171,7 @@ fn is_public_name(name: &str) -> bool {
         && !top.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Somebody with IPv6 has a whole network of addresses.
+/// A client with IPv6 has a whole network of addresses.
 fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => {

@@ -1,9 +1,10 @@
-//! Certificates that the daemon orders by itself (ACME, RFC 8555): accounts, orders, renewals, and pauses after failures.
+//! Certificates that the daemon orders by itself (ACME, RFC 8555): accounts, orders, renewals, and pauses after
+//! failures.
 //!
-//! `schedule` decides what is next for each name; it is given the time and touches nothing. `engine` runs what was decided,
-//! with instant-acme for the protocol. Everything that must outlive the process is written through `Host` before the step
-//! that depends on it, so that a daemon that was killed goes on with the same order. Sockets and files belong to others:
-//! routers answer the challenges, main stores the records.
+//! `schedule` decides what is next for each name; it is given the time and touches nothing. `engine` runs what was
+//! decided, with instant-acme for the protocol. Everything that must outlive the process is written through `Host`
+//! before the step that depends on it, so that a daemon that was killed goes on with the same order. Sockets and files
+//! belong to others: routers answer the challenges, main stores the records.
 
 #![forbid(unsafe_code)]
 

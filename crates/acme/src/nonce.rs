@@ -1,7 +1,7 @@
 //! Nonces that an authority does not take (RFC 8555 section 6.5).
 
-/// Sends a request again for as long as the authority does not take its nonce. instant-acme tries thrice, which is too few
-/// where nonces get lost. A macro, because a future that borrows from its caller cannot be made twice by a closure.
+/// Sends a request again for as long as the authority does not take its nonce. instant-acme tries thrice, which is too
+/// few where nonces get lost. A macro, because a future that borrows from its caller cannot be made twice by a closure.
 macro_rules! patiently {
     ($request:expr) => {{
         let mut n_tries = 0;

@@ -1,5 +1,5 @@
-//! One order, from the account to the certificate. Each record is written before the step that depends on it, so that an
-//! order that was interrupted anywhere is taken up again where it was.
+//! One order, from the account to the certificate. Each record is written before the step that depends on it, so that
+//! an order that was interrupted anywhere is taken up again where it was.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -161,8 +161,8 @@ impl<H: Host> Context<H> {
     async fn begin(&self, job: &Job, account: &Account) -> Result<(Order, OpenOrder), Failure> {
         check_profile(&job.issue, account)?;
         let order = match new_order(job, account, job.replaces.clone()).await {
-            // Another order has replaced it, or the authority does not know its own certificate: each says so in its own
-            // way. What holds for orders without it as well is said once more.
+            // Another order has replaced it, or the authority does not know its own certificate: each says so in its
+            // own way. What holds for orders without it as well is said once more.
             Err(failure)
                 if job.replaces.is_some()
                     && !matches!(failure.blame, Blame::RateLimit | Blame::LostAccount) =>

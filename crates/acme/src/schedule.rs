@@ -90,16 +90,16 @@ impl Schedule {
         entry.held = Some((held, renewal));
     }
 
-    /// Failures of an earlier process. Somebody may have started this one because the reason is gone, so that the rest of
-    /// a pause is short.
+    /// Failures of an earlier process. The operator may have started this one because the reason is gone, so that the
+    /// rest of a pause is short.
     pub(crate) fn remember_trouble(&mut self, name: &str, trouble: Trouble) {
         let next_try =
             trouble.next_try.min(trouble.last_try.saturating_add(LONGEST_PAUSE_AT_START.as_secs()));
         self.names.entry(name.to_owned()).or_default().trouble = Some(Trouble { next_try, ..trouble });
     }
 
-    /// A configuration has come into force. Names that it does not have are remembered and not renewed, except those that
-    /// clients have asked for.
+    /// A configuration has come into force. Names that it does not have are remembered and not renewed, except those
+    /// that clients have asked for.
     pub(crate) fn demand(&mut self, demand: &Demand) {
         let on_demand = demand.on_demand.first().map(|(_, issue)| issue);
         for (name, entry) in &mut self.names {
@@ -165,8 +165,8 @@ impl Schedule {
         times.map(|(at, _)| at).filter(|at| *at > now).min()
     }
 
-    /// The order has come to a certificate. Gives the time of the next order if this certificate is to be renewed already:
-    /// that is a trouble like a failure, as the next certificate may be no better.
+    /// The order has come to a certificate. Gives the time of the next order if this certificate is to be renewed
+    /// already: that is a trouble like a failure, as the next certificate may be no better.
     pub(crate) fn issued(
         &mut self,
         name: &str,
@@ -245,7 +245,7 @@ impl Schedule {
         }
     }
 
-    /// Certificates that nobody wants and nobody could use, which are forgotten.
+    /// Certificates that are neither wanted nor of use any more, which are forgotten.
     pub(crate) fn forget_old(&mut self, now: SystemTime) -> Vec<String> {
         let is_old = |entry: &Name| {
             entry.issue.is_none()
@@ -363,7 +363,7 @@ const LONGEST_PAUSE_AT_START: Duration = Duration::from_secs(15 * 60);
 /// The longest `Retry-After` that is heeded; the limits of authorities are for a week at most.
 const LONGEST_PUT_OFF: Duration = Duration::from_secs(8 * 86_400);
 
-/// How long a certificate is kept that has expired and that nobody wants.
+/// How long a certificate is kept that has expired and is not wanted.
 const KEPT_AFTER_END: Duration = Duration::from_secs(30 * 86_400);
 
 /// The error of a certificate that came and is to be renewed at once.

@@ -1,6 +1,7 @@
 //! One question to one DNS server, by UDP and then by TCP (RFC 1035 section 4.2).
 //!
-//! The resolver's library is not asked to do that: it hides what TSIG says of a refusal, and asks whom it likes.
+//! The resolver's library is not asked to do that: it hides what TSIG says of a refusal, and asks other servers as it
+//! likes.
 
 use std::fmt::Display;
 use std::io;
@@ -52,7 +53,7 @@ pub(super) async fn exchange(server: SocketAddr, request: &[u8]) -> Result<Vec<u
     answer.map_err(|source| DnsError::Silent { server, source })
 }
 
-/// From a port that the system chooses, so that nobody can guess it; the kernel lets through datagrams of the server
+/// From a port that the system chooses, so that it cannot be guessed; the kernel lets through datagrams of the server
 /// alone.
 async fn by_udp(server: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
     let any: IpAddr = match server {

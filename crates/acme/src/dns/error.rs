@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::record::Action;
 
-/// The reason; whoever owns the zone reads it.
+/// The reason, for the people who own the zone.
 #[derive(Debug, thiserror::Error)]
 pub enum DnsError {
     /// The record's name, or one of the configuration, is not one of the DNS.
@@ -133,7 +133,7 @@ pub enum DnsError {
         server: SocketAddr,
         /// The zone.
         zone: String,
-        /// The key that has signed, or nobody.
+        /// The key that has signed, or none.
         who: String,
     },
     /// `NOTAUTH` (RFC 2136 section 2.2), for no reason of TSIG.

@@ -31,7 +31,7 @@ enum State {
 /// server that is dead tells an authority nothing, either.
 ///
 /// # Cancel safety
-/// Nobody is asked any more when the future is dropped.
+/// No server is asked any more when the future is dropped.
 pub(super) async fn until_all_have(
     servers: &[Server],
     name: &Name,

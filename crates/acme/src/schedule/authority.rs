@@ -1,4 +1,5 @@
-//! Authorities, by the URLs of their directories: how much goes on with each, and which have to be left alone for a while.
+//! Authorities, by the URLs of their directories: how much goes on with each, and which have to be left alone for a
+//! while.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -61,7 +62,8 @@ impl Authorities {
         self.end(directory).pause = None;
     }
 
-    /// One that shows that nobody gets anything. Gives the end of the pause. Several that began together are one failure.
+    /// One that shows that no certificate is issued at all. Gives the end of the pause. Several that began together are
+    /// one failure.
     pub(super) fn failed(
         &mut self,
         directory: &str,

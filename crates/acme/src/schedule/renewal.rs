@@ -70,8 +70,8 @@ fn lifetime(held: &Held) -> Duration {
     held.not_after.duration_since(held.not_before).unwrap_or_default()
 }
 
-/// A third of the lifetime before the end, half of it for those that live for some days; a little earlier for some, so that
-/// those that were ordered together are not renewed together.
+/// A third of the lifetime before the end, half of it for those that live for some days; a little earlier for some, so
+/// that those that were ordered together are not renewed together.
 fn usual(held: &Held, chance: &mut Chance) -> SystemTime {
     let lifetime = lifetime(held);
     let left = if lifetime < SHORT_LIFE { lifetime / 2 } else { lifetime / 3 };

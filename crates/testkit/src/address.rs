@@ -26,7 +26,7 @@ impl Address {
         Self::new(ports(OWN, &N_CALLS).find(is_free).expect("a loopback port is free"))
     }
 
-    /// The same for a server that listens on all addresses, whoever connects to this one.
+    /// An address for a server that listens on all addresses; clients connect to this one.
     #[must_use]
     pub fn on_all_addresses() -> Self {
         Self::new(port_of_all_addresses())

@@ -38,8 +38,8 @@ impl Daemon {
         client
     }
 
-    /// Asks for `/bad?x`, which fails with this status, and is logged with its target as this text unless that is empty. The
-    /// same process says so at `/ok` before and after.
+    /// Asks for `/bad?x`, which fails with this status, and is logged with its target as this text unless that is
+    /// empty. The same process says so at `/ok` before and after.
     #[track_caller]
     pub fn expect_failure(&self, status: u16, logged: &str) {
         let before = self.get("/ok").expect(200).text();

@@ -1,5 +1,5 @@
-//! An application whose code is hostile: a test holds its prototype's end of the link to main, and what its workers share
-//! with the router, and says and writes whatever it likes.
+//! An application whose code is hostile: a test holds its prototype's end of the link to main, and what its workers
+//! share with the router, and says and writes whatever it likes.
 //!
 //! [`Attacker`] is a folder of modules with `attacker` as the host of PHP. Each prototype that main starts from it
 //! gives its link to the test ([`Attacker::prototype`]) and makes processes when the test asks for them.
@@ -22,10 +22,10 @@
 //!
 //! - [`Prototype::say`] sends main any message with any descriptors, [`Prototype::say_bytes`] any datagram.
 //! - [`Prototype::hear`] is what main has said.
-//! - [`Worker::end`] is the worker's end of its channel, in the process of the test. For memory, bells and file sockets of
-//!   another kind, make them, [`Prototype::fork`] a process and `say` `Forked` with them.
+//! - [`Worker::end`] is the worker's end of its channel, in the process of the test. For memory, bells and file sockets
+//!   of another kind, make them, [`Prototype::fork`] a process and `say` `Forked` with them.
 //! - [`tarry()`] makes a descriptor whose closing takes long.
-//! - [`link_of`] is the end of a link that a process of the daemon itself has: of the router, say, which somebody has taken over.
+//! - [`link_of`] is the end of a link that a process of the daemon itself has: of a router that was taken over, say.
 //! - [`crate::Watchdog`] sees whether main and the event loops answer meanwhile.
 
 mod insider;

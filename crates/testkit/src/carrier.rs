@@ -1,4 +1,4 @@
-//! What carries the requests of tests that are about what HTTP means, whatever it is written in.
+//! Carriers of requests for tests that are about what HTTP means, whatever they are written in.
 
 use serde_json::{Value, json};
 

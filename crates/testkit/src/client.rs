@@ -42,7 +42,7 @@ impl Client {
     /// Connects by TCP, or says why not.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn try_connect(address: SocketAddr) -> std::io::Result<Self> {
         Self::carried(connect_tcp(address)?)
     }
@@ -50,7 +50,7 @@ impl Client {
     /// Connects by TCP, and speaks HTTP/1 whatever carries the requests of this run.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn try_connect_http1(address: SocketAddr) -> std::io::Result<Self> {
         Ok(Self::over(Stream::Tcp(connect_tcp(address)?)))
     }
@@ -76,7 +76,7 @@ impl Client {
     /// client reads.
     ///
     /// # Errors
-    /// Those of the system and of the handshake.
+    /// Errors of the system and of the handshake.
     pub fn try_connect_tls(address: SocketAddr, tls: &TlsClient, host: &str) -> std::io::Result<Self> {
         match Carrier::of_this_run() {
             Carrier::Http1 => Self::try_connect_http1(address)?.into_tls(tls, host),
@@ -90,7 +90,7 @@ impl Client {
     /// Begins to speak TLS on a connection.
     ///
     /// # Errors
-    /// Those of the system and of the handshake.
+    /// Errors of the system and of the handshake.
     pub fn into_tls(self, tls: &TlsClient, host: &str) -> std::io::Result<Self> {
         let Stream::Tcp(mut socket) = self.stream else { panic!("TLS is spoken over TCP") };
         let host = ServerName::try_from(host.to_owned()).expect("a valid host name");
@@ -129,7 +129,7 @@ impl Client {
     /// Connects to a Unix socket, or says why not.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn try_connect_unix(path: &Path) -> std::io::Result<Self> {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -163,7 +163,7 @@ impl Client {
     /// Sends a request and reads the response, or says what went wrong.
     ///
     /// # Errors
-    /// Those of the connection, and what is no response.
+    /// Errors of the connection, and a text that is not a response.
     pub fn try_send(&mut self, request: &Request) -> Result<Response, String> {
         // A server may answer and close before it has read everything: look at the answer.
         let written = self.try_write(&request.encode());
@@ -182,7 +182,7 @@ impl Client {
     /// Sends bytes, or says why not.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// Errors of the connection.
     pub fn try_write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         match &mut self.stream {
             Stream::Tcp(stream) => stream.write_all(bytes),
@@ -212,7 +212,7 @@ impl Client {
     /// Reads one response; informational ones are returned like any other.
     ///
     /// # Errors
-    /// Those of the connection, and what is no response.
+    /// Errors of the connection, and a text that is not a response.
     pub fn try_read_response_to(&mut self, method: &str) -> Result<Response, String> {
         let head = self.read_until(b"\r\n\r\n")?;
         let mut response = Response::parse_head(&head)?;

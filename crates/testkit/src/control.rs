@@ -39,7 +39,7 @@ impl ControlClient {
     /// A connection to it.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn try_connect(&self) -> io::Result<Client> {
         match &self.place {
             Place::Socket(path) => Client::try_connect_unix(path),
@@ -82,7 +82,7 @@ impl ControlClient {
     /// Any request, on a connection of its own.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// Errors of the connection.
     pub fn try_send(&self, request: &Request) -> Result<ControlReply, String> {
         let mut client = self.try_connect().map_err(|error| error.to_string())?;
         client.try_send(request).map(ControlReply)

@@ -124,7 +124,8 @@ impl Daemon {
         descendants(self.pid())
     }
 
-    /// What one of its processes has in common with others of them, at descriptor `first` or above. Only root sees all.
+    /// Everything that one of its processes shares with others of them, at descriptor `first` or above. Only root sees
+    /// all.
     #[must_use]
     pub fn shared_with(&self, pid: u32, first: u32) -> Vec<String> {
         let all = self.processes().into_iter().map(|process| process.pid).chain([self.pid()]);
@@ -176,7 +177,7 @@ impl Daemon {
         old
     }
 
-    /// Waits until somebody else serves in place of the main process, and knows that one from then on.
+    /// Waits until a successor serves in place of the main process, and uses that from then on.
     #[track_caller]
     pub fn adopt_successor(&mut self) {
         let old = self.pid();

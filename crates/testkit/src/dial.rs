@@ -10,15 +10,15 @@ use socket2::{Domain, Socket, Type};
 pub enum Width {
     /// As the system has it.
     Usual,
-    /// As of a client at the far end of a bad line: small packets, and little room for what is not read. On the loopback
-    /// device megabytes fit between server and client otherwise.
+    /// As of a client at the far end of a bad line: small packets, and little room for what is not read. On the
+    /// loopback device megabytes fit between server and client otherwise.
     Narrow,
 }
 
 /// Connects from one of this machine's addresses.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn dial(source: IpAddr, address: SocketAddr, width: Width) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     if width == Width::Narrow {

@@ -89,7 +89,7 @@ impl PhpFpm {
         });
     }
 
-    /// Its log, with what went to standard output and error.
+    /// The log, with what went to standard output and error.
     #[must_use]
     pub fn log(&self) -> String {
         let read = |name: &str| fs::read_to_string(self.dir.path().join(name)).unwrap_or_default();

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-/// Compiles a package of a module into an executable, unless it is there as it would be. One test at a time does so:
-/// nobody runs what is being written.
+/// Compiles a package of a module into an executable, unless it is there as it would be. One test at a time does so: an
+/// executable is not run while it is being written.
 ///
 /// # Panics
 /// When it does not compile.

@@ -1,5 +1,5 @@
-//! HTTP/2 for tests: a client that keeps to the protocol, one that writes frames by hand, and a bridge that carries what
-//! tests say in HTTP/1.
+//! HTTP/2 for tests: a client that keeps to the protocol, one that writes frames by hand, and a bridge that carries
+//! what tests say in HTTP/1.
 
 mod body;
 mod bridge;

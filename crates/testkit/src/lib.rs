@@ -10,8 +10,8 @@
 //! server.get("/").expect(200).expect_body("hello");
 //! ```
 //!
-//! Everything panics where a test would fail, with the reply or the daemon's log in the message.
-//! What was started is ended when its value is dropped, by process id.
+//! Everything panics where a test would fail, with the reply or the daemon's log in the message. What was started is
+//! ended when its value is dropped, by process id.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! A server of somebody else as a child process, with its output in a file.
+//! Another project's server as a child process, with its output in a file.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;

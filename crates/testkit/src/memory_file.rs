@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// A file that everybody may read; it is gone with the value.
+/// A file that every user may read; it is gone with the value.
 #[derive(Debug)]
 pub struct MemoryFile(NamedTempFile);
 

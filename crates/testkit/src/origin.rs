@@ -220,8 +220,8 @@ impl Peer {
         }
     }
 
-    /// Sends bytes together with its part of the handshake of TLS, before the client can have asked for anything. Goes out
-    /// with what is done next.
+    /// Sends bytes together with its part of the handshake of TLS, before the client can have asked for anything. Goes
+    /// out with what is done next.
     ///
     /// # Panics
     /// Without TLS.
@@ -246,7 +246,7 @@ impl Peer {
         }
     }
 
-    /// None when there is nothing more.
+    /// Reads more; nothing when there is no more.
     fn fill(&mut self) -> Option<()> {
         let mut piece = [0; 65536];
         loop {

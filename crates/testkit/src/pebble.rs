@@ -159,7 +159,7 @@ impl Pebble {
         let tls = TlsClient::new(&self.authority);
         let connected = Client::try_connect_http1(address)
             .and_then(|client| client.into_tls(&tls, &address.ip().to_string()));
-        // pebble refuses requests that do not say who asks.
+        // pebble refuses requests without a user agent.
         let request = request.clone().field("User-Agent", "corral-testkit");
         connected.unwrap_or_else(|error| panic!("{address}: {error}")).send(&request)
     }

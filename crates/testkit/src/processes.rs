@@ -118,8 +118,8 @@ pub fn processor_time(pid: u32) -> Option<Duration> {
     Some(threads.filter_map(|thread| scheduled(&thread.path(), 0)).sum())
 }
 
-/// How long the threads of processes, and this one, were ready to run while others had the processors. Those that are gone
-/// do not count.
+/// How long the threads of processes, and this one, were ready to run while others had the processors. Those that are
+/// gone do not count.
 #[must_use]
 pub(crate) fn held_up(pids: &[u32]) -> Duration {
     let folders = pids.iter().filter_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).ok());
@@ -138,8 +138,8 @@ impl Thread {
         fs::read_link("/proc/thread-self").ok().map(|thread| Self(Path::new("/proc").join(thread)))
     }
 
-    /// The thread of a process that has a processor for longest while something is done, but not the one that calls; nothing
-    /// if the process is gone.
+    /// The thread of a process that has a processor for longest while something is done, but not the one that calls;
+    /// nothing if the process is gone.
     #[must_use]
     pub fn busiest(pid: u32, act: impl FnOnce()) -> Option<Self> {
         let Self(own) = Self::current()?;
@@ -221,8 +221,8 @@ pub fn signal(pid: u32, signal: Signal) {
     let _ = rustix::process::kill_process(pid, signal);
 }
 
-/// Stops a process, and waits until each of its threads stands still: the kernel has one of them stop the others, which go
-/// on until that one gets a processor.
+/// Stops a process, and waits until each of its threads stands still: the kernel has one of them stop the others, which
+/// go on until that one gets a processor.
 ///
 /// # Panics
 /// When it does not stop in time.

@@ -23,7 +23,7 @@ impl Response {
     /// Parses a head without its empty line; the body comes later.
     ///
     /// # Errors
-    /// What is no response head, returned as it was.
+    /// Parses the head of a response. A text that is not one is returned as it was.
     pub(crate) fn parse_head(head: &[u8]) -> Result<Self, String> {
         let text = String::from_utf8_lossy(head).into_owned();
         let mut lines = text.split("\r\n");

@@ -43,7 +43,7 @@ impl Site {
         set_mode(&path, 0o644);
     }
 
-    /// Adds an empty folder that everybody may write to.
+    /// Adds an empty folder that every user may write to.
     #[must_use]
     pub fn writable_folder(self, path: &str) -> Self {
         let path = self.path(path);

@@ -14,8 +14,8 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts one of so many KiB, which anybody may write to. Without root, who alone may do that, the test that
-    /// wants it is skipped, and says so.
+    /// Mounts one of so many KiB, which every user may write to. Without root, the only user that may do that, the test
+    /// that wants it is skipped, and says so.
     #[must_use]
     pub fn over(path: &Path, kib: u32) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
@@ -40,7 +40,7 @@ impl SmallDisk {
         fs::remove_file(self.filler()).expect("it was filled");
     }
 
-    /// Lets nobody write to it, or everybody again.
+    /// Makes it read-only, or writable again.
     pub fn set_read_only(&self, is_read_only: bool) {
         let flags = if is_read_only { MountFlags::RDONLY } else { MountFlags::empty() };
         rustix::mount::mount_remount(&self.path, flags, "").expect("mount again");
@@ -59,7 +59,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Who uses it goes on with it.
+        // A process that uses it goes on with it.
         let _ = rustix::mount::unmount(&self.path, UnmountFlags::DETACH);
     }
 }

@@ -45,7 +45,7 @@ impl Bundle {
         format!("{}{}", self.certificate, self.key)
     }
 
-    /// What a server of tests shows; it is for the client to say what is wrong with it.
+    /// The settings of a test's server; it is for the client to say what is wrong with it.
     pub(crate) fn server_config(&self) -> ServerConfig {
         let pem = self.pem();
         let certificates =
@@ -119,7 +119,8 @@ fn new_key() -> KeyPair {
     KeyPair::generate().expect("a new key")
 }
 
-/// The settings of a TLS client: whom it trusts, and what it offers. Sessions are kept from one connection to the next.
+/// The settings of a TLS client: the authorities that it trusts, and its offers. Sessions are kept from one connection
+/// to the next.
 #[derive(Debug, Clone)]
 pub struct TlsClient {
     authorities: RootCertStore,

@@ -12,8 +12,8 @@ use crate::daemon::Daemon;
 use crate::processes::held_up;
 use crate::request::Request;
 
-/// An answer that comes within this time is prompt, but for what the machine has held up: the time in which somebody who
-/// takes part was ready to run, and others had the processors.
+/// An answer that comes within this time is prompt, but for what the machine has held up: the time in which a process
+/// that takes part was ready to run, and others had the processors.
 const PROMPT: Duration = Duration::from_millis(50);
 
 /// Disks and virtual machines are late now and then, too; a loop that is held up answers nothing in time for as long as
@@ -33,7 +33,7 @@ pub struct Watchdog {
     askers: Vec<JoinHandle<Lapse>>,
 }
 
-/// The longest time in which nobody had a prompt answer.
+/// The longest time without a prompt answer.
 #[derive(Debug)]
 struct Lapse {
     of: String,
@@ -91,7 +91,7 @@ fn ask(of: &str, asked: &[u32], is_over: &AtomicBool, mut question: impl FnMut()
         let (begin, before) = (Instant::now(), held_up(asked));
         question();
         let took = begin.elapsed();
-        // Who is prompt anyway need not be looked at.
+        // The delay of a prompt answer need not be looked at.
         if took <= PROMPT || took <= PROMPT + held_up(asked).saturating_sub(before) {
             longest = longest.max(last.elapsed());
             last = Instant::now();

@@ -1,4 +1,4 @@
-//! A process of the daemon itself that somebody has taken over: a test has its end of the link to main, beside the process.
+//! A process of the daemon itself that was taken over: a test has its end of the link to main, beside the process.
 
 use corral_ipc::link::Link;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getuid, pidfd_getfd, pidfd_open};
@@ -6,7 +6,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getuid, pidfd_getfd, pid
 /// A duplicate of the end of the link to main that a process of a daemon has.
 ///
 /// # Panics
-/// When it does not run, or this process is not root's: nobody else can have it.
+/// When it does not run, or this process is not root's: only root can have it.
 #[must_use]
 #[track_caller]
 pub fn link_of(pid: u32) -> Link {

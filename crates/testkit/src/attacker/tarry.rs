@@ -10,7 +10,7 @@ use socket2::{SockRef, Socket};
 /// How long closing one takes.
 pub const TARRYING: Duration = Duration::from_secs(8);
 
-/// A TCP socket with bytes that nobody reads: whoever closes its last descriptor waits.
+/// A TCP socket with bytes that are never read: a process that closes its last descriptor waits.
 #[derive(Debug)]
 pub struct Tarrying {
     socket: Option<Socket>,
@@ -51,7 +51,7 @@ impl Tarrying {
 impl Drop for Tarrying {
     fn drop(&mut self) {
         if let Some(socket) = self.socket.take() {
-            // The time is the socket's, whoever closes it: none from now on.
+            // The time belongs to the socket, whichever process closes it: none from now on.
             let _ = socket.set_linger(Some(Duration::ZERO));
         }
     }

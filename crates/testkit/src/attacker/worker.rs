@@ -11,7 +11,7 @@ use corral_ipc::message::WorkerId;
 use super::prototype::Child;
 use crate::wait::PATIENCE;
 
-/// How often somebody who waits for requests looks at something else.
+/// How often a worker that waits for requests looks at something else.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A worker that main and the router know.
@@ -56,7 +56,7 @@ impl Worker {
         }
     }
 
-    /// Answers every request until somebody says that this is over, or nobody listens any more.
+    /// Answers every request until `is_over` is set, or the other end is closed.
     pub fn answer_until(&mut self, is_over: &AtomicBool) {
         let (mut payload, deadline) = (Vec::new(), Instant::now() + PATIENCE);
         while !is_over.load(Ordering::Relaxed) && Instant::now() < deadline {

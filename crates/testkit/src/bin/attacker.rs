@@ -1,5 +1,5 @@
-//! The host executable of an application that a test drives: it gives its link to main away, and makes processes when it is
-//! told to. What it does is up to [`corral_testkit::Attacker`].
+//! The host executable of an application that a test drives: it gives its link to main away, and makes processes when
+//! it is told to. What it does is up to [`corral_testkit::Attacker`].
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,7 @@ use rustix::process::getpid;
 /// Where the test listens.
 const SOCKET: &str = "ATTACKER";
 
-/// A process that nobody ends does so by itself.
+/// A process that is not ended by then ends by itself.
 const LONGEST_LIFE: Duration = Duration::from_secs(120);
 
 fn main() -> ExitCode {

@@ -1,8 +1,8 @@
-//! A bridge: one end speaks HTTP/1 with a test, the other one HTTP/2 with the server. So the tests of what HTTP means are
-//! asked of both.
+//! A bridge: one end speaks HTTP/1 with a test, the other one HTTP/2 with the server. So the tests of what HTTP means
+//! are asked of both.
 //!
-//! Each request is a stream, and the next one begins when that has ended. HTTP/2 begins with the first head: a client that
-//! says nothing says nothing. What HTTP/2 has no words for is answered with status 599.
+//! Each request is a stream, and the next one begins when that has ended. HTTP/2 begins with the first head: a client
+//! that says nothing says nothing. What HTTP/2 has no words for is answered with status 599.
 
 mod near;
 mod streams;
@@ -20,7 +20,7 @@ use super::connection::{Link, encrypted, plain, runtime};
 use crate::tls::TlsClient;
 use crate::wait::PATIENCE;
 
-/// What carries the far end.
+/// The carrier of the far end.
 #[derive(Debug)]
 pub(crate) enum Far {
     Plain,

@@ -60,7 +60,7 @@ impl Http2 {
     /// As `connect_tls`, or says why not.
     ///
     /// # Errors
-    /// Those of the system, of the handshake, and a server that does not choose `h2`.
+    /// Errors of the system, of the handshake, and a server that does not choose `h2`.
     #[track_caller]
     pub fn try_connect_tls(address: SocketAddr, tls: &TlsClient, host: &str) -> io::Result<Self> {
         // Made before it is copied: it keeps the sessions for the connections after this one.

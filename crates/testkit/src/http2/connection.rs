@@ -1,4 +1,4 @@
-//! What carries HTTP/2: a socket, or TLS that agrees on `h2`.
+//! Carriers of HTTP/2: a socket, or TLS that agrees on `h2`.
 
 use std::future::Future;
 use std::io;
@@ -60,7 +60,7 @@ pub(super) async fn encrypted(stream: TcpStream, tls: &TlsClient, host: &str) ->
     }
 }
 
-/// What is done in time; panics otherwise, with what it was.
+/// Waits for work that is done in time; panics otherwise, with its name.
 #[track_caller]
 pub(super) fn in_time<T>(runtime: &Runtime, what: &str, work: impl Future<Output = T>) -> T {
     let in_time = |limit: Duration| runtime.block_on(async { timeout(limit, work).await.ok() });

@@ -1,4 +1,5 @@
-//! Frames of HTTP/2 as bytes, right or wrong (RFC 9113 section 4), with fields that are written out (RFC 7541 section 6.2).
+//! Frames of HTTP/2 as bytes, right or wrong (RFC 9113 section 4), with fields that are written out (RFC 7541 section
+//! 6.2).
 
 /// Kinds of frames.
 #[expect(missing_docs, reason = "they are named as in RFC 9113 section 6")]
@@ -17,11 +18,11 @@ pub mod kind {
 
 /// Flags of frames.
 pub mod flag {
-    /// Of SETTINGS and PING.
+    /// A flag of SETTINGS and PING.
     pub const ACK: u8 = 1;
-    /// Of DATA and HEADERS.
+    /// A flag of DATA and HEADERS.
     pub const END_STREAM: u8 = 1;
-    /// Of HEADERS and CONTINUATION.
+    /// A flag of HEADERS and CONTINUATION.
     pub const END_HEADERS: u8 = 4;
 }
 
@@ -30,7 +31,7 @@ pub mod flag {
 pub struct Frame {
     /// One of [`kind`].
     pub kind: u8,
-    /// Of [`flag`].
+    /// Flags of [`flag`].
     pub flags: u8,
     /// 0 for the connection.
     pub stream: u32,

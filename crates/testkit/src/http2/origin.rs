@@ -31,7 +31,7 @@ pub struct Http2Origin {
 pub struct Asked {
     /// The head.
     pub request: Request<()>,
-    /// Its connection: 1 for the first one.
+    /// The number of its connection: 1 for the first one.
     pub connection: usize,
     body: RecvStream,
     respond: SendResponse<Bytes>,

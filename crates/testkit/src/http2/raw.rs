@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::frame::{Frame, flag, kind};
 use crate::wait::PATIENCE;
 
-/// What a client says first.
+/// The first bytes of a client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// One connection. Nothing is answered by itself.
@@ -49,7 +49,7 @@ impl RawHttp2 {
     /// Sends bytes, or says why not.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// Errors of the connection.
     pub fn try_write(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())
     }

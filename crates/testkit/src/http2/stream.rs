@@ -26,7 +26,7 @@ pub struct Http2Stream {
 }
 
 impl Http2Stream {
-    /// Its number.
+    /// The stream's number.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.sending.stream_id().as_u32()
@@ -176,7 +176,7 @@ impl Http2Stream {
     }
 }
 
-/// What comes next of a response.
+/// The next event of a response.
 pub(super) enum Next {
     Interim(Response),
     Final(Response, RecvStream),

@@ -37,9 +37,9 @@ fn build(command: &str) -> PathBuf {
 
 const PEBBLE: &str = "github.com/letsencrypt/pebble/v2";
 
-/// Wrong lines of pebble 2.10.1, and right ones for their place. The handler of orders locks one for reading twice, so the
-/// whole authority stands still when somebody wants to write between (<https://github.com/letsencrypt/pebble/issues/554>).
-/// A version that has it right needs none of them.
+/// Wrong lines of pebble 2.10.1, and right ones for their place. The handler of orders locks one for reading twice, so
+/// the whole authority stands still when another request wants to write between
+/// (<https://github.com/letsencrypt/pebble/issues/554>). A version that has it right needs none of them.
 const CORRECTIONS: &[(&str, &str)] = &[
     (
         "orderAccountID := order.AccountID\n\tdefer order.RUnlock()",
@@ -48,8 +48,8 @@ const CORRECTIONS: &[(&str, &str)] = &[
     ("if order.Status == acme.StatusProcessing {", "if orderStatus == acme.StatusProcessing {"),
 ];
 
-/// A description of the module by which pebble is compiled from a corrected copy. One test at a time makes it, unless it
-/// is there.
+/// A description of the module by which pebble is compiled from a corrected copy. One test at a time makes it, unless
+/// it is there.
 fn corrected(module: &Path, folder: &Path) -> PathBuf {
     let copy = folder.join("pebble-source");
     let lock = File::create(copy.with_extension("lock")).expect("make a lock");

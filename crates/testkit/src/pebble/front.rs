@@ -19,7 +19,7 @@ use crate::tls::{Authority, TlsClient};
 /// `/dir`, `/nonce-plz`, `/sign-me-up` (a new account), `/order-plz` (a new order), `/authZ/`, `/chalZ/`,
 /// `/my-order/`, `/finalize-order/`, `/certZ/` and `/draft-ietf-acme-ari-03/`.
 ///
-/// The URLs in pebble's answers are the front's: it is who was asked.
+/// The front of pebble, whose URLs are in pebble's answers: the client has asked it.
 #[derive(Debug)]
 pub struct Front {
     place: Address,

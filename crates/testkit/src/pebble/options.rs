@@ -40,8 +40,8 @@ pub struct Options {
     /// Further profiles by name, with how long their certificates are valid. An order without a profile gets any of
     /// them, or `default`.
     pub profiles: Vec<(String, Duration)>,
-    /// Accounts that are known from elsewhere: identifier, and key in base64url without padding. When there is one,
-    /// nobody gets an ACME account without.
+    /// Accounts that are known from elsewhere: identifier, and key in base64url without padding. When there is one, an
+    /// ACME account needs one.
     pub external_accounts: Vec<(String, String)>,
     /// `Retry-After` of orders and authorizations that are not ready, as seconds or as a date by chance; none if zero.
     pub retry_after: Duration,

@@ -1,4 +1,5 @@
-//! What every application with WebSockets is spared: handshakes and frames that RFC 6455 forbids, and clients that the settings end.
+//! Handshakes and frames that RFC 6455 forbids, and clients that the settings end: every application with WebSockets is
+//! spared them.
 
 use serde_json::json;
 

@@ -127,7 +127,7 @@ fn a_third_of_validations_may_fail() {
         status["next_try"].is_string() && status["last_error"].as_str().unwrap().contains(';'),
         "{status}"
     );
-    // Whoever repairs something does not wait for the end of a pause.
+    // A repaired configuration does not wait for the end of a pause.
     ordering.order(&json!({ "names": names, "challenge": "tls-alpn", "ca": "lossy" }));
     names.iter().for_each(|name| ordering.expect_valid(name));
 }

@@ -83,7 +83,8 @@ fn a_profile_decides_how_long_a_certificate_lives() {
     assert_eq!(status["last_error"], words);
 }
 
-/// Options: listeners.{addr}.tls.acme.eab, listeners.{addr}.tls.acme.eab.kid, listeners.{addr}.tls.acme.eab.key, listeners.{addr}.tls.acme.email
+/// Options: listeners.{addr}.tls.acme.eab, listeners.{addr}.tls.acme.eab.kid, listeners.{addr}.tls.acme.eab.key,
+/// listeners.{addr}.tls.acme.email
 #[test]
 fn an_external_account_is_bound() {
     let key = "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0IHNlY3JldCBzZWNyZXQ";

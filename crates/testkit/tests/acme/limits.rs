@@ -22,7 +22,7 @@ fn a_limit_is_waited_for() {
     assert!(error.contains("a limit that is reached") && error.contains(detail), "{error}");
     let next_try = status["next_try"].as_str().expect("a time");
     assert!(next_try > &*in_minutes(110) && next_try < &*in_minutes(180), "{next_try}");
-    // Those that were asked for at the same time are refused as well; then nobody asks.
+    // Names that were asked for at the same time are refused as well; then no order is made.
     let n_orders = front.count("/order-plz");
     assert!(n_orders <= names.len(), "{n_orders} orders");
 }

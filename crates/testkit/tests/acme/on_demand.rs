@@ -37,7 +37,8 @@ fn a_name_of_the_list_is_ordered_when_a_client_asks_for_it() {
     assert_eq!(ordering.n_issued(), 2);
 }
 
-/// Options: listeners.{addr}.tls.acme.on_demand.allow, listeners.{addr}.tls.acme.on_demand.remember_allowed, listeners.{addr}.tls.acme.on_demand.remember_refused
+/// Options: listeners.{addr}.tls.acme.on_demand.allow, listeners.{addr}.tls.acme.on_demand.remember_allowed,
+/// listeners.{addr}.tls.acme.on_demand.remember_refused
 #[test]
 fn a_url_decides_about_a_name() {
     let rule = json!([

@@ -34,7 +34,7 @@ impl Ordering {
         ordering
     }
 
-    /// Uploads certificates that only say whom to trust.
+    /// Uploads certificates that only say which authorities to trust.
     #[track_caller]
     pub(crate) fn upload(&self, name: &str, pem: &str) {
         let reply = self.server.control().put_text(&format!("/certificates/{name}?ca=true"), pem);

@@ -1,5 +1,5 @@
-//! The router's part: it serves what it was given, and answers those who issue certificates. A test provides by the
-//! controller's own link, as only root can.
+//! The router's part: it serves what it was given, and answers authorities. A test provides by the controller's own
+//! link, as only root can.
 
 mod certificates;
 mod challenges;
@@ -17,7 +17,7 @@ use corral_testkit::attacker::{can_take_links, link_of};
 use corral_testkit::{Address, Authority, Bundle, Client, Daemon, Request, TlsClient, daemon, eventually};
 use serde_json::{Value, json};
 
-/// Nobody listens there: no certificates come but those of the test.
+/// No server listens there: no certificates come but those of the test.
 const DIRECTORY: &str = "https://127.0.0.1:1/directory";
 
 /// A daemon with a listener that has `acme`, one without TLS, and a test in the place of the issuer.
@@ -109,7 +109,7 @@ impl Issuer {
         Client::try_connect_http1(self.daemon.address().socket())?.into_tls(client, host)
     }
 
-    /// Expects that clients who ask for the host get this certificate.
+    /// Expects that clients which ask for the host get this certificate.
     #[track_caller]
     fn expect_shown(&self, host: &str, bundle: &Bundle) {
         self.expect_shown_to(&self.client(), host, bundle);
@@ -123,7 +123,7 @@ impl Issuer {
         connection.send(&Request::get("/")).expect(204);
     }
 
-    /// Expects that clients who ask for the host get this alert, by the name that rustls has for it.
+    /// Expects that clients which ask for the host get this alert, by the name that rustls has for it.
     #[track_caller]
     fn expect_alert(&self, host: &str, alert: &str) {
         self.expect_alert_to(&self.client(), host, alert);

@@ -1,4 +1,4 @@
-//! `client_certificate`: who may go on of those whose certificates a listener has verified.
+//! `client_certificate`: clients that may go on, of those whose certificates a listener has verified.
 
 use corral_testkit::{Address, Authority, Bundle, Client, Daemon, TlsClient, daemon, eventually};
 use serde_json::{Value, json};

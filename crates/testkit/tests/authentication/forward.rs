@@ -80,7 +80,8 @@ fn with_session(request: Request, user: &str) -> Request {
     request.field("Cookie", &format!("session={user}"))
 }
 
-/// Options: …action.authenticate.forward, …action.authenticate.forward.url, …action.authenticate.forward.copy_fields, …action.authenticate.forward.user_field
+/// Options: …action.authenticate.forward, …action.authenticate.forward.url, …action.authenticate.forward.copy_fields,
+/// …action.authenticate.forward.user_field
 #[test]
 fn a_server_decides_who_goes_on() {
     let gate = Gate::start();
@@ -165,7 +166,7 @@ fn a_server_without_an_end_is_given_up() {
     }
 }
 
-/// What the server says to this one before its answer is not for the client.
+/// Interim responses of the server to the question are not for the client.
 #[test]
 fn hints_of_the_server_are_not_the_clients() {
     let hints = "HTTP/1.1 103 Early Hints\r\nLink: </secret>\r\n\r\n";
@@ -206,7 +207,7 @@ fn other_refusals_are_answers_too() {
     }
 }
 
-/// A server that counts what it is asked, and lets everybody pass.
+/// A server that counts questions, and lets every request pass.
 fn counting() -> (Origin, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&asked);
@@ -347,7 +348,8 @@ fn questions_wait_for_no_place() {
     });
 }
 
-/// Options: …action.authenticate.forward.tls, …action.authenticate.forward.tls.verify, …action.authenticate.forward.tls.ca, …action.authenticate.forward.tls.server_name
+/// Options: …action.authenticate.forward.tls, …action.authenticate.forward.tls.verify,
+/// …action.authenticate.forward.tls.ca, …action.authenticate.forward.tls.server_name
 #[test]
 fn servers_over_tls_prove_who_they_are() {
     let authority = corral_testkit::Authority::new("here");

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use corral_testkit::{Daemon, Origin, Request, daemon};
 use serde_json::{Value, json};
 
-/// A daemon whose only step has this `authenticate`, and shows who was let pass.
+/// A daemon whose only step has this `authenticate`, and shows the user that was let pass.
 fn guarded(authenticate: &Value) -> Daemon {
     daemon().config(guarded_config(authenticate)).start()
 }

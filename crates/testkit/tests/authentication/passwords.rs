@@ -26,7 +26,8 @@ fn serve(site: &Site) -> Daemon {
     guarded(&by_file(site))
 }
 
-/// Options: …action.authenticate, …action.authenticate.basic, …action.authenticate.basic.file, …action.authenticate.basic.realm
+/// Options: …action.authenticate, …action.authenticate.basic, …action.authenticate.basic.file,
+/// …action.authenticate.basic.realm
 #[test]
 fn passwords_of_every_tool_are_known() {
     let hashes = [
@@ -82,13 +83,13 @@ fn credentials_that_are_malformed_are_none() {
     }
     let right = basic("alice", "secret");
     server.send(&Request::get("/").field("authorization", &right)).expect(200);
-    // Nobody knows which of two a proxy has looked at.
+    // It is unknown which of two a proxy has looked at.
     server.send(&Request::get("/").field("Authorization", &right).field("Authorization", &right)).expect(401);
     server.send(&Request::new("POST", "/").field("Authorization", &right).body("x")).expect(200);
     server.send(&Request::new("POST", "/").body("x")).expect(401);
 }
 
-/// The next request sees the change, whoever was known before.
+/// The next request sees the change, whatever was remembered before.
 #[test]
 fn a_changed_file_counts_at_once() {
     let site = users(&line("alice", "one"));
@@ -164,7 +165,7 @@ fn right_passwords_are_remembered() {
     });
 }
 
-/// Clients who need no password are served meanwhile, and the queue is not all for one.
+/// Clients that need no password are served meanwhile, and the queue is not all for one.
 #[test]
 fn a_flood_of_wrong_passwords_stays_aside() {
     let site = users(&output("htpasswd", &["-nbBC", "10", "alice", "secret"], ""));
@@ -199,7 +200,8 @@ fn a_flood_of_wrong_passwords_stays_aside() {
     });
 }
 
-/// A browser has a page's images sent at once, each with the password that no request has been found to be right with yet.
+/// A browser has a page's images sent at once, each with the password that no request has been found to be right with
+/// yet.
 #[test]
 fn a_right_password_is_right_for_all_who_send_it_at_once() {
     let site = users(&output("htpasswd", &["-nbBC", "11", "alice", "secret"], ""));
@@ -215,7 +217,7 @@ fn a_right_password_is_right_for_all_who_send_it_at_once() {
     }
 }
 
-/// The limit is asked first, so that guesses cost nobody anything.
+/// The limit is asked first, so that guesses cost nothing.
 #[test]
 fn limits_come_before_passwords() {
     let site = users(&line("alice", "secret"));

@@ -60,7 +60,7 @@ fn secrets_are_for_hmac_alone() {
         words.starts_with("Bearer realm=\"API\"") && words.contains("algorithm of the token is not accepted"),
         "{words}"
     );
-    // A public key, taken for a secret by who believes the token.
+    // A public key, taken for a secret because the token says so.
     let key = Key::new("RS256");
     let server = guarded(&json!({ "jwt": { "key": key.public() } }));
     let site = corral_testkit::site().file("confused", std::fs::read(key.public()).unwrap());
@@ -109,7 +109,8 @@ fn what_a_token_says_of_itself_is_heeded() {
     assert!(status == 401 && told.contains("the token is malformed"), "{told}");
 }
 
-/// Options: …action.authenticate.jwt.claims, …action.authenticate.jwt.user_claim, …action.authenticate.jwt.cookie, …action.authenticate.jwt.argument, routes[].match.jwt_claims
+/// Options: …action.authenticate.jwt.claims, …action.authenticate.jwt.user_claim, …action.authenticate.jwt.cookie,
+/// …action.authenticate.jwt.argument, routes[].match.jwt_claims
 #[test]
 fn claims_are_for_conditions_and_variables() {
     let key = Key::new("ES256");
@@ -192,7 +193,7 @@ fn an_issuer_that_is_down_at_the_start_is_waited_for() {
     eventually("it has answered", || (server.send(&token).status == 200).then_some(()));
 }
 
-/// An issuer that accepts and says nothing holds up nobody who has no token.
+/// An issuer that accepts and says nothing holds up no client without a token.
 #[test]
 fn an_issuer_that_hangs_holds_up_tokens_alone() {
     let origin = Origin::start(|peer| {
@@ -269,7 +270,8 @@ fn a_token_or_a_password() {
     assert_eq!(challenges, ["Basic realm=\"Restricted\", charset=\"UTF-8\"", "Bearer realm=\"Restricted\""]);
 }
 
-/// Options: …action.authenticate.jwt.tls, …action.authenticate.jwt.tls.verify, …action.authenticate.jwt.tls.ca, …action.authenticate.jwt.tls.server_name
+/// Options: …action.authenticate.jwt.tls, …action.authenticate.jwt.tls.verify, …action.authenticate.jwt.tls.ca,
+/// …action.authenticate.jwt.tls.server_name
 #[test]
 fn issuers_over_tls_prove_who_they_are() {
     let authority = Authority::new("here");

@@ -125,7 +125,7 @@ fn applications_know_the_user() {
         .start();
     server.send(&as_user("/php", "alice", "secret")).expect(200).expect_body("alice Basic alice");
     server.send(&as_user("/python", "bob", "secret")).expect(200).expect_body("bob Basic");
-    // Nobody has been asked there, and no field makes a user.
+    // No client was asked there, and no field makes a user.
     let forged = |target: &str| {
         Request::get(target)
             .field("Remote-User", "root")

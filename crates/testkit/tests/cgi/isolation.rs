@@ -35,7 +35,7 @@ fn a_daemon_without_privileges_runs_them_as_itself() {
     server.get("/").expect(200).expect_body("hello");
 }
 
-/// What it has of the daemon's is its standard streams: the first is the socket that it serves at.
+/// Nothing of the daemon's is open but its standard streams: the first is the socket that it serves at.
 #[test]
 fn nothing_of_the_daemon_reaches_them() {
     let site = site().file("index.php", "<?php echo getmypid();");

@@ -199,7 +199,7 @@ fn a_client_that_leaves_does_not_leave_its_request_to_the_next_one() {
     let leaving = server.begin(&Request::get("/slow.php"));
     eventually("the script runs", || site.path("w/began").exists().then_some(()));
     drop(leaving);
-    // The other process answers, although the first one has nobody to answer.
+    // The other process answers, although the first one has no client to answer.
     for _ in 0..10 {
         server.get("/").expect(200).expect_body("hello");
     }

@@ -263,7 +263,7 @@ fn a_client_that_leaves_ends_its_script() {
     eventually("it is gone", || (!is_alive(pid)).then_some(()));
 }
 
-/// The response ends with the script, whoever has its standard output still.
+/// The response ends with the script, even if another process still has its standard output.
 #[test]
 fn what_a_script_leaves_behind_holds_up_no_response() {
     let (server, site) = shell(&format!("{HEAD} sleep 500 & echo $! > w/pid; echo done"));

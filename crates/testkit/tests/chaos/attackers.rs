@@ -1,5 +1,5 @@
-//! Applications that mean harm, one after the other, beside a site that is served: whatever they say to main, nobody
-//! else notices.
+//! Applications that mean harm, one after the other, beside a site that is served: whatever they say to main, the site
+//! does not notice.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
-//! Each request carries a canary in everything that a request can have. Scripts throw, exit, run out of memory and time, and
-//! are killed, while the application is restarted and goes to and fro between scripts that are started for each request
-//! and scripts that stay in memory. No response has another request's canary, and no request is lost that was not
-//! inside a killed worker.
+//! Each request carries a canary in everything that a request can have. Scripts throw, exit, run out of memory and
+//! time, and are killed, while the application is restarted and goes to and fro between scripts that are started for
+//! each request and scripts that stay in memory. No response has another request's canary, and no request is lost that
+//! was not inside a killed worker.
 //!
 //! `CORRAL_CANARIES=1000000` is the long form.
 

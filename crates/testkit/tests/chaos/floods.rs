@@ -1,5 +1,5 @@
-//! Clients that mean harm: floods of connections, of requests and of fields, and TLS that does not begin. What they send
-//! is answered as it should be, and nothing of it stays in memory.
+//! Clients that mean harm: floods of connections, of requests and of fields, and TLS that does not begin. What they
+//! send is answered as it should be, and nothing of it stays in memory.
 
 use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr};

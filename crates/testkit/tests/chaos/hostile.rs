@@ -1,5 +1,5 @@
-//! Processes that break the rules: what a worker shares with the router is written over at random, and main gets
-//! datagrams that are no messages. Needs root, who may write to the memory of processes of other users.
+//! Processes that break the rules: memory that a worker shares with the router is written over at random, and main gets
+//! datagrams that are not messages. Needs root, which may write to the memory of processes of other users.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd;

@@ -1,8 +1,8 @@
 //! Faults on purpose, while PHP, files and a proxied server are asked without pause, with an account of every
 //! request: what a fault costs is counted, and nothing else may be lost.
 //!
-//! `CORRAL_CHAOS_SECONDS=60` is the long form of each case, `CORRAL_CHAOS_CLIENTS=10000` that of those that are about many
-//! clients; `make chaos` runs them.
+//! `CORRAL_CHAOS_SECONDS=60` is the long form of each case, `CORRAL_CHAOS_CLIENTS=10000` that of those that are about
+//! many clients; `make chaos` runs them.
 
 mod attackers;
 mod canary;

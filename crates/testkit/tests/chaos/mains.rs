@@ -1,5 +1,5 @@
 //! One main process after the other takes over, while connections of every age hold those before it, and end in every
-//! order; some are killed. Nobody who asks is refused meanwhile, and nothing remains.
+//! order; some are killed. No client is refused meanwhile, and nothing remains.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn expect_end(pid: u32) {
     eventually("the process ends", || (!is_alive(pid)).then_some(()));
 }
 
-/// The series of upgrades, and everybody who has taken part.
+/// The series of upgrades, and all processes that have taken part.
 struct Series {
     server: Daemon,
     load: Load,
@@ -80,7 +80,7 @@ impl Series {
                 {}
             }
         });
-        // Looking for modules is most of what a start costs, and nobody needs them here.
+        // Looking for modules is most of what a start costs, and no test needs them here.
         let no_modules = tempfile::tempdir().expect("a folder");
         let server = daemon()
             .argument("--modulesdir")

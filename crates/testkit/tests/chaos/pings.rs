@@ -1,4 +1,5 @@
-//! WebSocket clients that ping and never read what they are answered: the router's memory has bounds, and others talk on.
+//! WebSocket clients that ping and never read what they are answered: the router's memory has bounds, and others talk
+//! on.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

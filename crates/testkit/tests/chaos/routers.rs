@@ -1,5 +1,5 @@
 //! The router is killed again and again under load: without it nothing is served, so it comes back at once, and after
-//! many deaths within a second. Nobody is refused meanwhile.
+//! many deaths within a second. No client is refused meanwhile.
 
 use std::time::{Duration, Instant};
 

@@ -93,7 +93,7 @@ fn address_space(pid: u32) -> u64 {
     (kib - 1024) * 1024
 }
 
-/// The prototype's bell cannot be taken over, without which nobody would hear the workers.
+/// The prototype's bell cannot be taken over, without which the router would not hear the workers.
 #[test]
 fn a_router_without_descriptors_has_a_new_prototype_later() {
     let (_site, server) = start(1);
@@ -152,7 +152,8 @@ fn a_prototype_that_may_not_fork_is_asked_again_later() {
     assert_eq!(server.expect_processes(PROTOTYPE, 1), [prototype], "it is the same");
 }
 
-/// The reply says at once that an application cannot start for want of processes; nobody waits for a timeout.
+/// The reply says at once that an application cannot start for want of processes; the client does not wait for a
+/// timeout.
 #[test]
 fn a_change_that_needs_more_processes_than_there_may_be_is_refused_at_once() {
     if !rustix::process::geteuid().is_root() {

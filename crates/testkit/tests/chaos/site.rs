@@ -25,7 +25,7 @@ impl Busy {
         Self::start_with(daemon(), &json!({}))
     }
 
-    /// Such a daemon, with further options of the application.
+    /// Starts the site with further options of the application.
     pub(crate) fn start_with(daemon: Builder, options: &Value) -> Self {
         // Long enough that some worker is always at it when one is killed.
         let site = site()

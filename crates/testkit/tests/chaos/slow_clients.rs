@@ -1,5 +1,5 @@
-//! Clients that read or send next to nothing: they cost memory that is bounded, and no worker.
-//! There are never very many, because all that they have asked for is read in the end; `crowd` has more.
+//! Clients that read or send next to nothing: they cost memory that is bounded, and no worker. There are never very
+//! many, because all that they have asked for is read in the end; `crowd` has more.
 
 use corral_testkit::{Client, Daemon, Origin, Site, daemon, eventually, private_memory, site};
 use serde_json::json;

@@ -131,7 +131,7 @@ fn restarts_and_upgrades_leave_no_descriptors() {
         eventually("the old process has ended", || (!is_alive(old)).then_some(()));
     };
     upgrade(&mut server);
-    // The first one had been used, and was started by somebody else.
+    // The first one had been used, and was started by another process.
     let second = at_rest(&server);
     assert!(
         std::iter::zip(&second, &first).all(|(new, old)| new.len() <= old.len()),

@@ -1,4 +1,4 @@
-//! The control API: what it answers, what it refuses, and whom.
+//! The control API: its answers, its refusals, and the clients that may use it.
 
 mod api;
 mod browsers;

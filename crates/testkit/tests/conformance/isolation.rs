@@ -1,4 +1,4 @@
-//! Isolation of applications: users, namespaces, roots, control groups, and what is in reach of whom.
+//! Isolation of applications: users, namespaces, roots, control groups, and the limits of their reach.
 
 mod beyond;
 mod control_groups;

@@ -1,4 +1,4 @@
-//! Starting, stopping, crashing, changing: nobody loses more than a request that was being run.
+//! Starting, stopping, crashing, changing: no client loses more than a request that was being run.
 
 mod changes;
 mod deaths;

@@ -1,5 +1,5 @@
-//! The contract with NGINX Unit and what Corral adds to it, a folder for each subject. Every test asks a real daemon over
-//! real sockets.
+//! The contract with NGINX Unit and what Corral adds to it, a folder for each subject. Every test asks a real daemon
+//! over real sockets.
 //!
 //! The documentation of a test that proves options names them on a line `Options: a.b, c.d`.
 

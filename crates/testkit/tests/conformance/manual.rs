@@ -77,7 +77,7 @@ fn is_accepted(server: &Daemon, document: &str) -> bool {
 /// Commands whose options are Unit's, and are told by `--help`.
 const OF_UNIT: &[&str] = &["unitc", "unitctl"];
 
-/// What the command line knows and what the manual says are the same options.
+/// Options of the command line and options in the manual are the same.
 #[test]
 fn every_option_of_the_command_line_is_in_the_manual() {
     let folder = tempfile::tempdir().expect("make a folder");

@@ -1,4 +1,4 @@
-//! What the manual recommends, against paths that have fooled servers.
+//! Recommendations of the manual, against paths that have fooled servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const PLACES: &[&str] = &[
     r#"{"routes": [{"action": {"share": "/srv/x$uri", @}}]}"#,
 ];
 
-/// What needs more than files, or answers everything.
+/// Recipes that need more than files, or answer everything.
 const APART: &[&str] = &[
     "authenticate",
     "limit_requests",

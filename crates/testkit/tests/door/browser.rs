@@ -5,8 +5,8 @@ use std::process::Command;
 use corral_testkit::{Daemon, daemon, php_app, site};
 use serde_json::{Value, json};
 
-/// Asks for each target in turn, and shows what became of it. A cookie is set first, as by a visit. `/end` is asked for when all
-/// answers are in the page: the browser shows it then.
+/// Asks for each target in turn, and shows what became of it. A cookie is set first, as by a visit. `/end` is asked for
+/// when all answers are in the page: the browser shows it then.
 const PAGE: &str = r#"<!DOCTYPE html><pre id="log"></pre><script>
 const api = "$API";
 const log = text => document.getElementById("log").append(text + "\n");

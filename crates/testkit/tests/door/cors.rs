@@ -86,7 +86,7 @@ fn named_sites_alone_read() {
         }
     }
     server.send(&preflight(THEIRS)).expect(204);
-    // Caches must not give everybody what was said to those without an origin.
+    // Caches must not give every client the reply to one without an origin.
     assert_eq!(vary(&server.get("/").expect(200).expect_no_field(ORIGIN)), ["Origin"]);
     // Nobody's browser sends two.
     server.send(&from(OURS).field("Origin", OURS)).expect(200).expect_no_field(ORIGIN);
@@ -213,7 +213,7 @@ fn errors_have_the_fields() {
     server.send(&from(OURS)).expect(429).expect_field(ORIGIN, OURS);
 }
 
-/// What an outer action says holds inside, unless an inner one says its own.
+/// Options of an outer action hold inside, unless an inner one has its own.
 #[test]
 fn the_innermost_action_with_a_word_counts() {
     let to = |route: &str| json!({ "pass": format!("routes/{route}") });

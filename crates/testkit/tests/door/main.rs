@@ -1,5 +1,5 @@
-//! Options of actions that decide at the door: who of other sites may read replies, who gets in while the site is closed, and who
-//! else hears of a request.
+//! Options of actions that decide at the door: the sites that may read replies, the clients that get in while the site
+//! is closed, and the servers that get a copy of a request.
 
 #![allow(clippy::needless_pass_by_value, reason = "tables of cases hand over what `json!` has just made")]
 

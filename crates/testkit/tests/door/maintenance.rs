@@ -1,4 +1,4 @@
-//! `maintenance`: who gets in while somebody works on the site, and what the others see.
+//! `maintenance`: the clients that get in while people work on the site, and the page that the others see.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -48,7 +48,7 @@ fn a_file_closes_the_site_at_once() {
     client.get("/").expect(200);
 }
 
-/// A path on which something other than a folder is leads to nothing; a folder that nobody may enter is named.
+/// A path on which something other than a folder is leads to nothing; a folder without permission to enter is named.
 #[test]
 fn a_file_that_cannot_be_looked_for_leaves_the_site_open() {
     let site = site().file("plain", "").writable_folder("locked");
@@ -188,7 +188,7 @@ fn what_is_no_maintenance_is_refused() {
     }
 }
 
-/// What a client sends is text of the page.
+/// Text of a client stays text in the page.
 #[test]
 fn values_in_the_page_are_escaped() {
     let page = "<h1>$host</h1><p title=\"$arg_a\">$uri $header_x_a</p>";

@@ -1,4 +1,4 @@
-//! `mirror`: what other servers get of a request, and that nobody waits for them.
+//! `mirror`: the copies that other servers get of a request, and that no client waits for them.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ fn listening(answer: &'static [u8]) -> (Origin, Receiver<String>) {
     let origin = Origin::start(move |peer| {
         while let Some(request) = peer.read_request() {
             let note = String::from_utf8_lossy(&request).into_owned();
-            // Whoever listened may be gone.
+            // The receiving test may be gone.
             let _ = sender.lock().expect("nobody panics").send(note);
             if !peer.write(answer) {
                 return;
@@ -134,7 +134,7 @@ fn several_servers_each_get_a_copy() {
     assert_eq!(figures[one.address()]["requests"]["total"], 2);
 }
 
-/// The body goes to both, whoever answers and however it comes.
+/// The body goes to both, whichever answers and however it comes.
 #[test]
 fn bodies_go_to_who_answers_as_well() {
     let (origin, received) = listening(FINE);
@@ -341,7 +341,8 @@ fn copies_go_over_tls_and_to_unix_sockets() {
     assert!(received.lock().expect("nobody panics")[0].ends_with(body.as_bytes()));
 }
 
-/// Nothing that is refused at the door is copied, nor what answers in the place of an error, nor connections that are upgraded.
+/// Nothing that is refused at the door is copied, nor what answers in the place of an error, nor connections that are
+/// upgraded.
 #[test]
 fn what_is_let_in_is_copied() {
     let (origin, received) = listening(FINE);
@@ -414,7 +415,8 @@ fn what_is_no_server_is_refused() {
     }
 }
 
-/// A mirror that leads back to itself copies a request a few times, and not for ever. No client can pretend to be a copy.
+/// A mirror that leads back to itself copies a request a few times, and not for ever. No client can pretend to be a
+/// copy.
 #[test]
 fn copies_of_copies_come_to_an_end() {
     let (origin, received) = listening(FINE);

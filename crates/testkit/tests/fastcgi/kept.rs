@@ -23,7 +23,7 @@ fn a_connection_is_used_again() {
     for fpm in [PhpFpm::at_socket(pool), PhpFpm::at_port(pool)] {
         let server = keeping(&fpm, &site, 1);
         server.get("/").expect(200);
-        // The pool's only process is at the kept connection, and nobody else gets through.
+        // The pool's only process is at the kept connection, and no other request gets through.
         let other = serve(&fpm, &site, json!({ "timeout": 1 }));
         other.get("/").expect(504);
         for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! The configurations of the manual's pages for those who come from nginx or Apache with a pool of php-fpm.
+//! The configurations of the manual's pages for people who come from nginx or Apache with a pool of php-fpm.
 
 use std::fs;
 
@@ -87,7 +87,7 @@ fn a_pool_behind_apache_is_moved_in_one_step() {
     check(APACHE);
 }
 
-/// The copies of the page for those who come from nginx.
+/// The copies of the page for people who come from nginx.
 #[test]
 fn the_api_is_mirrored() {
     let site = site().file("index.php", "<?php echo 1;").writable_folder("run");

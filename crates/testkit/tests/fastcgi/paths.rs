@@ -53,7 +53,7 @@ const NAMES: &[&str] = &[
     "/link.php",
 ];
 
-/// What is behind them.
+/// Endings of paths.
 const TAILS: &[&str] = &[
     "",
     "/",

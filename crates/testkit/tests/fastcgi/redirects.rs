@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::STATIC;
 
-/// Says in the named field what the query says, with a body that nobody is to see.
+/// Sets the header that the query names, with a body that no client is to see.
 const SCRIPT: &str = "<?php header($_GET['field'] . ': ' . $_GET['to']);\
     header('Content-Type: application/x-own'); header('Content-Disposition: attachment; filename=\"a\"');\
     header('Cache-Control: private'); header('Set-Cookie: a=b'); header('X-Other: 1'); header('ETag: \"own\"');\
@@ -110,7 +110,7 @@ fn without_the_option_the_answer_is_passed_on() {
     reply.expect_field("X-Accel-Redirect", "/a");
 }
 
-/// What an answer names lies below the folder, whatever it begins with.
+/// A path that an answer names lies below the folder, whatever it begins with.
 #[test]
 fn a_redirect_leads_below_the_folder() {
     let secret = "beside the folder";

@@ -201,7 +201,7 @@ fn apache(folder: &Path, address: &Address, root: &str, fpm: &PhpFpm) -> Referen
     run("/usr/sbin/apache2", &["-f", &configuration.display().to_string(), "-DFOREGROUND"])
 }
 
-/// What differs by nature: the server itself, its place, and what each server adds of its own.
+/// Variables that differ by nature: the server itself, its place, and what each server adds of its own.
 const OF_THE_SERVER: &[&str] = &[
     "SERVER_SOFTWARE",
     "SERVER_PORT",

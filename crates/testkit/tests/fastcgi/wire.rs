@@ -207,8 +207,8 @@ fn a_client_that_leaves_closes_the_connection() {
     eventually("the connection is closed", || (n_closed.load(Ordering::SeqCst) == 1).then_some(()));
 }
 
-/// A server that answers all requests of a connection, each with what `answer` says to the number of the connection, and
-/// the number of connections that six requests need.
+/// A server that answers all requests of a connection, each with what `answer` says to the number of the connection,
+/// and the number of connections that six requests need.
 #[track_caller]
 fn check_kept(keep_alive: Value, answer: fn(usize) -> Vec<u8>, n_connections: usize) {
     let origin = Origin::start(move |peer| {
@@ -238,7 +238,7 @@ fn connections_are_kept_as_long_as_they_are_of_use() {
     check_kept(json!({ "processes": 1, "requests": 4 }), complete, 2);
 }
 
-/// Whoever says more than the request's end is out of step.
+/// A server that sends more than the request's end is out of step.
 #[test]
 fn a_connection_that_is_out_of_step_is_closed() {
     check_kept(json!({ "processes": 1 }), |number| [complete(number), output("")].concat(), 6);
@@ -336,7 +336,8 @@ fn what_must_not_be_repeated_goes_to_no_kept_connection() {
     }
 }
 
-/// Says these records again and again, as fast as they are taken or with this pause, until nobody takes them.
+/// Sends these records again and again, as fast as they are taken or with this pause, until they are not taken any
+/// more.
 fn endless(first: Vec<u8>, piece: Vec<u8>, pause: Duration) -> (Origin, Arc<AtomicUsize>) {
     let n_left = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&n_left);
@@ -351,7 +352,7 @@ fn endless(first: Vec<u8>, piece: Vec<u8>, pause: Duration) -> (Origin, Arc<Atom
     (origin, n_left)
 }
 
-/// What comes before a head and is none has an end.
+/// Records before a head, without one, have an end.
 #[test]
 fn records_without_a_head_come_to_an_end() {
     let unknown = [1, 11, 0, 0, 0, 8, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0].to_vec();

@@ -46,7 +46,7 @@ fn processes(server: &Daemon) -> [Vec<u32>; 2] {
 }
 
 impl Attack {
-    /// Main ends the prototype for what it has said, and nobody else; then it starts another one.
+    /// Main ends the prototype for what it has said, and no other process; then it starts another one.
     #[track_caller]
     pub(crate) fn expect_given_up(&mut self) {
         assert!(self.prototype.is_given_up(), "main goes on\n{}", self.server.log());
@@ -72,8 +72,8 @@ impl Attack {
         signal(main, Signal::CONT);
     }
 
-    /// Has the application run a worker that keeps to the rules. Requests before that are answered 503, as long as nobody
-    /// asks for workers again after a failure.
+    /// Has the application run a worker that keeps to the rules. Requests before that are answered 503, as long as no
+    /// worker is asked for after a failure.
     #[track_caller]
     pub(crate) fn expect_served(&mut self) {
         let bell = self.prototype.ready();

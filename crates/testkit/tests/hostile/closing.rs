@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::hand::{Hand, Stage};
 
-/// Does something with such descriptors, and looks whether everybody is answered for as long as closing one takes.
+/// Does something with such descriptors, and looks whether every client is answered for as long as closing one takes.
 #[track_caller]
 fn check(act: impl FnOnce(&mut Stage, Hand)) {
     let mut stage = Stage::set();
@@ -61,7 +61,7 @@ fn never_named() {
     });
 }
 
-/// A stream socket as it should be, in which something waits for whoever reads, or for its end.
+/// A stream socket as it should be, in which something waits for its reader, or for its end.
 #[track_caller]
 fn check_takeover(end: impl FnOnce(&Stage, &mut Hand, UnixStream)) {
     check(|stage, mut hand| {

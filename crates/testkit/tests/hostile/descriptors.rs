@@ -1,4 +1,5 @@
-//! Descriptors that no message comes with, those of another kind than it names, and those that take their time to be closed.
+//! Descriptors that no message comes with, those of another kind than it names, and those that take their time to be
+//! closed.
 
 use std::fs::File;
 use std::io;

@@ -11,7 +11,7 @@ use corral_testkit::{Beside, Watchdog, eventually, meanwhile, private_memory};
 
 use crate::attack::{ask, begin, begin_with};
 
-/// How long a flood lasts that nobody ends.
+/// How long a flood lasts that is not ended.
 const FLOOD: Duration = Duration::from_secs(3);
 
 /// Memory that main may take for a flood.
@@ -74,7 +74,7 @@ fn a_main_that_is_not_listened_to_does_not_wait() {
     let attack = begin();
     let watchdog = Watchdog::of(&attack.server);
     let _bell = attack.prototype.ready();
-    // It is asked for workers, and says nothing: who waits for them can wait.
+    // The prototype is asked for workers, and says nothing: requests for them can wait.
     let waiting: Vec<_> = (0..20).map(|_| ask(&attack.server, "hostile")).collect();
     thread::sleep(FLOOD);
     watchdog.expect_prompt();

@@ -1,5 +1,5 @@
-//! Frames that no worker of ours sends: wrong kinds, lengths, numbers and orders. Whoever sends one is killed, its request
-//! is answered, and nobody else notices.
+//! Frames that no worker of ours sends: wrong kinds, lengths, numbers and orders. A worker that sends one is killed,
+//! its request is answered, and no other client notices.
 
 use std::fs::File;
 use std::net::TcpListener;

@@ -1,4 +1,5 @@
-//! A worker in the hands of a test, with all that it shares with the router: it holds a request, and says what it likes.
+//! A worker in the hands of a test, with all that it shares with the router: it holds a request, and says what it
+//! likes.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -61,7 +62,7 @@ pub(crate) struct Hand {
     /// The socket through which it sends files.
     pub(crate) files: OwnedFd,
     _doorbell: Doorbell,
-    /// Whose request it is.
+    /// The client of the request.
     pub(crate) client: Client,
     pub(crate) n_lanes: u16,
 }
@@ -113,7 +114,8 @@ impl Stage {
         Hand { worker, request, target, memory, files, _doorbell: doorbell, client, n_lanes }
     }
 
-    /// A worker that has begun a request whose body waits in a file until it asks for it. Nobody else waits for a worker.
+    /// A worker that has begun a request whose body waits in a file until it asks for it. No other request waits for a
+    /// worker.
     #[track_caller]
     pub(crate) fn hand_with_large_body(&mut self) -> Hand {
         self.loops = false;

@@ -1,5 +1,6 @@
-//! A router, a controller or a reader that somebody has taken over: it says to main what it likes. Main goes on, ends who says
-//! what none of ours does, and starts another one. Needs root, who may take the descriptors of other processes.
+//! A router, a controller or a reader that was taken over: it says to main what it likes. Main goes on, ends a process
+//! that says what none of ours does, and starts another one. Needs root, which may take the descriptors of other
+//! processes.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -21,7 +22,7 @@ use corral_testkit::{
 };
 use serde_json::json;
 
-/// How long a flood lasts that nobody ends.
+/// How long a flood lasts that is not ended.
 const FLOOD: Duration = Duration::from_secs(2);
 
 /// Memory that main may take for a flood.
@@ -56,7 +57,8 @@ impl House {
         Self { main: server.pid(), worker, server, _site: site }
     }
 
-    /// Changes the configuration until `is_it` what was waited for, while somebody speaks of the generation that comes.
+    /// Changes the configuration until `is_it` what was waited for, while the hostile process speaks of the generation
+    /// that comes.
     #[track_caller]
     fn change_while_saying(
         &self,

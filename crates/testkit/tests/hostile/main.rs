@@ -1,5 +1,5 @@
 //! Hostile peers that send main and the router anything, with any descriptor: applications with hostile code, and
-//! processes of the daemon itself that somebody has taken over.
+//! processes of the daemon itself that were taken over.
 
 mod attack;
 mod closing;

@@ -1,5 +1,5 @@
-//! Workers that never stop: rings that are refilled for ever, bells that ring for ever, words that never rest. Event loops
-//! answer everybody else meanwhile.
+//! Workers that never stop: rings that are refilled for ever, bells that ring for ever, words that never rest. Event
+//! loops answer all other clients meanwhile.
 
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -125,7 +125,7 @@ fn words_that_never_rest() {
     let mut n = 0u32;
     check(&stage, &mut hand, |hand| {
         n = n.wrapping_add(1);
-        // Asleep on the word, asleep at the bell, and what nobody knows.
+        // Asleep on the word, asleep at the bell, and undefined values.
         hand.scribble(place::SLEEPING, &(n % 4).to_ne_bytes());
         for lane in 0..2 {
             hand.scribble(place::wants_room(lane), &(n % 3).to_ne_bytes());

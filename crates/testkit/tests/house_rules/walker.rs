@@ -174,7 +174,7 @@ fn what_belongs_to_a_later_version_is_refused_as_such() {
 fn every_option_has_a_test_and_every_test_names_options_that_exist() {
     let claims = claims::claims();
     let known: BTreeSet<String> = index::options().iter().map(|row| row.path.to_owned()).collect();
-    // Who proves what is inside an object has proved the object.
+    // A test of an option inside an object is one of the object.
     let is_claimed = |option: &str| claims.keys().any(|claim| is_or_is_in(claim, option));
     let is_tested = |option: &String| is_claimed(option) || is_claimed(&twin(option));
     let untested: Vec<_> = known.iter().filter(|option| !is_tested(option)).collect();

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::tls::serve_tls;
 
-/// The page says which protocol brought it, and what a WebSocket was told. `/end` is answered when both are in the page:
-/// the browser shows it then.
+/// The page says which protocol brought it, and what a WebSocket was told. `/end` is answered when both are in the
+/// page: the browser shows it then.
 const APPLICATION: &str = r#"
 import asyncio
 page = b'''<!DOCTYPE html><p id="page"></p><p id="socket"></p><script>

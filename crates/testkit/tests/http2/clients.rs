@@ -111,7 +111,7 @@ fn h2load_over_tls() {
     assert!(text.contains("500 succeeded, 0 failed, 0 errored, 0 timeout"), "{text}");
 }
 
-/// What Debian's Python has; another one in the path need not.
+/// The Python of Debian, which has these packages; another one in the path need not.
 const PYTHON: &str = "/usr/bin/python3";
 
 /// A request with a body in both directions, by the state machine that hypercorn and httpx use, too.

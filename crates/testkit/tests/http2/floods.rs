@@ -1,5 +1,5 @@
-//! Clients of HTTP/2 that mean harm, each on some connections at a time. Meanwhile the router's memory may grow by little,
-//! and a good client is answered about as fast as by another router of the same machine that nobody floods.
+//! Clients of HTTP/2 that mean harm, each on some connections at a time. Meanwhile the router's memory may grow by
+//! little, and a good client is answered about as fast as by another router of the same machine that is not flooded.
 
 mod control_frames;
 mod heads;
@@ -21,9 +21,9 @@ use super::serve;
 /// How much the memory of the router may grow in a flood, unless a test says how much it may be.
 const GROWTH: u64 = 20 << 20;
 
-/// An answer may take so much longer than twice the time that it takes elsewhere: what each flooding connection has begun to
-/// have done is done first, some milliseconds in a build without optimizations. Where eight threads want each processor,
-/// also the router that nobody floods is now and then 15 to 25 ms late.
+/// An answer may take so much longer than twice the time that it takes elsewhere: what each flooding connection has
+/// begun to have done is done first, some milliseconds in a build without optimizations. Where eight threads want each
+/// processor, also the router that is not flooded is now and then 15 to 25 ms late.
 const TURNS: Duration = Duration::from_millis(16);
 
 /// How many clients flood at a time.
@@ -44,7 +44,7 @@ struct Target {
     _silent: Origin,
 }
 
-/// What is served: `/` from memory, a megabyte at `/large`, and at `/silent` a server that never answers.
+/// The served paths: `/` from memory, a megabyte at `/large`, and at `/silent` a server that never answers.
 fn target() -> Target {
     raise_descriptor_limit();
     let site = site().file("large", "x".repeat(1 << 20));

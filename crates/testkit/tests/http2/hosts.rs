@@ -15,7 +15,7 @@ fn answer(server: &Daemon, fields: &[(&str, &str)]) -> Option<u8> {
     (last.kind == kind::HEADERS).then(|| last.payload[0])
 }
 
-/// `:status: 200` and `:status: 400` in the table that everybody knows.
+/// `:status: 200` and `:status: 400` in the static table.
 const OK: Option<u8> = Some(0x88);
 const BAD_REQUEST: Option<u8> = Some(0x8c);
 

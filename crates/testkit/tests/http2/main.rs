@@ -1,5 +1,5 @@
-//! HTTP/2 itself: streams, frames that no good client sends, floods, and the clients that people have. What HTTP means is
-//! asked by the other tests, over HTTP/2 as well (`cargo nextest run --profile http2`).
+//! HTTP/2 itself: streams, frames that no good client sends, floods, and the clients that people have. What HTTP means
+//! is asked by the other tests, over HTTP/2 as well (`cargo nextest run --profile http2`).
 
 mod browser;
 mod clients;

@@ -3,7 +3,7 @@
 use corral_testkit::{Authority, Client, Daemon, Http2, Request, TlsClient, daemon};
 use serde_json::{Value, json};
 
-/// A daemon that speaks TLS as `localhost`, and those who trust it.
+/// A daemon that speaks TLS as `localhost`, and a client and an authority that trust it.
 #[track_caller]
 pub(crate) fn serve_tls(option: Option<Value>, mut config: Value) -> (Daemon, TlsClient, Authority) {
     let authority = Authority::new("Testers");

@@ -1,4 +1,4 @@
-//! Requests over HTTP/2 go on, and nobody is turned away, while everything behind the connections changes.
+//! Requests over HTTP/2 go on, and no client is turned away, while everything behind the connections changes.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -69,7 +69,7 @@ fn to_a_proxied_server() {
             "{head}"
         );
         assert!(head.contains("sec-websocket-key: "), "{head}");
-        // Whoever asks looks at what accepts it: RFC 6455 section 4.2.2.
+        // The client checks the answer to its key: RFC 6455 section 4.2.2.
         let key = head.split("sec-websocket-key: ").nth(1).and_then(|rest| rest.split("\r\n").next());
         assert_eq!(key.map(str::len), Some(24));
         peer.write(

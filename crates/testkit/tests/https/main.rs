@@ -1,4 +1,4 @@
-//! HTTPS for whoever has not configured anything: `corral run --https`, `corral trust`, and `corral run --domain`.
+//! HTTPS without a configuration: `corral run --https`, `corral trust`, and `corral run --domain`.
 
 mod browser;
 mod domain;

@@ -146,7 +146,7 @@ curl: 60
     assert_eq!(said, expected, "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Whoever may not change it is told what to type.
+/// A user that may not change it is told what to type.
 #[test]
 fn others_are_told_the_command_for_the_system_s_store() {
     if !rustix::process::geteuid().is_root() {

@@ -85,7 +85,7 @@ fn a_crash_costs_one_request() {
     assert_ne!(pid_of(&server), before);
 }
 
-/// What it has of the daemon's is its standard streams and the socket that it serves at.
+/// Nothing of the daemon's is open but its standard streams and the socket that it serves at.
 #[test]
 fn nothing_of_the_daemon_reaches_it() {
     let server = with_app(&webapp(Level::Javax), json!({})).start();

@@ -1,4 +1,5 @@
-//! Web applications in Java, on the launcher and its Tomcat: servlets, pages, sessions and WebSockets, and what goes wrong.
+//! Web applications in Java, on the launcher and its Tomcat: servlets, pages, sessions and WebSockets, and what goes
+//! wrong.
 
 mod failures;
 mod habits;

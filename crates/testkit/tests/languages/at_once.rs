@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::responses::blocks;
 use crate::runtime::{Runtime, Served, with};
 
-/// Four requests that wait for each other; who answered them.
+/// Four requests that wait for each other; the processes that answered them.
 pub(crate) fn meet(server: &Served) -> BTreeSet<String> {
     let clients = server.begin_all("/meet?4", 4);
     clients.into_iter().map(|mut client| client.read_response().expect(200).text()).collect()
@@ -115,7 +115,7 @@ pub(crate) fn limit_of_requests(runtime: &Runtime) {
     assert_eq!(pids.iter().collect::<BTreeSet<_>>().len(), 3, "{pids:?}");
 }
 
-/// Requests that run for ever keep nobody from stopping.
+/// Requests that run for ever do not keep the server from stopping.
 pub(crate) fn stop(runtime: &Runtime) {
     for path in ["/stream", "/compute"] {
         let mut server = runtime.serve_with(runtime.four());

@@ -19,7 +19,7 @@ pub(crate) fn gone(runtime: &Runtime) {
     server.get("/pid").expect(200).expect_body(before);
 }
 
-/// Nobody reads the response, and the process is free for the next request; then all of it is there.
+/// The response is not read, and the process is free for the next request; then all of it is there.
 pub(crate) fn slow(runtime: &Runtime) {
     let server = runtime.serve();
     let mut slow = server.connect();
@@ -90,7 +90,8 @@ pub(crate) fn half_closed(runtime: &Runtime) {
     client.read_response().expect(200).expect_body(pid);
 }
 
-/// An application that writes nothing learns that nobody listens, even if the client has only closed its sending half.
+/// An application that writes nothing learns that its client is gone, even if the client has only closed its sending
+/// half.
 pub(crate) fn gone_from_nothing(runtime: &Runtime) {
     let server = runtime.serve();
     let pid = server.get("/pid").expect(200).text();

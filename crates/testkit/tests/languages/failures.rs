@@ -38,7 +38,7 @@ pub(crate) fn killed(runtime: &Runtime) {
     assert_ne!(server.get("/pid").expect(200).text(), before);
 }
 
-/// Lines on the error stream are errors in the log, printed ones are not. With programs, nobody can tell the two apart.
+/// Lines on the error stream are errors in the log, printed ones are not. With programs, the two cannot be told apart.
 pub(crate) fn log_level(runtime: &Runtime) {
     let server = runtime.serve();
     server.get("/log").expect(200);

@@ -1,4 +1,5 @@
-//! Files that responses consist of, which the server sends by itself: the process is free before its client has read them.
+//! Files that responses consist of, which the server sends by itself: the process is free before its client has read
+//! them.
 
 use corral_testkit::{Client, Load, MemoryFile, Request, eventually};
 

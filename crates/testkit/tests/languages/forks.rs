@@ -1,5 +1,5 @@
-//! Processes that an application forks by itself: they are strangers to the channel, end as their language ends, and what they
-//! print is in the log.
+//! Processes that an application forks by itself: they are strangers to the channel, end as their language ends, and
+//! what they print is in the log.
 
 mod children;
 mod loading;
@@ -7,7 +7,7 @@ mod loading;
 use corral_testkit::{Daemon, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
-/// What is asked of a child: to exit with 7, or to return from the application as if it were the parent.
+/// The tasks of a child: to exit with 7, or to return from the application as if it were the parent.
 const MODES: [(&str, &str); 2] = [("exit", "7"), ("return", "0")];
 
 fn serve(file: &str, text: &str, app: impl FnOnce(&Site) -> Value) -> (Daemon, Site) {

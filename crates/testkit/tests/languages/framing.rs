@@ -31,7 +31,7 @@ pub(crate) fn taken_apart(runtime: &Runtime) {
     }
 }
 
-/// For `HEAD`, for HTTP/1.0, and for those who want to see what is behind the last chunk.
+/// For `HEAD`, for HTTP/1.0, and for clients that want to see what is behind the last chunk.
 pub(crate) fn for_others(runtime: &Runtime) {
     let server = runtime.serve();
     let mut client = server.connect();

@@ -1,10 +1,11 @@
-//! Clients that leave a stream of small pieces: the next piece ends it, so that a few of them do not stop an application.
+//! Clients that leave a stream of small pieces: the next piece ends it, so that a few of them do not stop an
+//! application.
 
 use corral_testkit::{Daemon, Http2, Request, Site, daemon, site};
 use serde_json::{Value, json};
 
-/// Serves an application of one process, which says something at `/` and has a stream at each of `streams`: clients leave it,
-/// and the process hears of each.
+/// Serves an application of one process, which says something at `/` and has a stream at each of `streams`: clients
+/// leave it, and the process hears of each.
 fn check(file: &str, text: &str, streams: &[&str], app: impl FnOnce(&Site) -> Value) {
     let site = site();
     site.write(file, text);

@@ -50,7 +50,7 @@ pub(crate) fn several(runtime: &Runtime) {
         (status["processes"]["idle"] == 4).then_some(())
     });
     let pids = meet(&server);
-    // Who cannot know its own has shown by meeting that there are as many.
+    // A process that cannot know its own number has shown by meeting that there are as many.
     assert!(pids.len() == 4 || pids.contains(UNKNOWN), "{pids:?}");
 }
 

@@ -100,14 +100,15 @@ pub(crate) fn addresses(runtime: &Runtime) {
     let server = runtime.serve();
     let own = "127.0.0.9".parse().expect("an address");
     let mut client = Client::connect_from(own, server.address().socket());
-    // Nobody is believed who says something else.
+    // A client that says something else is not believed.
     let request =
         Request::get("/request").field("X-Forwarded-For", "192.0.2.1").field("X-Forwarded-Proto", "https");
     let found = client.send(&request).expect(200).json();
     assert_eq!((&found["client"], &found["scheme"]), (&json!("127.0.0.9"), &json!("http")));
 }
 
-/// A port is there where the client has one: not on Unix sockets, and not where a trusted server names an address alone.
+/// A port is there where the client has one: not on Unix sockets, and not where a trusted server names an address
+/// alone.
 pub(crate) fn ports(runtime: &Runtime) {
     let server = runtime.serve();
     let ipv6 = SocketAddr::from((Ipv6Addr::LOCALHOST, port_of_all_addresses()));

@@ -52,7 +52,7 @@ pub(crate) fn ping(runtime: &Runtime) {
         socket.send(LAST | PING, payload);
         assert_eq!(socket.receive(), (PONG, payload.to_vec()));
     }
-    // A pong that nobody asked for is no message.
+    // An unsolicited pong is not a message.
     socket.send(LAST | PONG, b"");
     socket.send(LAST | TEXT, b"next");
     assert_eq!(socket.receive(), (TEXT, b"next".to_vec()));

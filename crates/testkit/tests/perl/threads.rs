@@ -63,8 +63,8 @@ fn server(threads: u32, options: &[(&str, Value)]) -> (Daemon, Site) {
     (daemon().config(json!({ "applications": { "app": app } })).start(), site)
 }
 
-/// A request that runs until there is a file `go`. It is with the worker before an interpreter has it: one that leaves would
-/// hand it to another process.
+/// A request that runs until there is a file `go`. It is with the worker before an interpreter has it: one that leaves
+/// would hand it to another process.
 fn begin_waiting(server: &Daemon, site: &Site) -> Client {
     let client = server.begin(&Request::get("/wait"));
     eventually("it waits", || site.path("out/waits").exists().then_some(()));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const HELD: &str =
     "<?php while (!file_exists(__DIR__ . '/release')) { usleep(1000); clearstatcache(); } echo 'held';";
 
-/// Notes what it was asked for, with its body, and that it was run to its end although nobody reads.
+/// Notes the request, with its body, and that it was run to its end although the response is not read.
 const RAN: &str = "<?php
     ignore_user_abort(true);
     echo str_repeat('x', 100000);
@@ -169,7 +169,7 @@ fn they_wait_for_a_worker_only_so_long() {
     assert!(busy.ran().is_empty());
 }
 
-/// There are not more of them than a server can bear.
+/// The number of abandoned requests has a bound that a server can bear.
 #[test]
 fn there_is_an_end_to_them() {
     let busy = Busy::start(&json!({}));

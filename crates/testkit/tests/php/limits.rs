@@ -250,7 +250,8 @@ fn a_request_waits_for_a_worker_only_so_long() {
     server.get("/ok.php").expect(200);
 }
 
-/// A script that runs is not told, and its client may still read; what waits behind it is not run for nobody.
+/// A script that runs is not told, and its client may still read; requests that wait behind it are not run without a
+/// client.
 #[test]
 fn clients_that_send_nothing_more_are_answered_if_their_request_runs() {
     let ran = "error_log('it has run');";

@@ -1,4 +1,5 @@
-//! The manual's configurations of sites in PHP keep in what `corral run` keeps in: no source is shown, no upload is run.
+//! The manual's configurations of sites in PHP keep in what `corral run` keeps in: no source is shown, no upload is
+//! run.
 
 use corral_testkit::{Daemon, Site, daemon, site};
 use serde_json::Value;
@@ -8,7 +9,7 @@ const FIRST_SITE: &str = include_str!("../../../../docs/src/first-site.md");
 const DEPLOYMENTS: &str = include_str!("../../../../docs/src/deployments.md");
 const PHP: &str = include_str!("../../../../docs/src/configuration/php.md");
 
-/// Text that nobody may see, in a file that would run if it were a script.
+/// Text that no client may see, in a file that would run if it were a script.
 const SECRET: &str = "<?php /* SECRET */ echo 'ran ', $_SERVER['SCRIPT_NAME'];";
 
 /// Files that editors, tools and people leave in a folder.
@@ -45,7 +46,7 @@ const PRIVATE: &[&str] = &[
     "app.psgi",
 ];
 
-/// The first configuration of a page that has applications, for this folder, and for whoever runs the test.
+/// The first configuration of a page that has applications, for this folder, and for the user that runs the test.
 fn serve(page: &str, folder: &str, site: &Site) -> Daemon {
     let blocks = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
     let text =

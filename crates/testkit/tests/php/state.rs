@@ -1,4 +1,4 @@
-//! What a request finds of those that were answered before it, where PHP starts the script for each.
+//! The state that a request finds of those that were answered before it, where PHP starts the script for each.
 
 use std::fs;
 

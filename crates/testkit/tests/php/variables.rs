@@ -1,4 +1,4 @@
-//! What `$_SERVER` has beside the request: the environment, and `params`.
+//! `$_SERVER` beside the request: the environment, and `params`.
 
 use corral_testkit::{PhpApp, Request, Site, daemon, php_app, site};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn the_environment_is_among_the_server_s_variables() {
     }
 }
 
-/// A user or a field that nobody has sent would be believed.
+/// A user or a field that was not sent would be believed.
 #[test]
 fn the_environment_says_nothing_of_requests() {
     for (_site, app) in apps("GPCS", SHOW) {
@@ -72,7 +72,7 @@ fn the_environment_says_nothing_of_requests() {
     }
 }
 
-/// What a script has put there is not there for the next request, whichever way it did.
+/// A variable that a script has set is not there for the next request, whichever way it did.
 #[test]
 fn scripts_change_the_environment_of_one_request() {
     let code = "echo $_SERVER['A'], getenv('A'); $_SERVER['A'] .= 'changed'; putenv('A=changed');";

@@ -90,7 +90,7 @@ fn a_crash_costs_one_request() {
     });
 }
 
-/// Node.js alone would throw, and nobody catches that.
+/// Node.js alone would throw, and the exception would not be caught.
 #[test]
 fn what_is_said_of_a_response_too_late_is_lost_and_logged_once() {
     let (_site, mut app) = unit("unit.mjs", json!({}));

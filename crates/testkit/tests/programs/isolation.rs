@@ -187,7 +187,7 @@ fn its_folder_is_removed() {
     assert!(!socket.parent().unwrap().exists());
 }
 
-/// What it has of the daemon's is its standard streams and the socket that it serves at.
+/// Nothing of the daemon's is open but its standard streams and the socket that it serves at.
 #[test]
 fn nothing_of_the_daemon_reaches_it() {
     let site = program("server.js");

@@ -256,7 +256,7 @@ fn a_router_that_dies_gets_new_programs() {
     server.expect_processes("node", 1);
 }
 
-/// Neither is there anybody who would take them, nor anybody who would end them.
+/// No process is left that would take them, and none that would end them.
 #[test]
 fn programs_that_are_not_ready_go_with_their_prototype_and_with_all_that_they_have_started() {
     let app = json!({

@@ -51,7 +51,7 @@ fn the_variable_can_have_another_name() {
     );
 }
 
-/// The first start finds its port taken by a process that is none of its own, as if somebody had been faster.
+/// The first start finds its port taken by a process that is none of its own, as if another program had been faster.
 #[test]
 fn a_port_that_was_taken_meanwhile_is_replaced() {
     let site = program("port.py").file(

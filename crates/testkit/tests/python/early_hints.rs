@@ -59,7 +59,7 @@ fn there_may_be_many_and_the_connection_goes_on() {
     }
 }
 
-/// None are sent, also if the application does not look whether it may.
+/// No hints are sent, also if the application does not look whether it may.
 #[test]
 fn a_client_of_http_1_0_gets_none() {
     let code = format!(

@@ -98,7 +98,7 @@ def application(environ, start_response):
     }
 }
 
-/// The file is closed, and the process serves others, while nobody reads it.
+/// The file is closed, and the process serves others, while the response is not read.
 #[test]
 fn close_does_not_wait_for_the_client() {
     let (site, server) = app(&wrapping(
@@ -167,7 +167,7 @@ fn a_file_is_compressed_like_any_other_response() {
         assert!(decoded == content(), "{} bytes", decoded.len());
     }
     assert!(client.get(&target(&file)).expect(200).body == content());
-    // One client that asks for much holds up nobody else.
+    // One client that asks for much holds up no other.
     let large = MemoryFile::sparse(500_000_000);
     let mut greedy = server.connect();
     greedy.write(Request::get(&target(&large)).field("Accept-Encoding", "gzip").encode());

@@ -79,7 +79,7 @@ await send({'type': 'websocket.send', 'text': json.dumps([scope['scheme'], scope
 fn a_connection_can_be_refused() {
     let (_site, server) = handling("await send({'type': 'websocket.close'})", &json!({}));
     server.connect().send(&WebSocket::request("/")).expect(403);
-    // Who knows already need not ask what it is about.
+    // An application that knows already need not ask what it is about.
     let site = site().file(
         "app.py",
         "async def application(scope, receive, send):\n    await send({'type': 'websocket.close'})",

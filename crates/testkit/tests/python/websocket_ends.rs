@@ -1,5 +1,5 @@
-//! How WebSocket connections begin and end: handshakes that are refused, and the cases of section 7 of the Autobahn test
-//! suite.
+//! How WebSocket connections begin and end: handshakes that are refused, and the cases of section 7 of the Autobahn
+//! test suite.
 
 use corral_testkit::{Request, WebSocket};
 use serde_json::json;

@@ -16,8 +16,8 @@ const PING: u8 = WebSocket::LAST | WebSocket::PING;
 /// Pings of each client: 131 bytes each, and so are their answers.
 const N_PINGS: u32 = 300_000;
 
-/// Memory that the router may hold for a client, with what its event loops have got for buffers in the meantime: far less
-/// than the 39 MB of all answers.
+/// Memory that the router may hold for a client, with what its event loops have got for buffers in the meantime: far
+/// less than the 39 MB of all answers.
 const MOST_MEMORY: u64 = 12 << 20;
 
 fn ping(n: u32) -> Vec<u8> {
@@ -70,7 +70,7 @@ fn a_client_that_pings_and_reads_nothing_costs_no_memory() {
     expect_memory(router, before);
     other.send_text("still here");
     other.expect_text("still here");
-    // Who reads then gets some of the answers, in order, and the latest.
+    // A client that reads then gets some of the answers, in order, and the latest.
     let numbers = read_pongs(&mut socket);
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
     socket.send_text("and so am I");
@@ -162,7 +162,8 @@ while (event := await receive())['type'] == 'websocket.receive':
     while True:
         await send({'type': 'websocket.send', 'bytes': bytes(60_000)})";
 
-/// A server that gives nobody up while the test lasts, with one event loop, so that all clients share the buffers for reuse.
+/// A server that gives no client up while the test lasts, with one event loop, so that all clients share the buffers
+/// for reuse.
 fn speaking() -> (Site, Daemon) {
     let (site, server) = handling(SPEAKING, &json!({ "read_timeout": 600 }));
     server.control().put("/config/settings/listen_threads", &json!(1)).expect_done();

@@ -85,7 +85,7 @@ fn what_no_response_can_have_is_an_argument_error() {
     server.expect_log("no response can have such fields");
 }
 
-/// Too late: nobody gets it, and nothing is broken by it.
+/// Too late: no client gets it, and nothing is broken by it.
 #[test]
 fn a_hint_behind_the_head_is_dropped() {
     let (server, _site) = serve(

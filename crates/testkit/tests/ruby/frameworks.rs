@@ -96,7 +96,8 @@ fn a_response_that_is_framed_already() {
     client.get("/").expect(200).expect_body("one,two,three");
 }
 
-/// With classic Sinatra in `config.ru` that file is the application's, which asks whether it has been called as a program.
+/// With classic Sinatra in `config.ru` that file is the application's, which asks whether it has been called as a
+/// program.
 #[test]
 fn classic_sinatra() {
     let (mut server, _site) = serve_script(

@@ -20,7 +20,8 @@ fn say(text: &str) -> String {
     )
 }
 
-/// Answers everything with its process id, but `/echo`: what comes is sent back in capital letters, by a thread of its own.
+/// Answers everything with its process id, but `/echo`: what comes is sent back in capital letters, by a thread of its
+/// own.
 const ECHO: &str = "
 def echo(io)
   io.write(\"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: echo\\r\\n\\r\\n#{$$} \")
@@ -231,14 +232,14 @@ fn a_client_that_leaves_is_the_end_of_what_is_read() {
     let (client, _) = take_over(&server);
     drop(client);
     server.expect_log("the client has ended");
-    // Who has only said all still listens.
+    // A client that has only said all still listens.
     let (mut client, _) = take_over(&server);
     client.write("the last");
     client.finish_writing();
     assert_eq!(client.read_to_end(), b"THE LAST");
 }
 
-/// The response is there, whatever the client has sent that nobody has read.
+/// The response is there, whatever the client has sent that was not read.
 #[test]
 fn a_client_that_still_sends_gets_all_of_it() {
     let (server, _site) = serve(

@@ -57,7 +57,7 @@ fn a_configuration_is_served_by_its_name() {
     Run::to_end(&["run", &path("none.yaml")]).expect_one_line(&["none.yaml", "does not exist"]);
 }
 
-/// The log may be a file, which nobody looks at who starts a daemon.
+/// The log may be a file, which a person at a terminal does not look at when starting a daemon.
 #[test]
 fn a_daemon_says_at_once_what_is_wrong_with_its_files() {
     let site = site().file("bad.yaml", "listeners: {}\nrutes: []\n");

@@ -48,7 +48,7 @@ fn variables_of_the_shell_reach_scripts_in_all_ways() {
     assert!(corral.wait().expect("it is our child").success());
 }
 
-/// As in a container, where nobody has logged in.
+/// As in a container, without a login.
 #[test]
 fn they_are_there_even_if_nobody_has_set_them() {
     let (site, address) = (site().file("index.php", SHOW), Address::fresh());

@@ -1,4 +1,4 @@
-//! Folders with scripts and pages: what is served of them, and as whom.
+//! Folders with scripts and pages: the files that are served of them, and the user that runs the scripts.
 
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;

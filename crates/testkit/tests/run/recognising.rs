@@ -62,7 +62,7 @@ fn sources_and_copies_are_not_served() {
     assert!(!run.stdout().contains("note:"), "{}", run.stdout());
 }
 
-/// A script among the packages is a program of somebody else's.
+/// A script among the packages is another project's program.
 #[test]
 fn scripts_of_packages_are_not_run() {
     let evil = "<?php echo 'run';";

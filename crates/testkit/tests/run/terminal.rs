@@ -45,7 +45,7 @@ impl Terminal {
             .args(["--quiet", "--flush", "--return", "--command", &line, "/dev/null"])
             .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .env("SHELL", "/bin/sh")
-            // Nobody types anything, and the input does not end.
+            // Nothing is typed, and the input does not end.
             .stdin(Stdio::piped())
             .stdout(File::create(&output).expect("make the output file"))
             .stderr(Stdio::null())

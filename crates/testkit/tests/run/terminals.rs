@@ -1,4 +1,4 @@
-//! What the daemon starts has no terminal: applications of another user would be root by what they type into it.
+//! Children of the daemon have no terminal: applications of another user would be root by what they type into it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

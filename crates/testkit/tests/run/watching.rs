@@ -217,7 +217,7 @@ fn files_that_are_no_code_restart_nothing() {
     next(&mut client);
     // The last one changed nothing but could not be known before.
     site.write("app.py", PYTHON.with("first"));
-    // One that was replaced ends when nobody waits for it.
+    // A worker that was replaced ends when no request waits for it.
     let only = |workers: Vec<u32>| (workers.len() == 1).then_some(workers);
     let once = eventually("one worker", || only(workers(&run)));
     next(&mut client);

@@ -17,7 +17,7 @@ fn guestbook() -> (Site, Daemon) {
     manage(&site, &["migrate", "--verbosity", "0"]);
     manage(&site, &["createsuperuser", "--noinput", "--username", "owner", "--email", "owner@example.com"]);
     manage(&site, &["collectstatic", "--noinput", "--verbosity", "0"]);
-    // Its user is not the one who has made it.
+    // The application's user has not made the file.
     set_permissions(site.path("data/db.sqlite3"), Permissions::from_mode(0o666)).expect("it is ours");
     let server = daemon()
         .config(json!({

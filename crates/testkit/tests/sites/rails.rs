@@ -17,7 +17,7 @@ fn guestbook(processes: u32, preload: bool) -> (Site, Daemon) {
         folders.iter().fold(site().copy_of(&fixture("rails")), |site, folder| site.writable_folder(folder));
     run(&site, "bundle", &["lock", "--local"]);
     run(&site, "ruby", &["-r", "./config/environment", "-e", "load 'db/schema.rb'"]);
-    // Its user is not the one who has made it.
+    // The application's user has not made the files.
     for file in fs::read_dir(site.path("data")).expect("it is a folder").flatten() {
         set_permissions(file.path(), Permissions::from_mode(0o666)).expect("it is ours");
     }
@@ -72,7 +72,7 @@ fn rails_can_be_loaded_once_for_all_workers() {
     signed_by_visitors(true);
 }
 
-/// Everybody who is connected hears of entries, by connections that Rails takes over from one thread of one process.
+/// Every connected visitor hears of entries, by connections that Rails takes over from one thread of one process.
 #[test]
 fn rails_tells_its_visitors_by_websockets() {
     for preload in [false, true] {

@@ -6,7 +6,7 @@ use corral_testkit::{Address, Browser, Client, Part, Request, Run, Site, eventua
 
 fn welcome() -> (Site, Run, Address) {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/welcome");
-    // Without `data`, which belongs to whoever has run the example in this clone.
+    // Without `data`, which belongs to the user that has run the example in this clone.
     let site = site().copy_parts_of(&example, &["public", "pages", "src"]).writable_folder("data");
     let address = Address::fresh();
     let run = Run::start(&["run", &site.root(), "--listen", &address.to_string()]);

@@ -74,7 +74,8 @@ fn it_is_installed_written_in_and_read() {
     comment(&mut reader);
 }
 
-/// An experiment, as PHP's manual page tells: its pages come from memory, and everything with a script of its own does not.
+/// An experiment, as PHP's manual page tells: its pages come from memory, and everything with a script of its own does
+/// not.
 #[test]
 fn its_pages_can_be_made_from_memory() {
     let wordpress = wordpress();

@@ -45,7 +45,7 @@ fn a_body_comes_back_while_it_is_read() {
     server.send(&Request::post("/echo").body("")).expect(200).expect_body("");
 }
 
-/// A body that a component does not read hurts nobody.
+/// A body that a component does not read does no harm.
 #[test]
 fn a_body_may_be_left_alone() {
     let server = serve(&probe());
@@ -87,7 +87,7 @@ fn a_component_may_go_on_after_its_response() {
     server.expect_log("done after the response");
 }
 
-/// Nobody reads it: the component hears that its stream is closed, and ends.
+/// The response is not read: the component hears that its stream is closed, and ends.
 #[test]
 fn a_client_that_leaves_does_not_hold_the_worker() {
     let server = serve(&probe());

@@ -45,7 +45,7 @@ impl Near {
         self.reader.take_until(b"\r\n\r\n").map(|head| head.to_vec())
     }
 
-    /// What a proxy says of who is behind it (PROXY protocol, as a line or in bytes), if all of it is there.
+    /// The proxy's word about the client behind it (PROXY protocol, as a line or in bytes), if all of it is there.
     pub(super) fn take_proxy_header(&mut self) -> Option<Bytes> {
         const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
         let buffer = &mut self.reader.buffer;

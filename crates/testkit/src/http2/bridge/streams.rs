@@ -23,7 +23,7 @@ use crate::wait::PATIENCE;
 /// The accept field for the key of RFC 6455 section 1.3, which is the only one that tests use.
 const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-/// What ends a bridge before its time.
+/// The reason why a bridge ends before its time.
 #[derive(Debug)]
 struct Over;
 
@@ -173,7 +173,7 @@ fn framing(response: &Response, is_head: bool, is_tunnel: bool) -> Shape {
     }
 }
 
-/// What HTTP/1 says in place of 200.
+/// The response of HTTP/1 in place of 200.
 fn switched(mut response: Response) -> Response {
     (response.status, response.reason) = (101, "Switching Protocols".to_owned());
     let fields = [("connection", "Upgrade"), ("upgrade", "websocket"), ("sec-websocket-accept", ACCEPT)];

@@ -13,9 +13,12 @@ fn update(server: &Named, (name, secret): (&str, &str)) -> Value {
         "key": { "name": name, "secret": secret } } })
 }
 
-/// Options: listeners.{addr}.tls.acme.challenge.dns.server, listeners.{addr}.tls.acme.challenge.dns.zone, listeners.{addr}.tls.acme.challenge.dns.key.name, listeners.{addr}.tls.acme.challenge.dns.key.secret, listeners.{addr}.tls.acme.challenge.dns.key.algorithm
+/// Options: listeners.{addr}.tls.acme.challenge.dns.server, listeners.{addr}.tls.acme.challenge.dns.zone,
+/// listeners.{addr}.tls.acme.challenge.dns.key.name, listeners.{addr}.tls.acme.challenge.dns.key.secret,
+/// listeners.{addr}.tls.acme.challenge.dns.key.algorithm
 ///
-/// Options: listeners.{addr}.tls.acme.challenge.dns.resolver, listeners.{addr}.tls.acme.challenge.dns.timeout, listeners.{addr}.tls.acme.challenge.dns.delay
+/// Options: listeners.{addr}.tls.acme.challenge.dns.resolver, listeners.{addr}.tls.acme.challenge.dns.timeout,
+/// listeners.{addr}.tls.acme.challenge.dns.delay
 #[test]
 fn a_wildcard_and_its_domain_are_proved_by_updates() {
     let dns = Named::start(&["example.org"], "");

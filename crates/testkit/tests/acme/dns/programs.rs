@@ -165,7 +165,7 @@ fn expect_end_of_sleep(site: &Site) {
     eventually("the whole group has ended", || (!is_alive(pid)).then_some(()));
 }
 
-/// A process that the program leaves behind holds its standard error open: nobody waits for that.
+/// A process that the program leaves behind holds its standard error open: its end is not waited for.
 #[test]
 fn a_program_may_leave_a_process_behind() {
     let (site, mut how) = script("sleep 1000 & echo $! >\"$1\"");

@@ -147,7 +147,7 @@ fn a_record_is_seen_among_many() {
     assert_eq!(server.texts(NAME), values);
 }
 
-/// The zone has a server more, which is dead: nobody waits longer than the time that is set, and nobody fails.
+/// The zone has a server more, which is dead: orders wait no longer than the time that is set, and none fails.
 #[test]
 fn a_dead_server_of_the_zone_only_costs_time() {
     // An address for documentation (RFC 5737).

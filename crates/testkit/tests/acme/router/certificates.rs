@@ -83,7 +83,7 @@ fn uploaded_bundles_come_first() {
     issuer.expect_shown("x.up.example", &first);
     issuer.expect_shown("d.example", &second);
     issuer.expect_shown("b.example", &ordered[2]);
-    // Everybody else gets the first one, which is not for them.
+    // Other clients get the first one, which is not for them.
     let said = issuer.openssl(&["-servername", "e.example"]);
     assert!(said.contains("subject=CN = uploaded"), "{said}");
     issuer.expect_shown_to(&issuer.client().without_name(), "a.example", &first);

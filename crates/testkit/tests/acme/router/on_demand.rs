@@ -1,4 +1,4 @@
-//! Names that somebody asks for without being in the configuration.
+//! Names that clients ask for without being in the configuration.
 
 use corral_testkit::eventually;
 use serde_json::json;

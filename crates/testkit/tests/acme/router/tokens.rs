@@ -18,7 +18,7 @@ impl Issuer {
         Client::try_connect_http1(self.plain.socket()).expect("it listens")
     }
 
-    /// Refuses everybody, at the listener without TLS.
+    /// Refuses every client, at the listener without TLS.
     #[track_caller]
     fn close_doors(&self) {
         let mut config = self.daemon.control().get("/config").0.json();

@@ -136,7 +136,7 @@ fn bounds_on_memory_are_checked() {
     check(json!({ "max": 1 }), "Unknown parameter \"max\".");
 }
 
-/// Unit takes negative limits, with undefined results; nobody can depend on that.
+/// Unit takes negative limits, with undefined results; no configuration can depend on that.
 ///
 /// Options: applications.{N}.limits.timeout, applications.{N}.limits.requests, applications.{N}.limits.shm
 #[test]

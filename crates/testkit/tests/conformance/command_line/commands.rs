@@ -387,7 +387,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
     expect_quiet(&["unitctl", "--control-socket-address", &control, "status"]);
 }
 
-/// Runs a command whose output nobody reads. The exit status is what the command has to say, `diff` has 1.
+/// Runs a command whose output is not read. The exit status is what the command has to say, `diff` has 1.
 #[track_caller]
 fn expect_quiet(arguments: &[&str]) {
     let (reader, writer) = std::io::pipe().expect("make a pipe");

@@ -174,7 +174,7 @@ fn large_bodies_go_to_files_in_the_folder_that_is_named() {
     send(&server, 65_536).expect(200);
     send(&server, 65_537).expect(500);
     if rustix::process::geteuid().is_root() {
-        // Only then the router runs as somebody else.
+        // Only then the router runs as another user.
         let server = serve(json!({ "body_temp_path": site.path("closed") }));
         send(&server, 70_000).expect(500);
     }

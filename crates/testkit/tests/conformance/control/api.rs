@@ -463,7 +463,7 @@ fn the_control_socket_is_the_owners() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// An abstract name has no permissions: whoever can make processes here could run anything as root through it.
+/// An abstract name has no permissions: every user that can make processes here could run anything as root through it.
 #[test]
 fn an_abstract_name_is_for_root_and_the_daemon_s_starter() {
     if !rustix::process::geteuid().is_root() {

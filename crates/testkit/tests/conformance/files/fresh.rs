@@ -1,5 +1,5 @@
-//! Section 12: files that change while they are served. What is on disk is what the next request gets, and what nobody
-//! asks for or names is not held.
+//! Section 12: files that change while they are served. The next request gets the file that is on disk, and a file that
+//! is no longer asked for or named is not held.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -38,7 +38,7 @@ fn replace(site: &Site, path: &str, content: &str) {
     fs::rename(site.path("new"), site.path(path)).expect("replace the file");
 }
 
-/// Leads a symbolic link elsewhere, as deployments do: nobody finds none.
+/// Leads a symbolic link elsewhere, as deployments do: it is never missing.
 fn lead(link: &Path, target: &str) {
     let new = link.with_extension("new");
     symlink(target, &new).expect("make a link");
@@ -260,7 +260,7 @@ fn what_a_compressor_made_of_a_changed_file_is_not_sent() {
 
 // --- trust on demand ---------------------------------------------------------------------------------------
 
-/// A file that nobody has written to for this long is taken for complete.
+/// A file that was not written to for this long is taken for complete.
 const SETTLED: Duration = Duration::from_millis(50);
 
 fn age(site: &Site, name: &str) -> Option<Duration> {

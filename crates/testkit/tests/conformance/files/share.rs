@@ -141,7 +141,7 @@ fn what_is_not_there_or_not_allowed_is_refused() {
         server.send(&Request::new(method, "/a.txt").body("x")).expect(405).expect_no_field("Allow");
     }
     if is_root() {
-        // Only then the router runs as somebody else.
+        // Only then the router runs as another user.
         check(&server, &[("/secret.txt", 403)]);
         server.expect_log("secret.txt");
     }

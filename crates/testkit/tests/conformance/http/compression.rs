@@ -207,7 +207,7 @@ fn tags_are_weak_and_conditions_still_hold() {
     server.send(&asking("/a.html", "gzip").field("If-None-Match", "\"other\"")).expect(200);
 }
 
-/// Ranges are those of the file as it is: nobody could join parts of different compressed forms.
+/// Ranges are those of the file as it is: parts of different compressed forms could not be joined.
 #[test]
 fn ranges_are_those_of_the_file() {
     let (server, _site) = files(all());
@@ -349,7 +349,7 @@ fn large_files_are_compressed_while_they_are_sent() {
     head.expect_field("Content-Encoding", "gzip");
 }
 
-/// Many clients ask at once for what nobody has compressed yet, and the file changes meanwhile.
+/// Many clients ask at once for a file that was not compressed yet, and the file changes meanwhile.
 #[test]
 fn a_changed_file_is_compressed_anew() {
     let site = site().file("a.html", page());

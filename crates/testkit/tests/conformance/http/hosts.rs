@@ -58,7 +58,7 @@ fn hosts() {
     assert!(response.expect(200).field("Location").expect("a location").starts_with("/%7C"), "no host");
 }
 
-/// A host that is refused is one for nobody: the server behind has no connection of it.
+/// A host that is refused here is not passed on: the server behind has no connection of it.
 #[test]
 fn a_bad_host_never_goes_upstream() {
     let origin = Origin::echo();
@@ -143,7 +143,7 @@ fn tunnels_to_elsewhere_are_refused() {
     }
 }
 
-/// What is read as one value here could be read as another one by a server behind.
+/// A value that is read as one here could be read as another by a server behind.
 #[test]
 fn fields_of_one_value_are_there_once() {
     let server = telling();

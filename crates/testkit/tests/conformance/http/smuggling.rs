@@ -17,7 +17,7 @@ fn every_case_without_chunked_bodies_is_refused_as_the_table_says() {
 fn replay(selected: fn(&Case) -> bool, chunked: bool) {
     let cases: Vec<Case> = cases().into_iter().filter(selected).collect();
     assert!(!cases.is_empty());
-    // A script: a body is looked at when somebody wants it.
+    // A script: a body is looked at when it is needed.
     let site = site().file("index.php", "<?php echo 'fine';");
     let server = daemon()
         .application(php_app(&site).script("index.php").processes(2))

@@ -74,7 +74,7 @@ fn users_of_a_namespace_are_others_outside() {
     assert_eq!(ask(&server, "fileowner('/etc/shadow')"), json!(65534), "outside's root has no name inside");
 }
 
-/// Without maps, everybody is who they are.
+/// Without maps, every process keeps its user.
 ///
 /// Options: applications.{N}.isolation.namespaces.credential
 #[test]

@@ -67,7 +67,7 @@ fn in_a_rootfs_there_is_only_what_the_language_needs() {
     });
 }
 
-/// Without a namespace of users, root mounts and somebody else runs.
+/// Without a namespace of users, root mounts and another user runs.
 ///
 /// Options: applications.{N}.isolation.rootfs
 #[test]

@@ -225,7 +225,7 @@ fn an_application_that_names_the_daemon_s_user_is_warned_of_in_every_status() {
     let privileges =
         "preg_match('/NoNewPrivs:\\s(.)/', file_get_contents('/proc/self/status'), $m) ? $m[1] : ''";
     assert_eq!(ask(&server, privileges), "1", "the price of the wall");
-    // Who wants its programs to gain privileges has no wall.
+    // An application whose programs may gain privileges has no wall.
     server.control().put("/config/applications/php/isolation", &json!({ "new_privs": true })).expect_done();
     assert_eq!(ask(&server, privileges), "0");
     assert!(warning().as_str().is_some_and(|text| text.contains("can end them")), "{}", warning());
@@ -233,7 +233,7 @@ fn an_application_that_names_the_daemon_s_user_is_warned_of_in_every_status() {
     assert!(warning().is_null());
 }
 
-/// Applications read about themselves, although nobody else can.
+/// Applications read about themselves, although other processes cannot.
 #[test]
 fn workers_still_see_themselves() {
     let site = eval();

@@ -1,4 +1,4 @@
-//! Processes that die are replaced, and nobody loses more than a request that was being run.
+//! Processes that die are replaced, and no client loses more than a request that was being run.
 
 use std::time::Duration;
 

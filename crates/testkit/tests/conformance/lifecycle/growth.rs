@@ -45,7 +45,7 @@ fn as_many_spare_processes_start_as_there_are_to_be() {
     expect_two();
 }
 
-/// Also when it has become idle just after somebody has looked, and when it is not to be kept at all.
+/// Also when it has become idle just after the last look, and when it is not to be kept at all.
 ///
 /// Options: applications.{N}.processes.idle_timeout
 #[test]

@@ -82,8 +82,8 @@ fn a_request_in_progress_keeps_its_application_until_its_end() {
     eventually("the old application is gone", || server.named(PROTOTYPE).is_empty().then_some(()));
 }
 
-/// With another number of event loops another router takes over. When the reply comes, none accepts with the configuration
-/// before.
+/// With another number of event loops another router takes over. When the reply comes, none accepts with the
+/// configuration before.
 ///
 /// Options: settings.listen_threads
 #[test]

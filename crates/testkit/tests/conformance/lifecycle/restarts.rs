@@ -153,7 +153,7 @@ fn a_drain_timeout_ends_old_processes_of_changed_and_removed_applications() {
     server.expect_processes(PROTOTYPE, 0);
 }
 
-/// Nobody is left to say that they have finished, if the last request of old processes dies with its worker.
+/// No worker is left to say that the old processes have finished, if their last request dies with its worker.
 #[test]
 fn old_processes_end_when_their_last_worker_is_killed() {
     let site = slow_site();

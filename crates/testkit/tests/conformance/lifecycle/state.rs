@@ -133,7 +133,7 @@ fn an_application_that_cannot_start_is_503_until_it_can() {
     assert_eq!(status["applications"]["php"].get("last_error"), None, "{status}");
 }
 
-/// A listener that cannot have its TLS must cost no other, and answer nobody itself.
+/// A listener that cannot have its TLS must cost no other, and answer no client itself.
 #[test]
 fn a_certificate_that_cannot_be_used_costs_only_its_listener() {
     let authority = Authority::new("Test");

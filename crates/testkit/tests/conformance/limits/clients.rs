@@ -196,7 +196,7 @@ fn bodies_go_to_files_when_there_is_no_memory() {
     let server = daemon().application(php_app(&site)).start();
     let post = || server.send(&Request::post("/").body("12345"));
     let limits = |limits: Value| server.control().put("/config/settings", &limits).expect_done();
-    // A folder that nobody can write to shows where a body goes.
+    // A folder without permission to write shows where a body goes.
     let http = json!({ "body_temp_path": "/proc/none" });
     limits(json!({ "http": http }));
     post().expect(200).expect_text("5");

@@ -1,4 +1,4 @@
-//! A daemon that nobody asks for anything does nothing: no process of it wakes up.
+//! A daemon without requests does nothing: no process of it wakes up.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -90,7 +90,7 @@ fn a_reader_that_watches_files_sleeps() {
     server.expect_processes("reader", 1);
 }
 
-/// An allocator that asks for huge pages takes megabytes that nobody uses.
+/// An allocator that asks for huge pages takes megabytes that are never used.
 #[test]
 fn processes_beside_the_router_take_little_memory() {
     let server = daemon().start_unconfigured();
@@ -101,7 +101,7 @@ fn processes_beside_the_router_take_little_memory() {
     }
 }
 
-/// Nobody has to look whether it is still there: also a worker that runs a script ends at once.
+/// No process has to look whether it is still there: also a worker that runs a script ends at once.
 #[test]
 fn workers_end_with_their_prototype() {
     let sleep = "<?php if (isset($_GET['sleep'])) sleep(60); echo getmypid();";

@@ -1,5 +1,6 @@
 //! The costs of long input are linear: wherever a client may send more, twice the bytes take about twice the time of a
-//! processor, wherever the router looks into them. A product of two lengths that a client chooses would take four times.
+//! processor, wherever the router looks into them. A product of two lengths that a client chooses would take four
+//! times.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,7 +14,8 @@ const LENGTH: usize = 24 * 1024;
 /// How much longer twice as much may take. Less than twice is usual, as some of the work is the same for every request.
 const MOST: f64 = 3.0;
 
-/// Requests of one measurement, and how often it is made. Whatever else the machine does makes one longer, and none shorter.
+/// Requests of one measurement, and how often it is made. Whatever else the machine does makes one longer, and none
+/// shorter.
 const N_REQUESTS: u32 = 12;
 const N_ROUNDS: usize = 6;
 
@@ -135,7 +137,8 @@ fn ask(client: &mut Client, request: &str, expect: u16, n_answers: usize) {
     }
 }
 
-/// The answer of the server behind: what the last word of the path asks for, with as many bytes of it as the query says.
+/// The answer of the server behind: what the last word of the path asks for, with as many bytes of it as the query
+/// says.
 fn answer(request: &str) -> String {
     let target = request.split(' ').nth(1).unwrap_or_default();
     let (path, length) = target.split_once('?').unwrap_or((target, "0"));

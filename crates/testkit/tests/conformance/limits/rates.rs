@@ -1,5 +1,5 @@
-//! `limit_requests`: how many requests of one client are answered in a time. Rates of one request in an hour make sure that
-//! nothing depends on how fast a test runs.
+//! `limit_requests`: how many requests of one client are answered in a time. Rates of one request in an hour make sure
+//! that nothing depends on how fast a test runs.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::thread;

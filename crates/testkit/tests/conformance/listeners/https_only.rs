@@ -114,7 +114,7 @@ fn a_request_that_does_not_say_where_it_wants_to_go_is_refused() {
     }
 }
 
-/// It is about the server, and nothing on it.
+/// The options are about the server, and nothing on it.
 #[test]
 fn options_of_the_server_are_not_sent_elsewhere() {
     let site = Site::start(json!(true));

@@ -1,4 +1,4 @@
-//! Fields that tell a server who its client is.
+//! Headers that tell a server about its client.
 
 use corral_testkit::{Daemon, Origin, Request, daemon};
 use serde_json::json;

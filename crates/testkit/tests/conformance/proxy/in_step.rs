@@ -75,7 +75,7 @@ fn a_connection_that_carried_an_upgrade_is_not_kept() {
     expect_own(&mut client, &origin, 2);
 }
 
-/// Such a server takes the rest of the request for whatever it likes.
+/// A server out of step takes the rest of the request for whatever it likes.
 #[test]
 fn a_server_that_answers_before_it_was_asked_to_the_end_is_not_kept() {
     let body = "x".repeat(1000);

@@ -69,7 +69,7 @@ fn the_server_learns_that_the_client_is_gone() {
     assert_eq!(end.recv_timeout(corral_testkit::PATIENCE), Ok(true), "the connection ends");
 }
 
-/// Of clients that have announced that they send nothing more as well, if a little later: they may only listen.
+/// The same holds for clients that have announced that they send nothing more, if a little later: they may only listen.
 #[test]
 fn the_server_learns_that_a_client_with_one_request_is_gone() {
     let (told, tell) = mpsc::channel();
@@ -149,7 +149,7 @@ fn servers_hear_that_fields_behind_a_body_are_welcome() {
     assert!(text.contains("TE: trailers\r\nConnection: close, TE\r\n"), "{text}");
 }
 
-/// A body of the size that is kept for another server, and is not when nobody else may get it.
+/// A body of the size that is kept for another server, and is not when no other may get it.
 #[test]
 fn bodies_are_forgotten_when_they_were_sent() {
     let origin = Origin::echo();

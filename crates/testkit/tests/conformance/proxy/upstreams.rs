@@ -156,7 +156,7 @@ fn a_request_does_not_ask_a_whole_group() {
 /// Servers that do not answer at all cost a time-out each.
 #[test]
 fn a_request_asks_no_further_server_after_its_time() {
-    // Nobody accepts, and the queue of connections is full: a further one is not answered.
+    // Connections are not accepted, and their queue is full: a further one is not answered.
     let deaf: Vec<_> = (0..6).map(|_| Deaf::new()).collect();
     let mut pool = json!({ "servers": {}, "timeouts": { "connect": 1 }, "retry_timeout": 2 });
     for server in &deaf {

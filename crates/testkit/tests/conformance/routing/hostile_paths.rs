@@ -1,5 +1,5 @@
-//! Paths that have fooled servers, through every place that templates are used in: none of them leads to what is guarded,
-//! none makes a redirect elsewhere, and none is an error of the server.
+//! Paths that have fooled servers, through every place that templates are used in: none of them leads to what is
+//! guarded, none makes a redirect elsewhere, and none is an error of the server.
 
 use std::fmt::Write as _;
 
@@ -142,7 +142,7 @@ fn escaped(value: &str) -> String {
     })
 }
 
-/// What no reply to such a request may be.
+/// Checks that a reply to such a request is none of the forbidden ones.
 #[track_caller]
 pub(crate) fn check(context: &str, sent: &str, reply: &Response) {
     let about = || format!("{context}: {sent}: {reply}");

@@ -1,4 +1,4 @@
-//! What an outer action says holds inside, unless an inner one says its own: for whatever it leads to by `pass`, as its
+//! Options of an outer action hold inside, unless an inner one has its own: for whatever it leads to by `pass`, as its
 //! `fallback`, in the place of an error or of an answer that redirects.
 
 use corral_testkit::{Daemon, Origin, Request, daemon, site};

@@ -1,4 +1,5 @@
-//! A target has one representation: whatever `rewrite` makes of it was decoded once, and is written anew where it is used.
+//! A target has one representation: whatever `rewrite` makes of it was decoded once, and is written anew where it is
+//! used.
 
 use corral_testkit::{Daemon, Origin, Site, daemon, php_app, site};
 use serde_json::{Value, json};
@@ -89,7 +90,7 @@ fn what_was_decoded_is_not_decoded_again() {
     }
 }
 
-/// What the configuration says of itself is read as a target: once.
+/// A target in the configuration itself is read as one: once.
 #[test]
 fn the_text_of_the_configuration_is_read_once() {
     let files = files();
@@ -188,7 +189,7 @@ fn a_rewrite_says_what_the_query_is() {
     check(json!("/i?q=$header_user_agent"), "/", "/i?q=");
 }
 
-/// What doubles each time comes to an end before the memory does.
+/// A target that doubles each time comes to an end before the memory does.
 #[test]
 fn rewrites_of_rewrites_are_bounded() {
     let step = |rewrite: &str| json!([{ "action": { "rewrite": rewrite, "pass": "routes" } }]);
@@ -293,7 +294,7 @@ fn a_location_is_encoded_once() {
     check("`/${uri.slice(1)}?x=${encodeURIComponent(args.a)}`", "/b%20c?a=%26", "/b%20c?x=%26");
 }
 
-/// The field is the same, whoever sets it.
+/// The header is the same, whichever option sets it.
 #[test]
 fn a_location_of_response_headers_is_one_too() {
     let server = daemon().routes(json!([])).start();

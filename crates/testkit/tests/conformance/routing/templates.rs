@@ -168,7 +168,7 @@ fn a_script_that_takes_too_much_is_ended() {
     for greedy in ["`${(() => { while (1); })()}`", "`${'x'.repeat(1e8)}`", "`${(f => f(f))(f => f(f))}`"] {
         configure(&server, greedy, limits.clone());
         server.get("/").expect(500);
-        // Whoever comes next is served.
+        // The next client is served.
         configure(&server, "`${uri}`", limits.clone());
         assert_eq!(value_of(&server.get("/next").expect(200)), "/next");
     }

@@ -1,4 +1,4 @@
-//! Numbers of the configuration that nobody means: each option refuses them by its name, or they cost nothing.
+//! Numbers of the configuration that are senseless: each option refuses them by its name, or they cost nothing.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ fn numbers() -> impl Iterator<Item = Row> {
         .filter(|row| row.columns[0].split(", ").any(|types| types.trim_start_matches('+') == "integer"))
 }
 
-/// What is said of the option when it has the value; nothing if it is taken.
+/// The message about the option when it has the value; nothing if it is taken.
 fn said(row: &Row, value: &Value) -> Vec<String> {
     let names = names();
     let document = row.document(value.clone(), &names).to_string();

@@ -8,7 +8,7 @@ use super::{stream, target};
 /// Streams in one write.
 const BATCH: u32 = 50;
 
-/// What is sent on each stream of a batch, for these paths one after the other.
+/// The frames of each stream of a batch, for these paths one after the other.
 fn batch(turn: u32, paths: &[&str], frames: impl Fn(u32, &str) -> Vec<Frame>) -> Vec<u8> {
     let streams = turn * BATCH..(turn + 1) * BATCH;
     let frames = streams.flat_map(|n| frames(stream(n), paths[n as usize % paths.len()]));

@@ -14,7 +14,8 @@ const N_CONNECTIONS: usize = 20;
 /// Streams of each connection, which is as many as the server allows.
 const N_STREAMS: u32 = 128;
 
-/// A connection may take so many bytes of memory for replies that nobody reads and for its own state, beside its streams.
+/// A connection may take so many bytes of memory for replies that are not read and for its own state, beside its
+/// streams.
 const CONNECTION: u64 = 192 << 10;
 
 /// A stream that waits with a reply may take so many: for its request, and what answers it.
@@ -58,7 +59,7 @@ fn whose_windows_are_closed() {
     target.expect_rest();
 }
 
-/// Windows without bounds, and nobody who reads.
+/// Windows without bounds, and a client that never reads.
 #[test]
 fn that_nobody_reads() {
     let target = target();

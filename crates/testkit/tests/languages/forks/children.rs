@@ -1,4 +1,4 @@
-//! What children of an application hold, and the ways in which languages start them other than by fork(2).
+//! Descriptors that children of an application hold, and the ways in which languages start them other than by fork(2).
 
 use corral_testkit::{Site, eventually};
 use serde_json::{Value, json};
@@ -183,7 +183,8 @@ fn ruby() {
     check("config.ru", RUBY, &answers, |site| json!({ "type": "ruby", "script": site.path("config.ru") }));
 }
 
-/// The worker itself goes, as its program says; what goes on in its place ends with the request, and another worker serves.
+/// The worker itself goes, as its program says; what goes on in its place ends with the request, and another worker
+/// serves.
 #[test]
 fn a_worker_of_ruby_that_becomes_a_daemon() {
     let text = "

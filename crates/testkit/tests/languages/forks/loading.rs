@@ -1,5 +1,5 @@
-//! Applications that fork while they are loaded, by the prototype or by a worker: their children end, and are not taken for
-//! what has forked them.
+//! Applications that fork while they are loaded, by the prototype or by a worker: their children end, and are not taken
+//! for what has forked them.
 
 use corral_testkit::{Site, eventually};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What grows with each request.
+//! State that grows with each request.
 
 use corral_testkit::eventually;
 use serde_json::json;

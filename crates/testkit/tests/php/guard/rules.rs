@@ -1,4 +1,4 @@
-//! What is left behind and what is not, and how often it is said.
+//! State that is left behind and state that is not, and how often it is reported.
 
 use corral_testkit::{Request, eventually};
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn what_a_request_takes_from_the_script_is_given_back() {
     server.expect_log("left another error handler: none (it was strcmp())");
 }
 
-/// What has no line of its own above: each changes the second answer unless it is put back.
+/// State without a line of its own above: each changes the second answer unless it is put back.
 #[test]
 fn signals_encodings_wrappers_and_seeds_are_given_back() {
     let before = "class W1 { public $context; function url_stat($p, $f) { return []; } } class W2 extends W1 {}

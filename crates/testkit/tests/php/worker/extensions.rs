@@ -92,7 +92,7 @@ fn redis_works() {
     check_in(site().file("socket", redis.socket()), REDIS);
 }
 
-/// A server with a socket of its own, which everybody may connect to.
+/// A server with a socket of its own, which every user may connect to.
 struct Redis {
     child: Child,
     folder: Site,

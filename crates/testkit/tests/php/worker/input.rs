@@ -1,4 +1,4 @@
-//! What PHP complains of while it reads a request: a client decides about it, so no handler of the script hears it.
+//! Complaints of PHP while it reads a request: a client decides about it, so no handler of the script hears it.
 
 use corral_testkit::{Daemon, PhpApp, Request, Site, daemon, php_app, site};
 use serde_json::{Value, json};
@@ -147,7 +147,8 @@ fn the_handler_hears_again_what_the_script_does() {
     }
 }
 
-/// A complaint that is displayed is the beginning of the response; there is no other one about fields that came too late.
+/// A complaint that is displayed is the beginning of the response; there is no other one about fields that came too
+/// late.
 #[test]
 fn a_complaint_that_is_displayed_is_the_only_one() {
     let code = format!("<?php {SHOW} while (corral_handle_request($show)) {{}}");

@@ -429,7 +429,7 @@ fn processes_grow_with_the_work() {
     assert_eq!(load.stop().failures, Vec::<String>::new());
 }
 
-/// What prints when the script ends: it was made before there was a request.
+/// An object that prints when the script ends: it was made before there was a request.
 const LATE: &str = r"<?php
 class Late { function __construct(public $name) {} function __destruct() { echo $this->name, ' '; } }
 $global = new Late('global');
@@ -451,8 +451,8 @@ fn classic() -> String {
     LATE.replace("while (corral_handle_request($handler)) {}", "$handler();")
 }
 
-/// Symfony prints what `dd()` shows when an object of its container goes, and its page of a fatal error at the end of the
-/// script.
+/// Symfony prints what `dd()` shows when an object of its container goes, and its page of a fatal error at the end of
+/// the script.
 #[test]
 fn a_script_that_ends_with_a_request_prints_to_its_client() {
     let (_site, server) = start(LATE);
@@ -472,7 +472,7 @@ fn a_script_that_ends_with_a_request_prints_to_its_client() {
     }
 }
 
-/// An end without a request has nobody to print to.
+/// An end without a request has no client to print to.
 #[test]
 fn a_destructor_that_fails_costs_one_request() {
     let code = LATE.replace(

@@ -3,8 +3,8 @@
 use corral_testkit::{Daemon, Request, Response, Site, daemon, php_app, site};
 use serde_json::json;
 
-/// The same code for each request and in a worker, with these settings. Each has sessions of its own: a session that one
-/// has kept would hide that the other has not.
+/// The same code for each request and in a worker, with these settings. Each has sessions of its own: a session that
+/// one has kept would hide that the other has not.
 fn servers(code: &str, settings: &[(&str, &str)]) -> Vec<(Site, Daemon)> {
     let classic = site().file("index.php", format!("<?php {code}")).writable_folder("sessions");
     let handler =
@@ -68,7 +68,7 @@ fn zlib_output_compression() {
     );
 }
 
-/// What one client takes says nothing of the next one.
+/// Encodings that one client accepts say nothing of the next one.
 #[test]
 fn ob_gzhandler() {
     let code = "ob_start('ob_gzhandler'); echo str_repeat('some text ', 100);";

@@ -1,4 +1,4 @@
-//! What a request leaves behind: nothing of its own; and what a script keeps, which is what it stays in memory for.
+//! State that a request leaves behind: nothing of its own; and state that a script keeps, for which it stays in memory.
 
 use super::suite::{Case, ask, but, check, differs, same};
 

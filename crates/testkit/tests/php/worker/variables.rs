@@ -1,4 +1,4 @@
-//! What a request's variables and its body are, and that nothing of them is left for the next one.
+//! A request's variables and its body, and that nothing of them is left for the next one.
 
 use super::suite::{Case, ask, but, check, differs, same};
 

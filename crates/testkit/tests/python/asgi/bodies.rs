@@ -89,7 +89,7 @@ fn a_body_that_breaks_off_is_a_disconnect() {
     server.expect_log("told http.request");
     drop(client);
     server.expect_log("told http.disconnect");
-    // Chunks that are none are answered, and nobody takes them for the end.
+    // Invalid chunks are answered, and not taken for the end.
     let mut client = server.connect();
     client.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
     client.read_response().expect(400);

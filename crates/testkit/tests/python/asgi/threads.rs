@@ -102,7 +102,7 @@ await answer(send, f'{size.value} {threading.stack_size()}')",
     }
 }
 
-/// As long as one thread is free, nobody waits for those that are not.
+/// As long as one thread is free, no request waits for those that are not.
 #[test]
 fn a_free_thread_takes_what_others_cannot() {
     let (site, server) = threads(3, BLOCKING);
@@ -254,7 +254,8 @@ fn a_worker_that_is_told_to_leave_finishes_what_runs_and_what_waits() {
     assert_ne!(server.get("/").expect(200).text().split_once(' ').unwrap().0, old.to_string());
 }
 
-/// The main thread sends a piece that was kept back for a moment, because the end of the request was likely to come with it.
+/// The main thread sends a piece that was kept back for a moment, because the end of the request was likely to come
+/// with it.
 #[test]
 fn a_response_does_not_wait_for_what_blocks_behind_it() {
     let (site, server) = threads(

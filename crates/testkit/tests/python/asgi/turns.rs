@@ -52,7 +52,7 @@ except OSError as error:
     server.expect_log("refused ClientDisconnected");
 }
 
-/// As after the response: who waits for another event would wait for ever.
+/// As after the response: an application that waits for another event would wait for ever.
 #[test]
 fn the_end_of_the_response_is_a_disconnect() {
     let (_site, server) = app(&handling(

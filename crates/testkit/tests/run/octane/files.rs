@@ -1,4 +1,4 @@
-//! What is a file and what is the worker's.
+//! Paths of files, and paths of the worker.
 
 use corral_testkit::Request;
 

@@ -1,4 +1,4 @@
-//! What cannot be served is refused with its name and line, before anything is started.
+//! Directives that cannot be served are refused with their name and line, before anything is started.
 
 use std::net::TcpListener;
 
@@ -94,7 +94,7 @@ fn addresses_in_use_are_named() {
     assert!(!outcome.stderr.contains("--listen"), "{outcome:?}");
 }
 
-/// Whoever reaches it can stop the server.
+/// A client that reaches it can stop the server.
 #[test]
 fn calls_are_answered_on_this_machine_alone() {
     for far in ["0.0.0.0", "192.0.2.1"] {

@@ -1,4 +1,5 @@
-//! The package `unit-http`: what applications of Node.js do with its own `http`, and the liberties that Unit's left them.
+//! The package `unit-http`: what applications of Node.js do with its own `http`, and the liberties that Unit's left
+//! them.
 
 use std::net::SocketAddr;
 use std::process::Command;

@@ -57,7 +57,7 @@ impl Reply {
                 wire.send(upgraded);
             }
             if matches!(body, Body::IsThere) {
-                // Behind what is no response, nobody can tell the next one.
+                // Behind an invalid response, the beginning of the next one is unknown.
                 reply.end = End::Complete { goes_on: reply.status > 0 && wire.takes_another() };
                 return reply;
             }
@@ -141,7 +141,7 @@ impl Reply {
 enum Length {
     Chunks,
     Bytes(usize),
-    /// Nobody knows where this response ends.
+    /// The end of this response is unknown.
     Nonsense,
 }
 

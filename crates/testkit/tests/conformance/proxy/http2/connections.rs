@@ -21,7 +21,7 @@ fn goaway(last: u32, code: u32) -> Vec<u8> {
 
 const REFUSED_STREAM: u32 = 7;
 
-/// What holds answers back until it has as many permits.
+/// A semaphore that holds answers back until it has as many permits.
 fn gate() -> Semaphore {
     Semaphore::new(0)
 }
@@ -158,7 +158,7 @@ fn goaway_is_respected() {
     slow.read_response().expect(200).expect_body("1");
 }
 
-/// What the server has not begun with is sent again, whatever it is; on another connection after a GOAWAY.
+/// A request that the server has not begun is sent again, whatever it is; on another connection after a GOAWAY.
 #[test]
 fn what_was_not_begun_is_sent_again() {
     let origin = Origin::start(|peer| {

@@ -1,4 +1,4 @@
-//! What servers get to see of requests, and clients of responses.
+//! Requests as servers see them, and responses as clients do.
 
 use corral_testkit::{Http2, Http2Origin, Request, http2_fields};
 use serde_json::json;
@@ -74,7 +74,7 @@ fn bodies_go_through_in_both_directions() {
         let response = server.send(&Request::new("POST", "/").body(body.clone())).expect(200);
         assert_eq!(response.field("X-Length"), Some(size.to_string().as_str()));
         assert!(response.body == body, "{size}");
-        // Nobody has said its length.
+        // The length was not announced.
         let mut client = Http2::connect(server.address().socket());
         let mut stream = client.open(&streamed("/"));
         for piece in body.chunks(40_000) {

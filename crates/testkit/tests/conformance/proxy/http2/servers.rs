@@ -16,7 +16,7 @@ const LARGE: usize = 5_000_000;
 struct Server {
     child: Child,
     address: SocketAddr,
-    /// Its files, and its own.
+    /// The server's files, and its own.
     _site: Site,
 }
 

@@ -73,7 +73,7 @@ fn a_server_may_answer_before_it_has_everything() {
     assert_eq!(server.get("/").expect(413).text(), "too large");
 }
 
-/// A client that takes nothing holds no more than a window of the response, and nobody else up.
+/// A client that takes nothing holds no more than a window of the response, and no other client up.
 #[test]
 fn slow_clients_hold_nobody_up() {
     const LENGTH: usize = 50_000_000;
@@ -101,7 +101,7 @@ fn slow_clients_hold_nobody_up() {
     assert_eq!(origin.n_connections(), 1);
 }
 
-/// What a server does not take of a body is not read from the client.
+/// A part of a body that the server does not take is not read from the client.
 #[test]
 fn slow_servers_slow_clients_down() {
     let (go_on, wait) = mpsc::channel::<()>();

@@ -98,7 +98,7 @@ fn a_server_that_knows_no_tunnels_is_named() {
     server.expect_log("it takes no WebSocket over HTTP/2 (RFC 8441)");
 }
 
-/// Other protocols have no place in HTTP/2: a server may always ignore that somebody would like one.
+/// Other protocols have no place in HTTP/2: a server may always ignore that a client would like one.
 #[test]
 fn other_upgrades_are_ignored() {
     let origin = Http2Origin::start(|mut asked| async move {

@@ -18,6 +18,7 @@ mod context;
 mod cors;
 mod describe;
 mod description;
+mod destination;
 mod entry;
 mod environment;
 mod forwarded;

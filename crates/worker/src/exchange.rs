@@ -9,10 +9,11 @@ use corral_channel::{Flags, FrameHead, Kind};
 use corral_sys::socket;
 use rustix::io::Errno;
 
+use crate::client_gone::ClientGone;
 use crate::file::FileRest;
 use crate::inbox::{Patience, RequestChannel, Stream};
 use crate::log::complain;
-use crate::runtime::{ClientGone, Exchange};
+use crate::runtime::Exchange;
 use crate::silence::Silence;
 
 /// Output that is collected before a frame is sent, in bytes.

@@ -9,9 +9,9 @@ use corral_channel::message::FilePart;
 use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind, Lane, RequestId};
 use corral_sys::signal;
 
+use crate::client_gone::ClientGone;
 use crate::file::FileRest;
-use crate::prototype::Place;
-use crate::runtime::ClientGone;
+use crate::place::Place;
 use crate::wire::{Handover, Wire};
 use crate::yielding::Yielding;
 

@@ -12,8 +12,9 @@ use corral_channel::message::Malformed;
 use corral_sys::forked::is_stranger;
 use rustix::io::Errno;
 
+use crate::client_gone::ClientGone;
 use crate::file::FileRest;
-use crate::runtime::{ClientGone, Exchange};
+use crate::runtime::Exchange;
 
 /// An exchange that is left alone by a forked child, where nothing is read or written. Not even a lock is taken there,
 /// as the thread that holds it may be in the other process.

@@ -9,7 +9,7 @@ use corral_channel::{WorkerBell, WorkerEnd, file_sockets};
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, WorkerId};
 use corral_ipc::reason;
-use corral_sys::doorbell::{self, Doorbell};
+use corral_sys::doorbell;
 use corral_sys::process;
 use corral_sys::signal;
 use corral_sys::spawn::Fork;
@@ -17,8 +17,9 @@ use rustix::process::{Pid, getpid};
 
 use crate::children::Scope;
 use crate::keeper::Keeper;
+use crate::place::{Access, Place};
 use crate::runtime::Runtime;
-use crate::starting::{self, Report, Starting, Word};
+use crate::starting::{self, Starting, Word};
 
 /// An application that is loaded and can be forked.
 pub(crate) struct Prototype {
@@ -34,40 +35,6 @@ pub(crate) enum Ended {
     Stopped,
     /// This process is a new worker.
     InWorker(Box<Place>),
-}
-
-/// Everything that a new worker has from its prototype.
-pub(crate) struct Place {
-    pub(crate) end: WorkerEnd,
-    /// The prototype. A worker whose parent is another process has outlived it.
-    pub(crate) parent: Pid,
-    /// Where to report that it is ready, if that is waited for.
-    pub(crate) report: Option<Report>,
-    /// Wakes its event loop, if it may have one.
-    pub(crate) doorbell: Option<Doorbell>,
-}
-
-impl Place {
-    /// Keeps all of it from what the application forks.
-    ///
-    /// # Errors
-    /// When memory is lacking.
-    pub(crate) fn withhold_from_children(&mut self) -> io::Result<()> {
-        self.end.withhold_from_children(self.doorbell.as_ref())?;
-        self.report = self.report.take().map(Report::withheld_from_children).transpose()?;
-        Ok(())
-    }
-}
-
-/// The ways to reach a new worker.
-#[derive(Debug)]
-pub(crate) struct Access {
-    /// The memory of its channel.
-    pub(crate) memory: OwnedFd,
-    /// Rings the bell of its event loop, if it may have one.
-    pub(crate) bell: Option<OwnedFd>,
-    /// Where its files come, if it may send any.
-    pub(crate) files: Option<OwnedFd>,
 }
 
 impl Prototype {

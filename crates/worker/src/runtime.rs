@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use corral_channel::message::{Malformed, RequestView};
 use corral_sys::spawn::{self, Fork};
 
+use crate::client_gone::ClientGone;
 use crate::file::FileRest;
 use crate::switchboard::Switchboard;
 
@@ -144,11 +145,6 @@ pub enum Served {
     /// The interpreter should not be used again; the worker leaves and is replaced.
     Leave,
 }
-
-/// The response is not read any more: the client went away, or the server is stopping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the client is gone")]
-pub struct ClientGone;
 
 /// The running request: its body, and the way of its response. May be used by another thread while the one that
 /// serves waits for it.

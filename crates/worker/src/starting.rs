@@ -14,7 +14,7 @@ use corral_sys::file;
 use corral_sys::forked::Passing;
 use corral_sys::signal::Pid;
 
-use crate::prototype::Access;
+use crate::place::Access;
 
 /// The first byte through the pipe of a worker that is ready. The number of requests that it runs at once follows in
 /// four bytes, or nothing; any other text says why it is not ready.

@@ -22,10 +22,10 @@ pub use self::active::Phase;
 use self::active::{ActiveRequest, Step};
 pub use self::arriving::Message;
 use crate::body::Body;
+use crate::client_gone::ClientGone;
 use crate::file::FileRest;
 use crate::log::complain;
-use crate::prototype::Place;
-use crate::runtime::ClientGone;
+use crate::place::Place;
 use crate::wire::{Handover, Wire};
 
 /// Requests that come at once, and bytes, after which the router hears that there is room again: below what makes it

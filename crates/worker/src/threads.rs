@@ -17,10 +17,11 @@ use corral_channel::{FrameHead, WorkerSleep};
 use corral_sys::forked::is_stranger;
 use corral_sys::signal;
 
+use crate::client_gone::ClientGone;
 use crate::exchange::After;
 use crate::inbox::{Inbox, LOOK_AROUND, Patience, Received, RequestChannel, Stream};
 use crate::log::complain;
-use crate::runtime::{ClientGone, Crew, Life, Server};
+use crate::runtime::{Crew, Life, Server};
 use crate::serving;
 use crate::wire::Handover;
 

@@ -6,9 +6,9 @@ use corral_channel::{FrameHead, SendError, WorkerEnd};
 use corral_sys::forked::is_stranger;
 use rustix::process::{Pid, getppid};
 
+use crate::client_gone::ClientGone;
 use crate::file::FileRest;
 use crate::log::complain;
-use crate::runtime::ClientGone;
 
 /// The end with what is known about the other one.
 pub(crate) struct Wire {

@@ -11,7 +11,7 @@ use crate::exchange::After;
 use crate::inbox::{Inbox, Next};
 use crate::lifespan;
 use crate::log::complain;
-use crate::prototype::Place;
+use crate::place::Place;
 use crate::runtime::Runtime;
 use crate::serving::OneByOne;
 use crate::switchboard::Switchboard;

@@ -5,10 +5,10 @@
 //! complete, and the first match in the order of the route wins as if all steps had been tried.
 
 mod affixes;
+mod candidates;
 mod field;
 
-use smallvec::SmallVec;
-
+use self::candidates::Candidates;
 use self::field::{Census, FieldIndex};
 use super::{Facts, Match, Step, Undecided};
 use crate::pattern::Anchor;
@@ -21,9 +21,6 @@ pub(super) struct StepIndex {
     /// Numbers of the steps that are filed nowhere, in rising order.
     others: Vec<u32>,
 }
-
-/// Lists of step numbers, each in rising order.
-type Candidates<'i> = SmallVec<[&'i [u32]; 8]>;
 
 impl StepIndex {
     pub(super) fn new(steps: &[Step]) -> Self {

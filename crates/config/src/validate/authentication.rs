@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::actions;
 use super::advice;
 use super::context::Context;
+use super::destination::destination;
 use super::label::Label;
 use super::proxy;
 use super::scalars::{MAX_SECONDS, seconds};
@@ -330,7 +330,7 @@ const SERVERS: &[Member<ForwardDraft>] = &[
 ];
 
 fn asked(cx: &mut Context<'_>, field: Field<'_>) -> Option<Asked> {
-    let pass = actions::destination(cx, field)?;
+    let pass = destination(cx, field)?;
     match pass {
         Destination::Upstream(upstream) => Some(Asked::Upstream(upstream)),
         Destination::Application { .. } => {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::bounds;
-use super::context::{Context, nearest};
+use super::context::Context;
+use super::destination::named_upstream;
 use super::entry::{EntryDraft, HasEntry, Php, Table};
 use super::proxy::number;
 use super::scalars::{MAX_SECONDS, seconds};
@@ -11,7 +12,7 @@ use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING, optional};
 use super::{actions, advice};
 use crate::gateway::{Gateway, Protocol, Servers};
 use crate::json::{Bytes, Object};
-use crate::route::{ActionKind, ActionOptions, Destination};
+use crate::route::{ActionKind, ActionOptions};
 use crate::template::Template;
 use crate::upstream::{Origin, ProxyOptions, Upstream};
 
@@ -161,19 +162,6 @@ fn servers(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option
         cx.problem_that_means(detail, advice::GATEWAY, meant);
     }
     origin.map(Named::Origin)
-}
-
-/// The upstream that a text names.
-pub(super) fn named_upstream(cx: &mut Context<'_>, field: Field<'_>, advice: &str) -> Option<usize> {
-    let known = cx.destinations;
-    let text = field.value.as_bytes()?;
-    if let Ok(Destination::Upstream(idx)) = known.resolve(text) {
-        return Some(idx);
-    }
-    let written = text.to_string_lossy();
-    let meant = cx.search(|| known.meant(&written, |text, known| nearest(text, known.iter())));
-    cx.problem_that_means(format!("There is no upstream \"{text}\"."), advice, meant);
-    None
 }
 
 /// An upstream whose servers speak the protocol.

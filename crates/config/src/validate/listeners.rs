@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::context::Context;
+use super::destination::destination;
 use super::scalars::{INT_MAX, integer};
 use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, STRING, optional};
-use super::{actions, advice, authentication, forwarded, https_only, throttle, tls};
+use super::{advice, authentication, forwarded, https_only, throttle, tls};
 use crate::address::ListenAddress;
 use crate::json::{Bytes, Value};
 use crate::listener::{Forwarded, Http2, HttpsOnly, Listener};
@@ -100,7 +101,7 @@ const LISTENER: &[Member<ListenerDraft>] = &[
             "`routes`, `routes/NAME`, `applications/NAME`, `applications/NAME/TARGET` or `upstreams/NAME`; \
              may hold [variables](routes.md#variables)",
         )
-        .read(|cx, field, draft| draft.pass = actions::destination(cx, field)),
+        .read(|cx, field, draft| draft.pass = destination(cx, field)),
     optional("application", STRING)
         .means("an application by its name alone, as old configurations have it")
         .read(|cx, field, draft| draft.application = application(cx, field)),

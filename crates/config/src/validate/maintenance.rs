@@ -6,7 +6,7 @@ use super::context::Context;
 use super::label::Label;
 use super::scalars::{MAX_SECONDS, integer};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
-use super::share;
+use super::share::draft;
 use super::strings::{address_patterns, path, template};
 use crate::json::Value;
 use crate::pattern::address::AddressPatternSet;
@@ -88,7 +88,7 @@ const STATUS: u16 = 503;
 
 fn pages(cx: &mut Context<'_>, page: Page, status: u16) -> Pages {
     let html = match page {
-        Page::File(path) => ActionKind::Share(share::of_file(cx, path)),
+        Page::File(path) => ActionKind::Share(draft::of_file(cx, path)),
         Page::Text(text) => text_in_place(status, text, "text/html; charset=utf-8"),
     };
     let problem = format!("{{\"status\":{status},\"title\":\"Under maintenance\"}}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::advice;
 use super::context::Context;
-use super::gateway::named_upstream;
+use super::destination::named_upstream;
 use super::label::Label;
 use super::scalars::{MAX_SECONDS, is_true, seconds};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, NUMBER, OBJECT, STRING, optional, required};

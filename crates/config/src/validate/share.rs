@@ -1,5 +1,8 @@
 //! `share` (contract 12) and what Corral adds to it: `listing` and `cache_control`.
 
+pub(super) mod draft;
+
+use self::draft::Draft;
 use super::actions;
 use super::context::Context;
 use super::scalars::integer;
@@ -7,7 +10,7 @@ use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, o
 use super::strings::{patterns, template, text};
 use crate::json::{Object, Value};
 use crate::pattern::{Flavor, PatternSet};
-use crate::route::{Action, ActionKind, ActionOptions, CacheRule, Confinement, Listing, Share};
+use crate::route::{ActionKind, ActionOptions, CacheRule, Listing};
 use crate::template::Template;
 
 /// Reads an action that shares files.
@@ -19,78 +22,6 @@ pub(super) fn read(
     let mut draft = Draft::default();
     actions::read_kind(cx, members, &[SHARE, CONFINEMENT, BEYOND], &mut draft, options);
     Some(ActionKind::Share(draft.into_share(cx)))
-}
-
-/// The share of one file.
-pub(super) fn of_file(cx: &mut Context<'_>, path: Template) -> Share {
-    Draft { paths: vec![path], ..Draft::default() }.into_share(cx)
-}
-
-/// A client that says where a path begins would be served any file that the router can read.
-fn check_beginnings(cx: &mut Context<'_>, paths: &[Template], confinement: &Confinement) {
-    if confinement.chroot.as_ref().is_some_and(Template::begins_with_client_value) {
-        cx.problem("The \"chroot\" value must not begin with what the client sends: begin it with a folder.");
-    }
-    if confinement.chroot.is_none() && paths.iter().any(Template::begins_with_client_value) {
-        cx.problem(
-            "The \"share\" value must not begin with what the client sends: begin it with a folder, or set \"chroot\".",
-        );
-    }
-}
-
-/// A folder that is shared itself has each request redirected to the same path with another slash, without end.
-fn check_folders(cx: &mut Context<'_>, paths: &[Template]) {
-    let Some(is_folder) = cx.known.is_folder.filter(|_| !cx.known.is_lenient) else { return };
-    for path in paths.iter().filter_map(Template::is_constant) {
-        if !path.is_empty() && !path.ends_with(b"/") && is_folder(path) {
-            let path = String::from_utf8_lossy(path);
-            cx.problem_with_advice(
-                format!("The \"share\" is the folder \"{path}\" itself: each request would be redirected, without end."),
-                format!("\"{path}$uri\" serves its files."),
-            );
-        }
-    }
-}
-
-struct Draft {
-    paths: Vec<Template>,
-    index: Option<String>,
-    types: Option<PatternSet>,
-    fallback: Option<Action>,
-    confinement: Confinement,
-    listing: Option<Listing>,
-    cache_control: Vec<CacheRule>,
-}
-
-impl Default for Draft {
-    fn default() -> Self {
-        Self {
-            paths: Vec::new(),
-            index: None,
-            types: None,
-            fallback: None,
-            confinement: Confinement { chroot: None, follow_symlinks: true, traverse_mounts: true },
-            listing: None,
-            cache_control: Vec::new(),
-        }
-    }
-}
-
-impl Draft {
-    fn into_share(self, cx: &mut Context<'_>) -> Share {
-        let Self { paths, index, types, fallback, confinement, listing, cache_control } = self;
-        check_beginnings(cx, &paths, &confinement);
-        check_folders(cx, &paths);
-        Share {
-            paths,
-            index: index.unwrap_or_else(|| "index.html".to_owned()),
-            types,
-            fallback: fallback.map(Box::new),
-            confinement,
-            listing,
-            cache_control,
-        }
-    }
 }
 
 const SHARE: &[Member<Draft>] = &[

@@ -16,7 +16,7 @@ use rustix::process::{Pid, getppid};
 
 use super::*;
 use crate::inbox::{Inbox, Next, Received};
-use crate::prototype::Place;
+use crate::place::Place;
 
 const LANE: Lane = Lane(0);
 const CREDIT: usize = corral_channel::INITIAL_CREDIT as usize;

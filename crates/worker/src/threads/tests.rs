@@ -11,7 +11,7 @@ use corral_channel::{
 use rustix::process::getppid;
 
 use super::*;
-use crate::prototype::Place;
+use crate::place::Place;
 use crate::runtime::{Exchange, Served};
 
 const LANE: Lane = Lane(0);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::Candidates;
+use super::candidates::Candidates;
 use super::field::push_once;
 
 /// Prefixes, or suffixes, with the steps that ask for them.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::Candidates;
 use super::affixes::{Affixes, Direction};
+use super::candidates::Candidates;
 use crate::pattern::Anchor;
 
 /// The index of one value.

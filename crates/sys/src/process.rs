@@ -253,6 +253,13 @@ pub fn set_umask(mask: u32) {
     rustix::process::umask(rustix::fs::Mode::from_bits_truncate(mask));
 }
 
+/// The mask of permissions that new files do not get, as the kernel tells it without changing it.
+pub fn umask() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(mask.trim(), 8).ok()
+}
+
 /// Puts a descriptor in place of standard input, output or error.
 pub fn replace_standard(stream: Standard, with: impl AsFd) -> io::Result<()> {
     match stream {
@@ -318,6 +325,14 @@ mod tests {
     fn the_harness_has_threads() {
         assert!(!is_single_threaded());
         assert!(!is_single_threaded_to_libc());
+    }
+
+    #[test]
+    fn the_mask_is_that_of_new_files() {
+        set_umask(0o27);
+        assert_eq!(umask(), Some(0o27));
+        set_umask(0o22);
+        assert_eq!(umask(), Some(0o22));
     }
 
     #[test]

@@ -250,6 +250,22 @@ pub fn try_as(credentials: &Credentials, attempt: impl FnOnce() -> io::Result<()
     unsafe { libc::_exit(code) }
 }
 
+/// The users and groups that this process has.
+pub fn own_credentials() -> Credentials {
+    let groups = rustix::process::getgroups().unwrap_or_default();
+    let groups = groups.into_iter().map(Gid::as_raw).collect();
+    Credentials { uid: effective_uid(), gid: effective_gid(), groups }
+}
+
+/// Takes on credentials for good, in a process with one thread and the right to.
+///
+/// # Errors
+/// Those of setgroups(2), setresgid(2) and setresuid(2).
+pub fn become_for_good(credentials: &Credentials) -> io::Result<()> {
+    let groups: Vec<_> = credentials.groups.iter().map(|group| Gid::from_raw(*group)).collect();
+    assume(credentials.uid, credentials.gid, Some(&groups))
+}
+
 /// Takes on credentials for good; without `groups`, the supplementary ones stay. Async-signal-safe; for
 /// a process with one thread.
 pub(crate) fn assume(uid: u32, gid: u32, groups: Option<&[Gid]>) -> io::Result<()> {

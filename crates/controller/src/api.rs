@@ -15,7 +15,7 @@ use crate::query::Query;
 use crate::reply::{Reply, object};
 use crate::state::{Change, ChangeError, Changed, Controller, Effect, Storing};
 use crate::uploads::Texts;
-use crate::{files, openapi, status, uploads};
+use crate::{exec, files, openapi, status, uploads};
 
 /// One request.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct Call<'a> {
     pub(crate) body: &'a [u8],
     /// Fields are there that browsers send, on a socket that browsers reach.
     pub(crate) is_from_browser: bool,
+    /// The user of the process that asks, where the kernel says that.
+    pub(crate) uid: Option<u32>,
 }
 
 /// Answers one request. Must run to its end, because it may change the configuration.
@@ -57,6 +59,7 @@ pub(crate) async fn answer(controller: &Controller, call: &Call<'_>) -> Reply {
         Resource::Status => status(controller, path).await,
         Resource::Restart => restart(controller, path).await,
         Resource::Run => run(controller, path).await,
+        Resource::Exec => exec::answer(controller, call.uid, path).await,
         Resource::OpenApi => Reply::value(openapi::document()),
     }
 }
@@ -207,11 +210,8 @@ async fn restart(controller: &Controller, path: &[Bytes]) -> Reply {
 
 /// `/control/applications/NAME/run`.
 async fn run(controller: &Controller, path: &[Bytes]) -> Reply {
-    let in_force = controller.in_force();
-    let applications = in_force.document.member("applications").and_then(Value::as_object);
-    let found = path.first().and_then(|name| applications?.get_key_value(name));
-    let Some(name) = found.and_then(|(name, _)| name.to_str()) else { return Reply::missing() };
-    match controller.main().run(name.to_owned()).await {
+    let Some(name) = application_name(controller, path) else { return Reply::missing() };
+    match controller.main().run(name).await {
         Ok(()) => Reply::success("Ok"),
         Err(MainError::Refused(reason)) => {
             Reply::error_with_detail(StatusCode::CONFLICT, "Failed to run app.", &reason)
@@ -220,6 +220,14 @@ async fn run(controller: &Controller, path: &[Bytes]) -> Reply {
             Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send run failed.")
         }
     }
+}
+
+/// The name of an application that there is.
+pub(crate) fn application_name(controller: &Controller, path: &[Bytes]) -> Option<String> {
+    let in_force = controller.in_force();
+    let applications = in_force.document.member("applications").and_then(Value::as_object);
+    let (name, _) = applications?.get_key_value(path.first()?)?;
+    name.to_str().map(ToOwned::to_owned)
 }
 
 /// Longest name in a path, in bytes (contract 3.2).

@@ -14,6 +14,7 @@ pub(crate) enum Resource {
     Status,
     Restart,
     Run,
+    Exec,
     OpenApi,
 }
 
@@ -257,6 +258,17 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
             Body::None,
             ReplyBody::Success,
             "Runs a command at once that has a schedule.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: Resource::Exec,
+        template: "/control/applications/{name}/exec",
+        operations: &[operation(
+            Method::GET,
+            Body::None,
+            ReplyBody::Json,
+            "For `corral exec` of the same version, and its user: what a command is run with.",
         )],
         otherwise: Otherwise::NotAllowed,
     },

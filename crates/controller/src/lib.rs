@@ -12,6 +12,7 @@ mod browsers;
 mod bundle;
 mod conditions;
 mod endpoints;
+mod exec;
 mod files;
 mod folders;
 mod insertions;

@@ -73,6 +73,8 @@ struct Waiting {
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
     /// Restarts and runs of applications.
     applications: HashMap<Ticket, oneshot::Sender<Result<(), MainError>>>,
+    /// Questions of `corral exec`.
+    contexts: HashMap<Ticket, oneshot::Sender<Result<Vec<u8>, MainError>>>,
     /// Stores of certificate bundles, modules and records.
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
     provisions: HashMap<Ticket, oneshot::Sender<()>>,
@@ -127,6 +129,14 @@ impl MainLink {
         let ticket = self.shared.ticket();
         self.shared.waiting().applications.insert(ticket, answer);
         self.ask(&FromController::RunApp { ticket, name }, answered).await?
+    }
+
+    /// Asks what a command is run with, for a user.
+    pub(crate) async fn describe_exec(&self, name: String, uid: u32) -> Result<Vec<u8>, MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().contexts.insert(ticket, answer);
+        self.ask(&FromController::DescribeExec { ticket, name, uid }, answered).await?
     }
 
     /// Has an application start anew, unless its place is superseded first.
@@ -248,6 +258,9 @@ impl Waiting {
             ToController::Restarted { ticket, error } => {
                 let answer = error.map_or(Ok(()), |reason| Err(MainError::Refused(reason)));
                 deliver(self.applications.remove(&ticket), answer);
+            }
+            ToController::ExecContext { ticket, context } => {
+                deliver(self.contexts.remove(&ticket), context.map_err(MainError::Refused));
             }
             ToController::AssetStored { ticket, error } | ToController::RecordStored { ticket, error } => {
                 deliver(self.assets.remove(&ticket), error.map_or(Ok(()), Err));

@@ -59,11 +59,12 @@ impl ControlSocket {
             let accepted = match &self {
                 Self::Unix(listener, peers) => listener.accept().await.map(|(stream, _)| {
                     if admits(*peers, &stream) {
-                        spawn(stream, &controller, &access);
+                        let uid = stream.peer_cred().ok().map(|credentials| credentials.uid());
+                        spawn(stream, uid, &controller, &access);
                     }
                 }),
                 Self::Tcp(listener) => {
-                    listener.accept().await.map(|(stream, _)| spawn(stream, &controller, &access))
+                    listener.accept().await.map(|(stream, _)| spawn(stream, None, &controller, &access))
                 }
             };
             if let Err(error) = accepted {
@@ -85,18 +86,18 @@ fn admits(peers: Peers, stream: &UnixStream) -> bool {
     is_admitted
 }
 
-fn spawn<S>(stream: S, controller: &Controller, access: &Access)
+fn spawn<S>(stream: S, uid: Option<u32>, controller: &Controller, access: &Access)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     let stream = TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT));
-    tokio::spawn(connection(stream, controller.clone(), access.clone()));
+    tokio::spawn(connection(stream, uid, controller.clone(), access.clone()));
 }
 
-async fn connection(io: impl Read + Write + Unpin, controller: Controller, access: Access) {
+async fn connection(io: impl Read + Write + Unpin, uid: Option<u32>, controller: Controller, access: Access) {
     let service = service_fn(|request| {
         // A task of its own, so that a change goes on to its end when the client does not wait.
-        let answered = tokio::spawn(handle(controller.clone(), access.clone(), request));
+        let answered = tokio::spawn(handle(controller.clone(), access.clone(), uid, request));
         async { Ok::<_, Infallible>(answered.await.unwrap_or_else(|_| response(&internal_error()))) }
     });
     let served = http1::Builder::new()
@@ -115,7 +116,12 @@ async fn connection(io: impl Read + Write + Unpin, controller: Controller, acces
     }
 }
 
-async fn handle(controller: Controller, access: Access, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn handle(
+    controller: Controller,
+    access: Access,
+    uid: Option<u32>,
+    request: Request<Incoming>,
+) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
     if let Some(refusal) = access.refusal(&head) {
         return response(&refusal);
@@ -125,7 +131,7 @@ async fn handle(controller: Controller, access: Access, request: Request<Incomin
     let conditions = Conditions::from_fields(&head.headers);
     let reply = match read_body(body).await {
         Ok(body) => {
-            let call = Call { method: &head.method, target, conditions, body: &body, is_from_browser };
+            let call = Call { method: &head.method, target, conditions, body: &body, is_from_browser, uid };
             api::answer(&controller, &call).await
         }
         Err(reply) => reply,

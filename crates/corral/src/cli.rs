@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use crate::client::{Address, Daemon};
@@ -89,6 +89,16 @@ pub(crate) enum Command {
         control: Control,
     },
 
+    /// Run a command as an application: with its user, folder, environment, limits and isolation
+    ///
+    /// At a terminal the command gets one of its own, with the keyboard of this one. Other standard streams are handed
+    /// to it as they are: `corral exec shop -- mysqldump shop > file` writes the file byte for byte. The exit code is
+    /// the command's, 128 and its number for a signal, 127 and 126 for a command that is not there or cannot be run.
+    #[command(
+        after_help = "Examples:\n  corral exec shop -- php artisan migrate\n  corral exec blog -- python manage.py shell"
+    )]
+    Exec(ExecOptions),
+
     /// Have the executable that is installed now take over from a running daemon; no request is lost
     Upgrade {
         /// File that holds the process id of the daemon
@@ -148,6 +158,7 @@ pub(crate) enum Role {
     Reader,
     Program,
     Cgi,
+    Exec,
     Frankenphp,
 }
 
@@ -243,6 +254,21 @@ pub(crate) struct TrustOptions {
     /// Leave the system's store alone, which only root can change
     #[arg(long)]
     pub(crate) no_system: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExecOptions {
+    /// Its name in the configuration
+    pub(crate) application: String,
+    /// The command with its arguments, which can follow `--`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
+    /// Folder to run it in, as the application sees it [default: the application's working_directory, or else the folder
+    /// of its code]
+    #[arg(long, short, value_name = "FOLDER")]
+    pub(crate) workdir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) control: Control,
 }
 
 #[derive(Debug, Args)]

@@ -19,6 +19,7 @@ pub(crate) fn command(role: Role, console: bool) -> anyhow::Result<ExitCode> {
         // It does not log: main makes lines of the log of what it prints.
         Role::Program => return corral_program::run(),
         Role::Cgi => return corral_program::run_scripts(),
+        Role::Exec => return corral_program::run_command(),
         Role::Frankenphp => return frankenphp::daemon(),
     };
     let link = Link::inherited().context("this command is for the daemon itself")?;

@@ -10,6 +10,7 @@ mod client;
 mod config;
 mod daemon;
 mod entrypoint;
+mod exec;
 mod files;
 mod frankenphp;
 mod generate;
@@ -98,6 +99,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Restart { application, control } => asset::restart(&application, &control.daemon()?),
         Command::Start { application, control } => asset::start(&application, &control.daemon()?),
+        Command::Exec(options) => exec::command(&options),
         Command::Upgrade { pid, control } => upgrade::command(&pid, &control.daemon()?),
         Command::Unitc { arguments } => unit::unitc::command(&arguments),
         Command::Unitctl { arguments } => unit::unitctl::command(&arguments),

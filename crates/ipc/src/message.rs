@@ -1,6 +1,7 @@
 //! The messages, one enum for each direction of each pair of processes, and the numbers that they name things by.
 
 mod controller;
+mod exec;
 mod exit;
 mod prototype;
 mod provision;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use self::controller::{
     ConfigFiles, ControlToken, Demand, FromController, Inserted, Order, Origin, ToController,
 };
+pub use self::exec::{ExecContext, FolderChoice, FromExec, ToExec, UserNumbers};
 pub use self::exit::Exit;
 pub use self::prototype::{Door, FromPrototype, ToPrototype};
 pub use self::provision::{Provision, ProvisionKind};

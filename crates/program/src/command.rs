@@ -61,6 +61,14 @@ impl Command {
         Self::of(path, &command.executable, command.arguments.iter().map(OsString::from).collect())
     }
 
+    /// Finds the program of words that a person has written.
+    pub(crate) fn of_words(words: &[OsString]) -> anyhow::Result<Self> {
+        let (name, arguments) = words.split_first().context("there is no command")?;
+        let name = Path::new(name);
+        let path = name.as_os_str().as_bytes().contains(&b'/').then_some(name);
+        Self::of(find(name, path)?, name, arguments.to_vec())
+    }
+
     fn of(path: PathBuf, name: &Path, arguments: Vec<OsString>) -> anyhow::Result<Self> {
         let arguments = [name.into()].into_iter().chain(arguments);
         let arguments = arguments.map(|text| CString::new(text.into_vec())).collect::<Result<_, _>>();
@@ -86,7 +94,15 @@ impl Command {
         let environment = self.environment.iter().map(|(name, value)| variable(name, value));
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let fds = [(self.null.as_fd(), 0), (stdout.as_fd(), 1), (stderr.as_fd(), 2)];
-        self.spawn(&environment.collect::<Result<Vec<_>, _>>()?, None, &fds)
+        self.spawn(&environment.collect::<Result<Vec<_>, _>>()?, None, &fds, false)
+    }
+
+    /// Runs it with the standard streams of this process, the first of which may be a terminal for it.
+    pub(crate) fn run_attached(&self, controlling_terminal: bool) -> anyhow::Result<Pid> {
+        let environment = self.environment.iter().map(|(name, value)| variable(name, value));
+        let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+        let fds = [(stdin.as_fd(), 0), (stdout.as_fd(), 1), (stderr.as_fd(), 2)];
+        self.spawn(&environment.collect::<Result<Vec<_>, _>>()?, None, &fds, controlling_terminal)
     }
 
     /// Runs it once more.
@@ -100,7 +116,7 @@ impl Command {
             fds.push((self.null.as_fd(), 0));
         }
         let pid_variable = (self.socket == ProgramSocket::Inherited).then_some("LISTEN_PID");
-        self.spawn(&self.environment_for(doorway, notify)?, pid_variable, &fds)
+        self.spawn(&self.environment_for(doorway, notify)?, pid_variable, &fds, false)
     }
 
     fn spawn(
@@ -108,6 +124,7 @@ impl Command {
         environment: &[CString],
         pid_variable: Option<&str>,
         fds: &[(BorrowedFd<'_>, RawFd)],
+        controlling_terminal: bool,
     ) -> anyhow::Result<Pid> {
         let executable = match &self.own {
             Some(own) => Executable::Open(own.as_fd()),
@@ -124,6 +141,7 @@ impl Command {
             wall: None,
             isolation: None,
             fds,
+            controlling_terminal,
         };
         program.spawn().with_context(|| format!("run {}", self.path().display()))
     }

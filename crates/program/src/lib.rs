@@ -24,6 +24,7 @@ mod background;
 mod cgi;
 mod command;
 mod door;
+mod exec;
 mod folder;
 mod host;
 mod java;
@@ -34,6 +35,7 @@ mod stray;
 use std::path::PathBuf;
 
 pub use cgi::run as run_scripts;
+pub use exec::run as run_command;
 pub use host::run;
 
 /// The files that this executable consists of: what it needs in another root.

@@ -6,6 +6,7 @@
 mod cgroup;
 mod credentials;
 mod environment;
+pub(crate) mod exec;
 mod isolation;
 mod jdk;
 mod maps;
@@ -123,6 +124,17 @@ pub(crate) enum LaunchError {
     Plumbing(#[source] io::Error),
 }
 
+/// What the processes of an application have that main alone knows.
+struct Setting {
+    /// Nothing where main may not change users.
+    credentials: Option<Credentials>,
+    environment: Vec<CString>,
+    /// What is mounted in a root of its own.
+    dependencies: Vec<PathBuf>,
+    /// Whether it is kept from others of its user.
+    is_walled: bool,
+}
+
 /// Whom this process may start others as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rights {
@@ -199,6 +211,7 @@ impl Launcher {
                 (stderr.as_fd(), 2),
                 (theirs.as_fd(), LINK_DESCRIPTOR),
             ],
+            controlling_terminal: false,
         };
         let pid = program.spawn_sibling().map_err(LaunchError::Spawn)?;
         let pidfd = process::pidfd(pid).map_err(LaunchError::Plumbing)?;
@@ -248,19 +261,16 @@ impl Launcher {
         let name = format!("prototype of \"{}\"", spec.name);
         let directory = spec.working_directory.as_ref();
         let directory = directory.map(|path| c_string(path.clone(), "\"working_directory\"")).transpose()?;
-        let credentials = credentials::of(spec, self.users.as_ref())?;
-        let wall = self.wall_for(spec, credentials.as_ref());
-        let mut environment = self.environment.for_application(spec, credentials.as_ref())?;
-        let mut dependencies = dependencies.to_vec();
-        if let Some(jdk) = jdk_for(spec, &environment) {
-            environment.push(variable("JAVA_HOME", &jdk.home)?);
-            dependencies.extend(jdk.files);
-        }
-        let mut isolation =
-            isolation::prepare(&spec.isolation, credentials.as_ref(), self.rights(), &dependencies)?;
-        let cgroup = spec.isolation.cgroup.as_ref().map(|cgroup| self.cgroups.prepare(cgroup));
-        let (membership, cgroup) = cgroup.transpose().map_err(LaunchError::Cgroup)?.unzip();
-        isolation.cgroup = cgroup;
+        let Setting { credentials, environment, dependencies, is_walled } =
+            self.setting(spec, dependencies)?;
+        let wall = self.wall.as_ref().filter(|_| is_walled).map(AsFd::as_fd);
+        let (isolation, membership) = isolation::prepare(
+            &spec.isolation,
+            credentials.as_ref(),
+            self.rights(),
+            &dependencies,
+            &self.cgroups,
+        )?;
         let (stdout, speaker) = streams(spec);
         let launched = self.launch(Launch {
             name: &name,
@@ -269,7 +279,7 @@ impl Launcher {
             environment,
             working_directory: directory,
             credentials: credentials.as_ref(),
-            no_new_privileges: spec.isolation.new_privs == Some(false) || wall.is_some(),
+            no_new_privileges: spec.isolation.new_privs == Some(false) || is_walled,
             wall,
             isolation: Some(&isolation),
             stdout,
@@ -280,6 +290,21 @@ impl Launcher {
             error => error,
         })?;
         Ok(Started { peer, outputs, membership })
+    }
+
+    /// What the processes of an application have that only this process knows.
+    fn setting(&self, spec: &AppSpec, dependencies: &[PathBuf]) -> Result<Setting, LaunchError> {
+        let credentials = credentials::of(spec, self.users.as_ref())?;
+        let is_shared = credentials::are_shared(&spec.isolation, credentials.as_ref(), self.users.as_ref());
+        let mut environment = self.environment.for_application(spec, credentials.as_ref())?;
+        let mut dependencies = dependencies.to_vec();
+        if let Some(jdk) = jdk_for(spec, &environment) {
+            environment.push(variable("JAVA_HOME", &jdk.home)?);
+            dependencies.extend(jdk.files);
+        }
+        // The wall takes away from its programs to gain privileges.
+        let is_walled = is_shared && self.can_wall(spec);
+        Ok(Setting { credentials, environment, dependencies, is_walled })
     }
 
     /// The host executable of an application, and what tells it to be the application's prototype.
@@ -328,12 +353,6 @@ impl Launcher {
         self.wall.is_some() && spec.isolation.new_privs != Some(true)
     }
 
-    /// What an application has to be kept from others of its user by. That takes away from its programs to gain privileges.
-    fn wall_for(&self, spec: &AppSpec, credentials: Option<&Credentials>) -> Option<BorrowedFd<'_>> {
-        let is_wanted = credentials::are_shared(&spec.isolation, credentials, self.users.as_ref());
-        self.wall.as_ref().filter(|_| is_wanted && self.can_wall(spec)).map(AsFd::as_fd)
-    }
-
     fn launch(&self, launch: Launch<'_>) -> Result<(Peer, Vec<Output>), LaunchError> {
         let (ours, theirs) = Link::pair().map_err(LaunchError::Plumbing)?;
         let room = if launch.speaker == Speaker::Own { Room::Large } else { Room::Small };
@@ -365,6 +384,7 @@ impl Launcher {
                 (stderr.as_fd(), 2),
                 (OwnedFd::from(theirs).as_fd(), LINK_DESCRIPTOR),
             ],
+            controlling_terminal: false,
         }
         .spawn()
         .map_err(LaunchError::Spawn)?;

@@ -60,6 +60,7 @@ mod upgrade;
 mod users;
 mod watch;
 
+pub use self::launch::exec::{Attached, Attachment, start as start_exec};
 pub use self::options::{Console, ControlOptions, DaemonOptions, FilesOptions, ModuleSource};
 pub use self::run::run;
 pub use self::users::{Account, UserOptions};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
-use corral_ipc::message::{Console, Desk, Module, ToRouter};
+use corral_ipc::message::{Console, Desk, ExecContext, Module, ToRouter};
 
 use crate::children::output::Output;
 use crate::children::peer::Peer;
@@ -72,6 +72,14 @@ impl Programs {
         };
         let started = self.launcher.start_prototype(spec, &files);
         started.map_err(|error| NoStart::Now(format!("{:#}", anyhow::Error::new(error))))
+    }
+
+    /// All that `corral exec` has to know to run a command as an application.
+    pub(crate) fn exec_context(&self, spec: &AppSpec) -> Result<ExecContext, String> {
+        // The process beside the command is this executable.
+        let files = [(self.own_files)(), self.host_files(spec).unwrap_or_default()].concat();
+        let context = self.launcher.exec_context(spec, &files);
+        context.map_err(|error| format!("{:#}", anyhow::Error::new(error)))
     }
 
     /// Starts a router with this many event loops, and all that was provided before.

@@ -5,6 +5,7 @@ mod applying;
 mod background;
 mod controller;
 mod deaths;
+mod exec;
 mod following;
 mod in_force;
 mod news;

@@ -17,10 +17,10 @@ use rustix::process::{Gid, Pid};
 pub use self::step::Step;
 use crate::isolation::{IdMaps, Isolation};
 use crate::user::{self, Credentials};
-use crate::{landlock, process, signal};
+use crate::{landlock, process, signal, terminal};
 
 /// A program to start. The child has every signal unblocked with its default action, a session and with it a process
-/// group of its own, no terminal that controls it, and no descriptors but those in `fds`.
+/// group of its own, no terminal that controls it unless it is given one, and no descriptors but those in `fds`.
 #[derive(Debug)]
 pub struct Program<'a> {
     /// The program to run.
@@ -43,6 +43,8 @@ pub struct Program<'a> {
     pub isolation: Option<&'a Isolation>,
     /// Descriptors with the numbers that they have in the child. Others are closed.
     pub fds: &'a [(BorrowedFd<'a>, RawFd)],
+    /// Whether its standard input is a terminal of no session, which controls that of the child from then on.
+    pub controlling_terminal: bool,
 }
 
 /// The parent of a new process.
@@ -273,6 +275,9 @@ impl<'a> Prepared<'a> {
             isolation.enter()?;
         }
         self.place_descriptors().map_err(failed(Step::Descriptors))?;
+        if self.program.controlling_terminal {
+            terminal::control_session().map_err(failed(Step::Terminal))?;
+        }
         self.assume_credentials().map_err(failed(Step::Credentials))?;
         if let Some(wall) = &self.wall {
             landlock::enter(wall.as_fd()).map_err(failed(Step::Wall))?;

@@ -218,6 +218,7 @@ mod tests {
             no_new_privileges: false,
             wall: None,
             isolation: None,
+            controlling_terminal: false,
             fds: &[(null.as_fd(), 0)],
         };
         program.spawn().unwrap()
@@ -322,6 +323,7 @@ mod tests {
             no_new_privileges: false,
             wall: None,
             isolation: None,
+            controlling_terminal: false,
             fds: &[(fifth, 5)],
         };
         program.spawn().unwrap()

@@ -83,6 +83,10 @@ impl FakeMain {
                 (!is_slow).then_some(ToController::Restarted { ticket, error })
             }
             FromController::RunApp { ticket, .. } => Some(ToController::Restarted { ticket, error: None }),
+            FromController::DescribeExec { ticket, name, uid } => {
+                let context = Ok(format!("{name} {uid}").into_bytes());
+                Some(ToController::ExecContext { ticket, context })
+            }
             FromController::StoreAsset { ticket, kind, name, bytes } => {
                 let error = (name == "full").then(|| "no space left".to_owned());
                 self.tell(Event::Store { kind, name, bytes });

@@ -54,6 +54,15 @@ pub enum FromController {
         /// The application's name.
         name: String,
     },
+    /// Say what a command has to be run with to be run as an application. Answered by `ExecContext`.
+    DescribeExec {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// The application's name.
+        name: String,
+        /// The user of the process that asks, as the kernel says.
+        uid: u32,
+    },
     /// Keep a certificate bundle or a JavaScript module in the state directory, or remove it.
     /// Answered by `AssetStored`.
     StoreAsset {
@@ -150,6 +159,13 @@ pub enum ToController {
         ticket: Ticket,
         /// The error, if one occurred.
         error: Option<String>,
+    },
+    /// The answer to `DescribeExec`.
+    ExecContext {
+        /// As asked.
+        ticket: Ticket,
+        /// An `ExecContext` as bytes, opaque to the controller, or why there is none.
+        context: Result<Vec<u8>, String>,
     },
     /// The answer to `StoreAsset`.
     AssetStored {

@@ -189,6 +189,7 @@ fn spawn(app: &App, link: &Link, log: &File) -> rustix::process::Pid {
         no_new_privileges: false,
         wall: None,
         isolation: None,
+        controlling_terminal: false,
         fds: &[(null.as_fd(), 0), (log.as_fd(), 1), (log.as_fd(), 2), (link.as_fd(), 3)],
     };
     program.spawn().unwrap()

@@ -68,6 +68,7 @@ impl Request {
             no_new_privileges: false,
             wall: None,
             isolation: None,
+            controlling_terminal: false,
             fds: &[(connection.as_fd(), 0), (connection.as_fd(), 1), (stderr.as_fd(), 2)],
         };
         let script = self.script.to_string_lossy().escape_debug().to_string();

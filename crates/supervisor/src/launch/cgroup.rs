@@ -83,6 +83,13 @@ impl Cgroups {
         Hierarchy::find()?.resolve(&cgroup.path).map(drop)
     }
 
+    /// The path of a group from the root of the hierarchy on, for a process in another group than this one.
+    pub(super) fn absolute(path: &Path) -> Result<PathBuf, CgroupError> {
+        let hierarchy = Hierarchy::find()?;
+        let resolved = hierarchy.resolve(path)?;
+        Ok(Path::new("/").join(resolved.strip_prefix(&hierarchy.mount).unwrap_or(&resolved)))
+    }
+
     /// Makes the group with its limits, and opens the file by which processes join it.
     pub(super) fn prepare(&self, cgroup: &Cgroup) -> Result<(Membership, OwnedFd), CgroupError> {
         self.prepare_at(&Hierarchy::find()?.resolve(&cgroup.path)?, cgroup.limits)

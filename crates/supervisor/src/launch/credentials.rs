@@ -44,7 +44,7 @@ pub(super) fn are_shared(
 }
 
 /// Who a user of an application's namespace is for everybody else.
-fn outside(isolation: &Isolation, uid: u32) -> u32 {
+pub(super) fn outside(isolation: &Isolation, uid: u32) -> u32 {
     let range = isolation.uidmap.iter().find(|range| range.holds(uid));
     // `uidmap` comes only with a namespace.
     range.map_or(uid, |range| range.host.saturating_add(uid - range.container))

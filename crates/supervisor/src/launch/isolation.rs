@@ -12,6 +12,7 @@ use corral_sys::isolation::{IdMaps, Isolation, Namespaces};
 use corral_sys::spawn::{SpawnError, Step};
 use corral_sys::user::Credentials;
 
+use super::cgroup::{Cgroups, Membership};
 use super::maps::{self, MapError};
 use super::rootfs;
 use super::{LaunchError, Rights};
@@ -30,10 +31,14 @@ pub(super) fn prepare(
     credentials: Option<&Credentials>,
     rights: Rights,
     dependencies: &[PathBuf],
-) -> Result<Isolation, LaunchError> {
+    cgroups: &Cgroups,
+) -> Result<(Isolation, Option<Membership>), LaunchError> {
     let layout = rootfs::prepare(wanted, dependencies).map_err(LaunchError::Root)?;
+    let maps = id_maps(wanted, credentials, rights).map_err(LaunchError::Maps)?;
+    let cgroup = wanted.cgroup.as_ref().map(|cgroup| cgroups.prepare(cgroup));
+    let (membership, cgroup) = cgroup.transpose().map_err(LaunchError::Cgroup)?.unzip();
     let names = wanted.namespaces;
-    Ok(Isolation {
+    let isolation = Isolation {
         namespaces: Namespaces {
             user: names.credential,
             pid: names.pid,
@@ -42,11 +47,12 @@ pub(super) fn prepare(
             uts: names.uname,
             cgroup: names.cgroup,
         },
-        maps: id_maps(wanted, credentials, rights).map_err(LaunchError::Maps)?,
-        cgroup: None,
+        maps,
+        cgroup,
         mounts: layout.mounts,
         root: layout.root,
-    })
+    };
+    Ok((isolation, membership))
 }
 
 /// The maps of its user namespace, if it gets one.
@@ -146,6 +152,7 @@ fn advice(step: Step, error: &io::Error, wanted: &Configured, rights: Rights) ->
         }
         Step::Fork
         | Step::Descriptors
+        | Step::Terminal
         | Step::Credentials
         | Step::Wall
         | Step::WorkingDirectory

@@ -57,6 +57,7 @@ fn start(path: &Path, user: Option<&Credentials>, stdout: &OwnedFd, stderr: &Own
         no_new_privileges: true,
         wall: None,
         isolation: None,
+        controlling_terminal: false,
         fds: &[(null.as_fd(), 0), (stdout.as_fd(), 1), (stderr.as_fd(), 2)],
     }
     .spawn()?;

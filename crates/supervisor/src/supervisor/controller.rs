@@ -84,6 +84,7 @@ impl Supervisor {
             FromController::KeepStoredAside => self.stored.keep_aside(),
             FromController::Status { ticket } => self.ask_status(ticket),
             FromController::RunApp { ticket, name } => self.run_now(ticket, &name),
+            FromController::DescribeExec { ticket, name, uid } => self.describe_exec(ticket, &name, uid),
             FromController::RestartApp { ticket, name } => {
                 self.configuration.jobs.push(Job::RestartApp { ticket: Some(ticket), name });
             }

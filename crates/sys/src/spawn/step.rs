@@ -29,6 +29,8 @@ pub enum Step {
     ChangeRoot,
     /// Placing the descriptors.
     Descriptors,
+    /// Making a terminal the one of its session.
+    Terminal,
     /// Changing user and groups.
     Credentials,
     /// Putting it behind a wall.
@@ -43,7 +45,7 @@ pub enum Step {
 pub(super) const WIRE_LEN: usize = 3;
 
 /// By their numbers. `Mount` comes with its index.
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 17] = [
     Step::Fork,
     Step::Session,
     Step::Namespaces,
@@ -56,6 +58,7 @@ const STEPS: [Step; 16] = [
     Step::Mount(0),
     Step::ChangeRoot,
     Step::Descriptors,
+    Step::Terminal,
     Step::Credentials,
     Step::Wall,
     Step::WorkingDirectory,
@@ -95,6 +98,7 @@ impl fmt::Display for Step {
             Self::Mount(_) => "mount below the new root",
             Self::ChangeRoot => "change the root",
             Self::Descriptors => "hand descriptors to the new process",
+            Self::Terminal => "give the new process its terminal",
             Self::Credentials => "change to the user of the new process",
             Self::Wall => "keep the new process from others of its user",
             Self::WorkingDirectory => "change to the working directory",

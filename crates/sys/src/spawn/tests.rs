@@ -58,6 +58,7 @@ impl Run {
             wall: self.wall.as_ref().map(AsFd::as_fd),
             isolation: self.isolation.as_ref(),
             fds: &[(writer.as_fd(), 1), (writer.as_fd(), 2), (writer.as_fd(), 7)],
+            controlling_terminal: false,
         };
         let pid = program.spawn()?;
         drop(writer);

@@ -1,0 +1,32 @@
+//! `/control/applications/NAME/exec`: what `corral exec` runs a command with. Main decides whether the user may know it, by
+//! what the kernel says about the connection.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use corral_config::json::{Bytes, Value};
+use hyper::StatusCode;
+
+use crate::api::application_name;
+use crate::main_link::MainError;
+use crate::reply::{Reply, object};
+use crate::state::Controller;
+
+pub(crate) async fn answer(controller: &Controller, uid: Option<u32>, path: &[Bytes]) -> Reply {
+    let Some(name) = application_name(controller, path) else { return Reply::missing() };
+    let Some(uid) = uid else {
+        let detail = "This is answered on a Unix socket alone, where the kernel says which user asks.";
+        return Reply::error_with_detail(StatusCode::FORBIDDEN, REFUSED, detail);
+    };
+    match controller.main().describe_exec(name, uid).await {
+        Ok(context) => Reply::value(object([
+            ("version", Value::from(env!("CARGO_PKG_VERSION"))),
+            ("context", Value::from(STANDARD.encode(context).as_str())),
+        ])),
+        Err(MainError::Refused(reason)) => Reply::error_with_detail(StatusCode::CONFLICT, REFUSED, &reason),
+        Err(MainError::Revoked | MainError::Link(_)) => {
+            Reply::error(StatusCode::INTERNAL_SERVER_ERROR, REFUSED)
+        }
+    }
+}
+
+const REFUSED: &str = "No command can be run.";

@@ -8,14 +8,14 @@
 //! own, and requests wait only where there have never been any. A mistake in a file is logged and never stops a start;
 //! the control API and `corral check` read the files beforehand.
 
-mod checks;
+mod hash_queue;
 pub(crate) mod keys;
-mod known;
 mod no_keys;
+mod password_checks;
 pub(crate) mod passwords;
 pub(crate) mod permissions;
-mod queue;
-mod remote;
+mod remote_keys;
+mod secret_cache;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -28,9 +28,9 @@ use corral_config::authentication::{Authentication, Jwt, KeySource, Method};
 use self::keys::{KeyFile, KeyStore};
 use self::passwords::PasswordFile;
 use self::permissions::Permissions;
-use self::remote::Remote;
-use crate::complaints::Complaints;
-use crate::upstream::Trust;
+use self::remote_keys::RemoteKeys;
+use crate::log_throttle::LogThrottle;
+use crate::upstream::TlsTrust;
 
 /// The means of a generation, in the order of its configuration.
 #[derive(Default)]
@@ -38,21 +38,21 @@ pub(crate) struct Authenticators {
     each: Vec<Authenticator>,
     password_files: HashMap<PathBuf, Arc<PasswordFile>>,
     key_files: HashMap<KeySource, Arc<KeyFile>>,
-    remotes: HashMap<KeySource, Arc<Remote>>,
+    remotes: HashMap<KeySource, Arc<RemoteKeys>>,
 }
 
 /// The means of one place.
 pub(crate) struct Authenticator {
     /// In the order of its methods.
-    pub(crate) means: Vec<Means>,
+    pub(crate) means: Vec<AuthMeans>,
     /// About clients that are not let pass.
-    pub(crate) refusals: Complaints,
+    pub(crate) refusals: LogThrottle,
     /// About what keeps everybody from being let pass.
-    pub(crate) failures: Complaints,
+    pub(crate) failures: LogThrottle,
 }
 
 /// The means of one method.
-pub(crate) enum Means {
+pub(crate) enum AuthMeans {
     Passwords(Arc<PasswordFile>),
     Keys(KeyStore, Rules),
     Permissions(Box<Permissions>),
@@ -68,13 +68,13 @@ impl Authenticators {
     pub(crate) fn new(
         authentications: &[Authentication],
         previous: Option<&Self>,
-        trust: &mut Trust<'_>,
+        trust: &mut TlsTrust<'_>,
     ) -> anyhow::Result<Self> {
         let mut all = Self::default();
         for Authentication { place, methods } in authentications {
             let means = methods.iter().map(|method| all.means(method, previous, trust));
             let means = means.collect::<anyhow::Result<_>>().with_context(|| place.clone())?;
-            let (refusals, failures) = (Complaints::default(), Complaints::default());
+            let (refusals, failures) = (LogThrottle::default(), LogThrottle::default());
             all.each.push(Authenticator { means, refusals, failures });
         }
         Ok(all)
@@ -86,26 +86,26 @@ impl Authenticators {
 
     /// Fetches keys before the first request asks for them. Whether that succeeds is in the log.
     pub(crate) fn prefetch(&self) {
-        self.remotes.values().for_each(Remote::prefetch);
+        self.remotes.values().for_each(RemoteKeys::prefetch);
     }
 
     fn means(
         &mut self,
         method: &Method,
         previous: Option<&Self>,
-        trust: &mut Trust<'_>,
-    ) -> anyhow::Result<Means> {
+        trust: &mut TlsTrust<'_>,
+    ) -> anyhow::Result<AuthMeans> {
         Ok(match method {
             Method::Basic(basic) => {
                 let known = previous.and_then(|previous| previous.password_files.get(&basic.file));
                 let file = self.password_files.entry(basic.file.clone()).or_insert_with(|| {
                     known.cloned().unwrap_or_else(|| Arc::new(PasswordFile::new(basic.file.clone())))
                 });
-                Means::Passwords(Arc::clone(file))
+                AuthMeans::Passwords(Arc::clone(file))
             }
-            Method::Jwt(jwt) => Means::Keys(self.keys(jwt, previous, trust)?, rules(jwt)),
-            Method::Forward(_) => Means::Permissions(Box::default()),
-            Method::Certificate(_) => Means::Certificate,
+            Method::Jwt(jwt) => AuthMeans::Keys(self.keys(jwt, previous, trust)?, rules(jwt)),
+            Method::Forward(_) => AuthMeans::Permissions(Box::default()),
+            Method::Certificate(_) => AuthMeans::Certificate,
         })
     }
 
@@ -113,7 +113,7 @@ impl Authenticators {
         &mut self,
         jwt: &Jwt,
         previous: Option<&Self>,
-        trust: &mut Trust<'_>,
+        trust: &mut TlsTrust<'_>,
     ) -> anyhow::Result<KeyStore> {
         let source = &jwt.keys;
         let KeySource::Url { url, tls } = source else {
@@ -126,7 +126,7 @@ impl Authenticators {
         let known = [Some(&*self), previous].into_iter().flatten().find_map(|all| all.remotes.get(source));
         let remote = match known {
             Some(remote) => Arc::clone(remote),
-            None => Arc::new(Remote::new(url, tls, trust)?),
+            None => Arc::new(RemoteKeys::new(url, tls, trust)?),
         };
         self.remotes.insert(source.clone(), Arc::clone(&remote));
         Ok(KeyStore::Remote(remote, jwt.refetch_interval))

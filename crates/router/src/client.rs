@@ -5,11 +5,11 @@ mod address;
 pub(crate) mod connection;
 mod http1;
 mod http2;
-pub(crate) mod inner;
+pub(crate) mod internal;
 mod linger;
+pub(crate) mod listener_handle;
 pub(crate) mod prelude;
+pub(crate) mod request_state;
 mod serve;
-pub(crate) mod slot;
-pub(crate) mod work;
 
 pub(crate) use http2::fuzz_head as fuzz_http2_head;

@@ -1,10 +1,10 @@
 //! The control thread: obeys `main`, builds generations beside the running one, and tells the event loops.
 
+mod announced_worker;
 mod applications;
 mod generations;
-mod newcomer;
+mod retired_generations;
 mod schedule;
-mod shelf;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -27,27 +27,27 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
+use self::announced_worker::{AnnouncedWorker, WorkerAccess};
 use self::applications::KnownApp;
-use self::newcomer::{Access, Newcomer};
-use self::schedule::Schedule;
-use self::shelf::Shelf;
-use crate::desk;
-use crate::event_loop::command::Command;
-use crate::event_loop::{self, Commons, Handle};
+use self::retired_generations::RetiredGenerations;
+use self::schedule::ControlSchedule;
+use crate::control_waker::{self, ControlWaker};
+use crate::dev_reload;
+use crate::event_loop::command::LoopCommand;
+use crate::event_loop::{self, LoopHandle, LoopShared};
 use crate::generation::Generation;
-use crate::instance::App;
-use crate::main_link::MainLink;
-use crate::observe::access_log::AccessLog;
+use crate::instance::AppInstance;
+use crate::main_link::MainSender;
+use crate::observe::access_log::AccessLogWriter;
 use crate::observe::console;
-use crate::services::Shared;
+use crate::services::SharedServices;
 use crate::services::admission::Admission;
 use crate::services::countdown::Countdown;
 use crate::services::unserved::Unserved;
-use crate::storage::buffered::Budget;
+use crate::storage::buffered::MemoryBudget;
 use crate::storage::temp;
-use crate::tls::Provisions;
-use crate::upkeep::{self, Upkeep};
-use crate::upstream::{Checks, Resolver};
+use crate::tls::IssuedSecrets;
+use crate::upstream::{HealthChecks, NameResolver};
 
 /// How often running requests are looked at, where their time has a limit.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
@@ -56,24 +56,24 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 const SETTLING_TIME: Duration = Duration::from_millis(100);
 
 /// The router as the control thread sees it.
-struct Control {
-    main: MainLink,
-    loops: Vec<Handle>,
-    commons: Commons,
+struct ControlThread {
+    main: MainSender,
+    loops: Vec<LoopHandle>,
+    commons: LoopShared,
     apps: HashMap<AppId, KnownApp>,
     /// Of all applications that have no prototype with one of its own.
     silent_bell: Arc<Bell>,
-    pending: Option<Pending>,
+    pending: Option<PendingGeneration>,
     current: Option<(GenerationId, Arc<Generation>)>,
     /// Generations and their copies of the configuration, so that no event loop is the last to have one, and frees it.
-    shelf: Shelf,
+    retired: RetiredGenerations,
     /// Descriptors that its listeners and applications have for good.
     n_fixed: u64,
     /// Health checks of the current generation.
-    checks: Checks,
-    resolver: Resolver,
-    upkeep: Arc<Upkeep>,
-    schedule: Schedule,
+    checks: HealthChecks,
+    resolver: NameResolver,
+    control_waker: Arc<ControlWaker>,
+    schedule: ControlSchedule,
     /// Ends when the event loops accept nothing any more, once they are told to finish.
     closing: Option<mpsc::Receiver<()>>,
     /// Ends when they have finished what they had begun.
@@ -81,20 +81,20 @@ struct Control {
 }
 
 /// The sockets of a listener.
-type Sockets = (ListenAddress, Vec<OwnedFd>);
+type ListenerSockets = (ListenAddress, Vec<OwnedFd>);
 
 /// Those that one event loop accepts from; others may do so as well.
-type Share = (ListenAddress, Vec<Arc<OwnedFd>>);
+type LoopSockets = (ListenAddress, Vec<Arc<OwnedFd>>);
 
 /// What has arrived of a generation that is not in force.
 #[derive(Default)]
-struct Pending {
+struct PendingGeneration {
     id: Option<GenerationId>,
-    sockets: Vec<Sockets>,
+    sockets: Vec<ListenerSockets>,
     /// How many those are.
     n_sockets: usize,
     /// What each event loop gets of them, once there is a generation.
-    shares: Vec<Vec<Share>>,
+    shares: Vec<Vec<LoopSockets>>,
     /// In the order of the configuration.
     access_logs: Vec<File>,
     generation: Option<Arc<Generation>>,
@@ -117,15 +117,15 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         console::enable(console.colours);
     }
     let n_loops = n_threads.max(1);
-    let main = MainLink::new(Arc::clone(&link));
-    let shared = Shared {
+    let main = MainSender::new(Arc::clone(&link));
+    let shared = SharedServices {
         admission: Admission::new(usize::from(n_loops)),
-        provisions: Provisions::new()?,
+        secrets: IssuedSecrets::new()?,
         unserved: Unserved::new(main.clone()),
     };
-    let commons = Commons { shared, budget: Arc::<Budget>::default() };
+    let commons = LoopShared { shared, budget: Arc::<MemoryBudget>::default() };
     let loops = (0..n_loops).map(|lane| event_loop::spawn(Lane(lane), commons.clone()));
-    let control = Control {
+    let control = ControlThread {
         main,
         loops: loops.collect::<Result<_, _>>().context("start the event loops")?,
         commons,
@@ -133,28 +133,28 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         silent_bell: Arc::new(Bell::silent(n_loops).context("make a bell")?),
         pending: None,
         current: None,
-        shelf: Shelf::default(),
+        retired: RetiredGenerations::default(),
         n_fixed: 0,
-        checks: Checks::default(),
-        resolver: Resolver::default(),
-        upkeep: Arc::default(),
-        schedule: Schedule::new(Instant::now()),
+        checks: HealthChecks::default(),
+        resolver: NameResolver::default(),
+        control_waker: Arc::default(),
+        schedule: ControlSchedule::new(Instant::now()),
         closing: None,
         finishing: None,
     };
-    desk::enable(services, control.main.clone());
+    dev_reload::enable(services, control.main.clone());
     control.main.send(&FromRouter::Ready);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(control.obey(&link))
 }
 
-impl Control {
+impl ControlThread {
     async fn obey(mut self, link: &Link) -> anyhow::Result<()> {
         let readiness = Watched::new(link.as_fd().try_clone_to_owned()?, Interest::READABLE)
             .context("listen to the main process")?;
         let mut watch = tokio::time::interval(WATCH_INTERVAL);
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let wanted = Arc::clone(&self.upkeep);
+        let wanted = Arc::clone(&self.control_waker);
         let mut ending = signal(SignalKind::terminate()).context("listen for the end")?;
         loop {
             tokio::select! {
@@ -208,10 +208,10 @@ impl Control {
             ToRouter::Start { .. } => bail!("the main process sent its first message twice"),
             ToRouter::Provide { ticket, provisions } => {
                 // The event loops look into the same store, so all of them answer with it by now.
-                self.commons.shared.provisions.take(provisions);
+                self.commons.shared.secrets.take(provisions);
                 self.main.send(&FromRouter::Provided { ticket });
             }
-            ToRouter::Told { ticket, words } => desk::answer(ticket, words),
+            ToRouter::Told { ticket, words } => dev_reload::answer(ticket, words),
             ToRouter::Listener { generation, address } => {
                 self.pending(generation).sockets.push((address, fds));
             }
@@ -227,11 +227,14 @@ impl Control {
             ToRouter::Commit { generation } => self.commit(generation).await?,
             ToRouter::Abandon { .. } => self.pending = None,
             ToRouter::WorkerReady { app, worker, pid, hands, files } => {
-                let access = Access::of_channel(hands, files, fds);
-                self.take_worker(app, Newcomer { worker, pid, access })?;
+                let access = WorkerAccess::of_channel(hands, files, fds);
+                self.take_worker(app, AnnouncedWorker { worker, pid, access })?;
             }
             ToRouter::ProgramReady { app, worker, pid, door } => {
-                self.take_worker(app, Newcomer { worker, pid, access: Access::of_program(door, fds) })?;
+                self.take_worker(
+                    app,
+                    AnnouncedWorker { worker, pid, access: WorkerAccess::of_program(door, fds) },
+                )?;
             }
             ToRouter::WorkerGone { app, worker, exit } => self.drop_worker(app, worker, exit),
             ToRouter::WorkerFailed { app, reason } => self.worker_failed(app, &reason),
@@ -246,7 +249,7 @@ impl Control {
         Ok(())
     }
 
-    fn apps(&self) -> impl Iterator<Item = &Arc<App>> {
+    fn apps(&self) -> impl Iterator<Item = &Arc<AppInstance>> {
         self.apps.values().filter_map(|known| known.app.as_ref())
     }
 
@@ -261,28 +264,29 @@ impl Control {
 
     fn keep_up(&mut self) {
         let now = Instant::now();
-        let goes_on = self.upkeep.take();
+        let goes_on = self.control_waker.take();
         self.apps().for_each(|app| app.tick(now));
         self.logs().for_each(|log| log.tick(now));
         self.forget_unused();
-        let is_busy =
-            goes_on || self.apps.values().any(KnownApp::is_busy) || !self.logs().all(AccessLog::is_at_rest);
+        let is_busy = goes_on
+            || self.apps.values().any(KnownApp::is_busy)
+            || !self.logs().all(AccessLogWriter::is_at_rest);
         let retirement = self.apps().filter_map(|app| app.next_retirement()).min();
         self.schedule.looked(now, self.interval(), is_busy, retirement);
     }
 
     /// How often it looks while something goes on.
     fn interval(&self) -> Duration {
-        if self.apps().any(|app| app.is_impatient()) { schedule::IMPATIENT } else { upkeep::INTERVAL }
+        if self.apps().any(|app| app.is_impatient()) { schedule::IMPATIENT } else { control_waker::INTERVAL }
     }
 
-    fn logs(&self) -> impl Iterator<Item = &AccessLog> {
+    fn logs(&self) -> impl Iterator<Item = &AccessLogWriter> {
         self.current.iter().flat_map(|(_, generation)| &generation.access_logs)
     }
 
     /// The figures of the status; everything is counted that a client knows of if the loops have settled.
     fn figures(&self) -> Status {
-        let sum = |figure: fn(&Handle) -> u64| self.loops.iter().map(figure).sum::<u64>();
+        let sum = |figure: fn(&LoopHandle) -> u64| self.loops.iter().map(figure).sum::<u64>();
         let accepted = sum(|event_loop| event_loop.counters.accepted.get());
         let closed = sum(|event_loop| event_loop.counters.closed.get());
         let active = sum(|event_loop| event_loop.counters.active.get());
@@ -319,23 +323,23 @@ impl Control {
 
     /// What access logs have gathered must not end with the process.
     fn flush_logs(&self) {
-        self.logs().for_each(AccessLog::flush);
+        self.logs().for_each(AccessLogWriter::flush);
     }
 
     /// Waits until the event loops have counted and logged what clients have seen by now. One that is busy for
     /// longer is left alone.
     async fn settle(&self) {
-        let settled = self.tell_all(|done| Command::Settle { done });
+        let settled = self.tell_all(|done| LoopCommand::Settle { done });
         let _ = tokio::time::timeout(SETTLING_TIME, settled).await;
     }
 
     /// Gives each event loop a command, and waits until all have obeyed.
-    async fn tell_all(&self, command: impl Fn(Countdown) -> Command) {
+    async fn tell_all(&self, command: impl Fn(Countdown) -> LoopCommand) {
         // Ends when the last loop has dropped its sender.
         let _ = self.begin_all(command).recv().await;
     }
 
-    fn begin_all(&self, command: impl Fn(Countdown) -> Command) -> mpsc::Receiver<()> {
+    fn begin_all(&self, command: impl Fn(Countdown) -> LoopCommand) -> mpsc::Receiver<()> {
         let (done, all_done) = mpsc::channel(1);
         let done = Arc::new(done);
         for event_loop in &self.loops {
@@ -350,7 +354,7 @@ impl Control {
         let closed = Arc::new(closed);
         self.finishing = Some(self.begin_all(|done| {
             let closed = Arc::clone(&closed);
-            Command::Finish { keep_idle, closed, done }
+            LoopCommand::Finish { keep_idle, closed, done }
         }));
         self.closing = Some(all_closed);
     }
@@ -365,7 +369,7 @@ async fn finished(finishing: &mut Option<mpsc::Receiver<()>>) {
 }
 
 /// A loop that is gone has taken the process with it.
-fn send(event_loop: &Handle, command: Command) {
+fn send(event_loop: &LoopHandle, command: LoopCommand) {
     if event_loop.commands.send(command).is_err() {
         tracing::error!("an event loop is gone");
     }

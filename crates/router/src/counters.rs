@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Figures of one event loop; only that loop writes them.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(crate) struct Counters {
+pub(crate) struct LoopCounters {
     pub(crate) accepted: Counter,
     pub(crate) closed: Counter,
     /// Those of addresses that had too many.

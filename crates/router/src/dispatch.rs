@@ -3,15 +3,15 @@
 
 use corral_config::gateway::Servers;
 
-use crate::answer::authenticate::{self, Verdict};
+use crate::answer::authenticate::{self, AuthOutcome};
 use crate::answer::{application, gateway, program, proxy, returned, share};
 use crate::exchange::Exchange;
 use crate::observe::console;
 use crate::observe::telemetry::{self, Trace};
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
-use crate::request::routing::way::StandIn;
-use crate::request::routing::{Target, log};
+use crate::request::routing::route_progress::StandIn;
+use crate::request::routing::{RouteTarget, log};
 
 /// The methods that some of what answers here has a use for. Applications may know more.
 const METHODS: &[u8] = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
@@ -49,7 +49,7 @@ async fn answer_in_place(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
     while let Some(stand_in) = exchange.take_stand_in() {
         let target = match stand_in {
             StandIn::Action(action) => exchange.follow_action(action),
-            StandIn::Nothing(status) => Target::Nothing(status),
+            StandIn::Nothing(status) => RouteTarget::Nothing(status),
         };
         answer_target(exchange, target).await?;
     }
@@ -58,11 +58,11 @@ async fn answer_in_place(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
 
 /// Answers with what was found, or with what its fallbacks lead to. Without a reply when another action is to
 /// stand in for an error.
-async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> Result<(), Gone> {
+async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>) -> Result<(), Gone> {
     let generation = &exchange.settings.generation;
     let mut target = target;
     loop {
-        if let Target::Application { app, .. } = target {
+        if let RouteTarget::Application { app, .. } = target {
             let abandoned = generation.config.application_abandoned.get(app);
             exchange.way.abandoned = abandoned.copied().unwrap_or_default();
             exchange.drop_if_abandoned()?;
@@ -70,16 +70,17 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
         if exchange.is_delayed() {
             Box::pin(exchange.wait_for_turn()).await?;
         }
-        let is_let_in = !matches!(target, Target::Nothing(_) | Target::Preflight | Target::Server);
+        let is_let_in =
+            !matches!(target, RouteTarget::Nothing(_) | RouteTarget::Preflight | RouteTarget::Server);
         // Whoever is not known yet may still be refused.
-        let is_known = !matches!(target, Target::Authenticate(..));
+        let is_known = !matches!(target, RouteTarget::Authenticate(..));
         if let Some(mirror) = exchange.way.mirror.take_if(|_| is_known).filter(|_| is_let_in)
             && let Err(error) = Box::pin(proxy::mirror::begin(exchange, mirror)).await
         {
             return exchange.fail_body(&error).await;
         }
         let share = match target {
-            Target::Application { app: place, target } => {
+            RouteTarget::Application { app: place, target } => {
                 return match generation.apps.get(place) {
                     None => exchange.send_error(503).await,
                     // In a box, as proxies below: what waits with a file or a worker is not as large then.
@@ -98,40 +99,40 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: Target<'c>) -> R
                     }
                 };
             }
-            Target::Return(answer) => return returned::answer(exchange, answer).await,
-            Target::Upstream(upstream) => {
+            RouteTarget::Return(answer) => return returned::answer(exchange, answer).await,
+            RouteTarget::Upstream(upstream) => {
                 let group = &generation.servers.upstreams[upstream];
                 return gateway::answer(exchange, group, None).await;
             }
-            Target::Proxy(proxy) => {
+            RouteTarget::Proxy(proxy) => {
                 return Box::pin(proxy::answer(exchange, &generation.servers.proxies[proxy])).await;
             }
-            Target::Gateway(action) => {
+            RouteTarget::Gateway(action) => {
                 let group = match action.servers {
                     Servers::Upstream(upstream) => &generation.servers.upstreams[upstream],
                     Servers::Proxy(proxy) => &generation.servers.proxies[proxy],
                 };
                 return gateway::answer(exchange, group, Some(action)).await;
             }
-            Target::Preflight => return exchange.send_empty(204).await,
-            Target::Server => {
+            RouteTarget::Preflight => return exchange.send_empty(204).await,
+            RouteTarget::Server => {
                 exchange.reply.fields.push(b"Allow", METHODS);
                 return exchange.send_empty(200).await;
             }
-            Target::Authenticate(place, guarded) => {
+            RouteTarget::Authenticate(place, guarded) => {
                 target = match Box::pin(authenticate::ask(exchange, place)).await? {
-                    Verdict::Passed => exchange.follow_authenticated(guarded),
-                    Verdict::Refused(status) => Target::Nothing(status),
-                    Verdict::Answered => return Ok(()),
+                    AuthOutcome::Passed => exchange.follow_authenticated(guarded),
+                    AuthOutcome::Refused(status) => RouteTarget::Nothing(status),
+                    AuthOutcome::Answered => return Ok(()),
                 };
                 continue;
             }
-            Target::Nothing(status) => return exchange.send_error(status).await,
-            Target::Share(share) => share,
+            RouteTarget::Nothing(status) => return exchange.send_error(status).await,
+            RouteTarget::Share(share) => share,
         };
         let status = match share::answer(exchange, share).await? {
-            share::Outcome::Sent => return Ok(()),
-            share::Outcome::Missed(status) => status,
+            share::ShareOutcome::Sent => return Ok(()),
+            share::ShareOutcome::Missed(status) => status,
         };
         let Some(action) = &share.fallback else { return exchange.send_error(status).await };
         if exchange.rules().log_route {

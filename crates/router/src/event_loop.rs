@@ -19,46 +19,46 @@ use corral_config::address::ListenAddress;
 use tokio::sync::mpsc;
 
 use self::apps::LoopApps;
-use self::listeners::Listeners;
-use self::sleep::Sleep;
-use crate::client::inner;
-use crate::counters::Counters;
-use crate::event_loop::command::Command;
+use self::listeners::LoopListeners;
+use self::sleep::LoopSleep;
+use crate::client::internal;
+use crate::counters::LoopCounters;
+use crate::event_loop::command::LoopCommand;
 use crate::files;
 use crate::generation::{Generation, LoopGeneration};
 use crate::instance::BusyApps;
 use crate::services::countdown::Countdown;
-use crate::services::{Services, Shared};
-use crate::storage::buffered::{self, Budget};
+use crate::services::{LoopServices, SharedServices};
+use crate::storage::buffered::{self, MemoryBudget};
 
 thread_local! {
-    static SLEEP: OnceCell<Rc<Sleep>> = const { OnceCell::new() };
+    static SLEEP: OnceCell<Rc<LoopSleep>> = const { OnceCell::new() };
 }
 
 /// The control thread's hold on a loop.
-pub(crate) struct Handle {
-    pub(crate) commands: mpsc::UnboundedSender<Command>,
-    pub(crate) counters: Arc<Counters>,
+pub(crate) struct LoopHandle {
+    pub(crate) commands: mpsc::UnboundedSender<LoopCommand>,
+    pub(crate) counters: Arc<LoopCounters>,
 }
 
 /// What all loops share.
 #[derive(Clone)]
-pub(crate) struct Commons {
-    pub(crate) shared: Shared,
-    pub(crate) budget: Arc<Budget>,
+pub(crate) struct LoopShared {
+    pub(crate) shared: SharedServices,
+    pub(crate) budget: Arc<MemoryBudget>,
 }
 
 /// The state of one event loop.
 struct EventLoop {
-    services: Rc<Services>,
+    services: Rc<LoopServices>,
     apps: LoopApps,
-    listeners: Listeners,
+    listeners: LoopListeners,
 }
 
 /// Starts the thread of one loop.
-pub(crate) fn spawn(lane: Lane, commons: Commons) -> io::Result<Handle> {
+pub(crate) fn spawn(lane: Lane, commons: LoopShared) -> io::Result<LoopHandle> {
     let (commands, inbox) = mpsc::unbounded_channel();
-    let counters = Arc::new(Counters::default());
+    let counters = Arc::new(LoopCounters::default());
     let theirs = Arc::clone(&counters);
     let runtime_result = std::thread::Builder::new().name(format!("loop {}", lane.0)).spawn(move || {
         let ended = panic::catch_unwind(AssertUnwindSafe(|| run(lane, commons, theirs, inbox)));
@@ -71,27 +71,27 @@ pub(crate) fn spawn(lane: Lane, commons: Commons) -> io::Result<Handle> {
         std::process::abort();
     });
     runtime_result?;
-    Ok(Handle { commands, counters })
+    Ok(LoopHandle { commands, counters })
 }
 
 fn run(
     lane: Lane,
-    commons: Commons,
-    counters: Arc<Counters>,
-    inbox: mpsc::UnboundedReceiver<Command>,
+    commons: LoopShared,
+    counters: Arc<LoopCounters>,
+    inbox: mpsc::UnboundedReceiver<LoopCommand>,
 ) -> io::Result<()> {
     buffered::join(commons.budget);
-    let services = Services::new(lane, counters, commons.shared);
+    let services = LoopServices::new(lane, counters, commons.shared);
     let busy = Rc::<BusyApps>::default();
-    let sleep = Sleep::new(Rc::clone(&services.deadlines), Rc::clone(&busy));
+    let sleep = LoopSleep::new(Rc::clone(&services.deadlines), Rc::clone(&busy));
     SLEEP.with(|ours| ours.set(Rc::clone(&sleep)).ok()).ok_or(io::ErrorKind::AlreadyExists)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .on_thread_park(|| with_sleep(Sleep::before))
-        .on_thread_unpark(|| with_sleep(Sleep::after))
+        .on_thread_park(|| with_sleep(LoopSleep::before))
+        .on_thread_unpark(|| with_sleep(LoopSleep::after))
         .build_local(tokio::runtime::LocalOptions::default())?;
     let apps = LoopApps::new(lane, busy);
-    let listeners = Listeners::new(Rc::clone(&services));
+    let listeners = LoopListeners::new(Rc::clone(&services));
     let event_loop = EventLoop { services, apps, listeners };
     runtime.block_on(async move {
         keep_up(&event_loop.services, sleep);
@@ -100,7 +100,7 @@ fn run(
     Ok(())
 }
 
-fn with_sleep(act: impl FnOnce(&Sleep)) {
+fn with_sleep(act: impl FnOnce(&LoopSleep)) {
     SLEEP.with(|sleep| {
         if let Some(sleep) = sleep.get() {
             act(sleep);
@@ -109,14 +109,14 @@ fn with_sleep(act: impl FnOnce(&Sleep)) {
 }
 
 /// Starts what goes on beside the connections.
-fn keep_up(services: &Rc<Services>, sleep: Rc<Sleep>) {
+fn keep_up(services: &Rc<LoopServices>, sleep: Rc<LoopSleep>) {
     let deadlines = Rc::clone(&services.deadlines);
     tokio::task::spawn_local(async move { deadlines.keep_sweeping().await });
     let rescuing = Rc::clone(&sleep);
     tokio::task::spawn_local(async move { rescuing.keep_rescuing().await });
     tokio::task::spawn_local(async move { sleep.keep_going().await });
     tokio::task::spawn_local(make_room(Rc::clone(services)));
-    tokio::task::spawn_local(inner::run(Rc::clone(services)));
+    tokio::task::spawn_local(internal::run(Rc::clone(services)));
     tokio::task::spawn_local(files::keep_sweeping());
     let proxying = Rc::clone(services);
     tokio::task::spawn_local(async move { proxying.proxy_servers.keep_sweeping().await });
@@ -125,7 +125,7 @@ fn keep_up(services: &Rc<Services>, sleep: Rc<Sleep>) {
 }
 
 /// Ends connections that wait for a request when other event loops have none left.
-async fn make_room(services: Rc<Services>) {
+async fn make_room(services: Rc<LoopServices>) {
     loop {
         services.admission.crowded(services.lane).await;
         services.deadlines.expire_oldest_idle();
@@ -133,33 +133,33 @@ async fn make_room(services: Rc<Services>) {
 }
 
 impl EventLoop {
-    async fn obey(self, mut inbox: mpsc::UnboundedReceiver<Command>) {
+    async fn obey(self, mut inbox: mpsc::UnboundedReceiver<LoopCommand>) {
         while let Some(command) = inbox.recv().await {
             match command {
-                Command::AddApp { app, bell } => self.apps.add(app, bell),
-                Command::RemoveApp { app } => self.apps.remove(app),
-                Command::AddWorker { worker, receiver } => {
+                LoopCommand::AddApp { app, bell } => self.apps.add(app, bell),
+                LoopCommand::RemoveApp { app } => self.apps.remove(app),
+                LoopCommand::AddWorker { worker, receiver } => {
                     if let Some(app) = self.apps.find(worker.app.id) {
                         app.add_receiver(worker.key, receiver);
                     }
                     worker.is_heard();
                 }
-                Command::RemoveWorker { app, dead, exit } => {
+                LoopCommand::RemoveWorker { app, dead, exit } => {
                     if let Some(app) = self.apps.find(app) {
                         app.remove_receiver(&dead, exit);
                     }
                 }
-                Command::Fail { app, id, failure } => {
+                LoopCommand::Fail { app, id, failure } => {
                     if let Some(app) = self.apps.find(app) {
                         app.fail(id, failure);
                     }
                 }
-                Command::Swap { generation, config, sockets, done } => {
+                LoopCommand::Swap { generation, config, sockets, done } => {
                     self.swap(&generation, config, sockets, &done);
                     drop(done);
                 }
-                Command::Settle { done } => drop(done),
-                Command::Finish { keep_idle, closed, done } => {
+                LoopCommand::Settle { done } => drop(done),
+                LoopCommand::Finish { keep_idle, closed, done } => {
                     self.listeners.close(|_| false, keep_idle, &closed);
                     self.finish(keep_idle, done);
                 }
@@ -195,8 +195,8 @@ impl EventLoop {
 }
 
 /// Connections without a request are waited for only if they were given time for one.
-async fn wait_until_quiet(counters: &Counters, keep_idle: Duration) {
-    let Counters { accepted, closed, active, .. } = counters;
+async fn wait_until_quiet(counters: &LoopCounters, keep_idle: Duration) {
+    let LoopCounters { accepted, closed, active, .. } = counters;
     let has_idle = || !keep_idle.is_zero() && accepted.get() > closed.get();
     while active.get() > 0 || has_idle() {
         tokio::time::sleep(Duration::from_millis(20)).await;

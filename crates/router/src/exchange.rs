@@ -10,8 +10,8 @@
 //! `rewrite` replaces these; what was a path is never parsed as a target again.
 
 pub(crate) mod carrier;
+pub(crate) mod client_presence;
 mod cors;
-pub(crate) mod departure;
 mod encoded;
 mod https_only;
 mod limits;
@@ -36,45 +36,45 @@ use corral_http::request::{Name, Version};
 
 use self::carrier::Carrier;
 use crate::clock::deadline::Deadline;
-use crate::generation::rules::Rules;
-use crate::generation::slot_settings::SlotSettings;
+use crate::generation::listener_settings::ListenerSettings;
+use crate::generation::request_settings::RequestSettings;
 use crate::observe::telemetry::Trace;
 use crate::reply::Reply;
-use crate::request::client::{Client, Gone};
+use crate::request::client::{Gone, RequestClient};
 use crate::request::forwarded;
-use crate::request::head::Request;
-use crate::request::identity::Identity;
-use crate::request::routing::way::{FieldChange, Way};
-use crate::services::Services;
-use crate::storage::buffered::Held;
+use crate::request::head::ReceivedRequest;
+use crate::request::identity::AuthenticatedUser;
+use crate::request::routing::route_progress::{FieldChange, RouteProgress};
+use crate::services::LoopServices;
+use crate::storage::buffered::HeldMemory;
 use crate::storage::buffers::{self, Rest};
-use crate::tls::Peer;
-use crate::variables::{Ends, Link, Memo, RequestVariables};
+use crate::tls::TlsPeer;
+use crate::variables::{ConnectionEnds, Memo, RequestVariables, VariableConnection};
 
 /// A request while it is answered.
 pub(crate) struct Exchange<'c> {
     pub(crate) carrier: &'c mut (dyn Carrier + 'c),
     /// Limits what is waited for.
     pub(crate) deadline: &'c Deadline,
-    pub(crate) services: &'c Services,
-    pub(crate) settings: &'c SlotSettings,
-    pub(crate) request: Request<'c>,
-    pub(crate) client: Client,
+    pub(crate) services: &'c LoopServices,
+    pub(crate) settings: &'c ListenerSettings,
+    pub(crate) request: ReceivedRequest<'c>,
+    pub(crate) client: RequestClient,
     /// The path that a rewrite has put in the place of the request's.
     pub(crate) rewritten: Option<Vec<u8>>,
     /// The query that a rewrite has put in the place of the request's; empty where there is none any more.
     rewritten_query: Option<Vec<u8>>,
     memo: Memo,
-    pub(crate) way: Way<'c>,
+    pub(crate) way: RouteProgress<'c>,
     /// What `request_headers` has changed.
     pub(crate) field_changes: Vec<FieldChange<'c>>,
     pub(crate) reply: Reply,
     /// The beginning of the body that was read for others than who answers.
-    peeked: Option<Box<(Rest, Held)>>,
+    peeked: Option<Box<(Rest, HeldMemory)>>,
     /// There was no room for something that was sent to the client.
     pub(crate) has_waited: bool,
     /// The user that `authenticate` has let pass.
-    pub(crate) identity: Option<Box<Identity>>,
+    pub(crate) identity: Option<Box<AuthenticatedUser>>,
     /// While there is telemetry.
     pub(crate) trace: Option<Box<Trace>>,
 }
@@ -82,11 +82,11 @@ pub(crate) struct Exchange<'c> {
 impl<'c> Exchange<'c> {
     pub(crate) fn new(
         carrier: &'c mut (dyn Carrier + 'c),
-        (deadline, services): (&'c Deadline, &'c Services),
-        settings: &'c SlotSettings,
-        request: Request<'c>,
+        (deadline, services): (&'c Deadline, &'c LoopServices),
+        settings: &'c ListenerSettings,
+        request: ReceivedRequest<'c>,
     ) -> Self {
-        let connected = Client { address: carrier.peer(), tls: carrier.speaks_tls() };
+        let connected = RequestClient { address: carrier.peer(), tls: carrier.speaks_tls() };
         let client = forwarded::client(&settings.listener().forwarded, connected, request);
         let trace = settings.generation.shared.telemetry.as_ref().map(|telemetry| telemetry.trace(request));
         Self {
@@ -99,7 +99,7 @@ impl<'c> Exchange<'c> {
             rewritten: None,
             rewritten_query: None,
             memo: Memo::default(),
-            way: Way::default(),
+            way: RouteProgress::default(),
             field_changes: Vec::new(),
             reply: Reply::default(),
             peeked: None,
@@ -116,7 +116,7 @@ impl<'c> Exchange<'c> {
         }
     }
 
-    pub(crate) fn rules(&self) -> &'c Rules {
+    pub(crate) fn rules(&self) -> &'c RequestSettings {
         &self.settings.generation.shared.rules
     }
 
@@ -175,14 +175,14 @@ impl<'c> Exchange<'c> {
 
     /// Whether the client has said that it understands fields behind a body (RFC 9110 sections 6.5.1 and 10.1.4).
     pub(crate) fn takes_trailers(&self) -> bool {
-        let Request { head, bytes, .. } = self.request;
+        let ReceivedRequest { head, bytes, .. } = self.request;
         let mut codings = head.values(bytes, Name::Te).flat_map(list);
         head.version() >= Version::Http11 && codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
     }
 
     pub(crate) fn variables(&self) -> RequestVariables<'_> {
         RequestVariables {
-            link: Link::Open(self),
+            link: VariableConnection::Open(self),
             request: self.request,
             client: self.client,
             path: self.path(),
@@ -229,8 +229,8 @@ impl<'c> Exchange<'c> {
     }
 }
 
-impl Ends for Exchange<'_> {
-    fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>> {
+impl ConnectionEnds for Exchange<'_> {
+    fn tls_peer(&self) -> Option<Cow<'_, TlsPeer<'_>>> {
         self.carrier.tls_peer()
     }
 

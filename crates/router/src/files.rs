@@ -1,10 +1,10 @@
 //! Open files, kept by each event loop as long as they are asked for. What is kept is compared with what the path leads
 //! to before each use: one system call, and nothing that has changed is served.
 
+mod confined_path;
 mod identity;
-mod kept;
 mod open_file;
-mod place;
+mod open_files;
 mod siblings;
 
 use std::fs::File;
@@ -12,13 +12,13 @@ use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-pub(crate) use self::identity::Identity;
-pub(crate) use self::kept::{forget_all, keep_sweeping};
+pub(crate) use self::confined_path::ConfinedPath;
+pub(crate) use self::identity::FileIdentity;
 pub(crate) use self::open_file::OpenFile;
-pub(crate) use self::place::Place;
+pub(crate) use self::open_files::{forget_all, keep_sweeping};
 
 /// What a path leads to.
-pub(crate) enum Found {
+pub(crate) enum FoundFile {
     File(Rc<OpenFile>),
     Directory(File),
     /// Nothing that could be sent.
@@ -30,63 +30,63 @@ pub(crate) enum Found {
 
 /// When a file is wanted, and how old what is known of it may be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
+pub(crate) struct CacheTime {
     pub(crate) now: Instant,
     /// Zero unless the configuration says otherwise.
     pub(crate) trust: Duration,
 }
 
-impl Moment {
+impl CacheTime {
     fn trusts(&self, checked: Instant) -> bool {
         self.now.saturating_duration_since(checked) < self.trust
     }
 }
 
 /// Opens a file, or finds it open.
-pub(crate) fn open(place: &Place<'_>, moment: Moment) -> Found {
+pub(crate) fn open(place: &ConfinedPath<'_>, moment: CacheTime) -> FoundFile {
     let key = place.key();
-    if let Some(file) = kept::find(&key) {
+    if let Some(file) = open_files::find(&key) {
         if file.is_current(place, moment) {
             file.note_use(moment.now);
-            return Found::File(file);
+            return FoundFile::File(file);
         }
-        kept::forget(&key);
+        open_files::forget(&key);
     }
     let found = open_anew(place, moment.now);
-    if let Found::File(file) = &found {
-        kept::keep(&key, file, moment.now);
+    if let FoundFile::File(file) = &found {
+        open_files::keep(&key, file, moment.now);
     }
     found
 }
 
-fn open_anew(place: &Place<'_>, now: Instant) -> Found {
+fn open_anew(place: &ConfinedPath<'_>, now: Instant) -> FoundFile {
     let opened = place.open().and_then(|file| {
         let metadata = file.metadata()?;
         Ok((file, metadata))
     });
     match opened {
         Ok((file, metadata)) if metadata.is_file() => {
-            Found::File(Rc::new(OpenFile::new(file, &metadata, now)))
+            FoundFile::File(Rc::new(OpenFile::new(file, &metadata, now)))
         }
-        Ok((file, metadata)) if metadata.is_dir() => Found::Directory(file),
-        Ok(_) => Found::Nothing,
+        Ok((file, metadata)) if metadata.is_dir() => FoundFile::Directory(file),
+        Ok(_) => FoundFile::Nothing,
         Err(error) => refusal(error),
     }
 }
 
 /// contract 12, step 4.
-fn refusal(error: io::Error) -> Found {
+fn refusal(error: io::Error) -> FoundFile {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
-            Found::Nothing
+            FoundFile::Nothing
         }
         // A NUL in the path, and what `open` says of a Unix socket or a FIFO without a reader.
-        io::ErrorKind::InvalidInput => Found::Nothing,
-        io::ErrorKind::PermissionDenied => Found::Refused(error),
+        io::ErrorKind::InvalidInput => FoundFile::Nothing,
+        io::ErrorKind::PermissionDenied => FoundFile::Refused(error),
         // A link or a mount that must not be followed.
-        _ if matches!(error.raw_os_error(), Some(ELOOP | EXDEV)) => Found::Refused(error),
-        _ if error.raw_os_error() == Some(ENXIO) => Found::Nothing,
-        _ => Found::Failed(error),
+        _ if matches!(error.raw_os_error(), Some(ELOOP | EXDEV)) => FoundFile::Refused(error),
+        _ if error.raw_os_error() == Some(ENXIO) => FoundFile::Nothing,
+        _ => FoundFile::Failed(error),
     }
 }
 

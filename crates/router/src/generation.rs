@@ -1,7 +1,7 @@
 //! One configuration in force: what the request path reads, and nothing that it writes.
 
-pub(crate) mod rules;
-pub(crate) mod slot_settings;
+pub(crate) mod listener_settings;
+pub(crate) mod request_settings;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,14 +13,14 @@ use corral_config::listener::Listener;
 use corral_script::{Engine, Program};
 
 use crate::authentication::Authenticators;
-use crate::generation::rules::Rules;
-use crate::instance::{Lease, LoopApp};
-use crate::limits::Limits;
+use crate::generation::request_settings::RequestSettings;
+use crate::instance::{InstanceLease, LoopApp};
+use crate::limits::ClientLimits;
 use crate::mirrors::Mirrors;
-use crate::observe::access_log::AccessLog;
+use crate::observe::access_log::AccessLogWriter;
 use crate::observe::telemetry::Telemetry;
 use crate::tls::TlsContext;
-use crate::upstream::{Groups, LoopGroups};
+use crate::upstream::{LoopGroups, ServerGroups};
 
 /// A configuration with everything that it names in place. Shared by all event loops.
 pub(crate) struct Generation {
@@ -28,21 +28,21 @@ pub(crate) struct Generation {
     /// Where each listener is in `config.listeners`.
     pub(crate) listener_places: HashMap<ListenAddress, usize>,
     /// In the order of `config.applications`.
-    pub(crate) leases: Vec<Arc<Lease>>,
-    pub(crate) rules: Rules,
+    pub(crate) leases: Vec<Arc<InstanceLease>>,
+    pub(crate) rules: RequestSettings,
     /// Limits for clients, in the order of `config.throttles`.
-    pub(crate) limits: Limits,
+    pub(crate) limits: ClientLimits,
     /// Copies of requests, in the order of `config.mirrors`.
     pub(crate) mirrors: Mirrors,
     /// The means by which clients are known, in the order of `config.authentications`.
     pub(crate) authenticators: Authenticators,
-    pub(crate) access_logs: Vec<AccessLog>,
+    pub(crate) access_logs: Vec<AccessLogWriter>,
     pub(crate) program: Arc<Program>,
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// In the order of `config.listeners`.
     pub(crate) tls: Vec<Option<Arc<TlsContext>>>,
     /// The servers of upstreams and proxies.
-    pub(crate) servers: Groups,
+    pub(crate) servers: ServerGroups,
 }
 
 /// A generation as one event loop uses it: counted without atomics.

@@ -14,21 +14,21 @@ use std::time::Duration;
 
 use rustls::ServerConfig;
 
-use self::session::{Fault, ServerSession};
-pub(crate) use self::socket::{Socket, Wanted};
+use self::session::{ServerSession, SessionError};
+pub(crate) use self::socket::{AnySocket, SocketInterest};
 
 /// Bytes given to the kernel in one call of `sendfile`, so that one client does not hold up the others.
 const SEND_FILE_STEP: u64 = 512 * 1024;
 
 /// A client's connection.
-pub(crate) struct Stream {
-    socket: Socket,
+pub(crate) struct ClientStream {
+    socket: AnySocket,
     /// In a box, so that connections without it stay small.
     tls: Option<Box<ServerSession>>,
 }
 
-impl Stream {
-    pub(crate) fn new(socket: Socket) -> Self {
+impl ClientStream {
+    pub(crate) fn new(socket: AnySocket) -> Self {
         Self { socket, tls: None }
     }
 
@@ -43,7 +43,7 @@ impl Stream {
         &mut self,
         config: Arc<ServerConfig>,
         received: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), SessionError> {
         let session = self.tls.insert(Box::new(ServerSession::new(config, std::mem::take(received))?));
         session.handshake(&mut self.socket, received).await
     }
@@ -118,9 +118,13 @@ impl Stream {
     }
 
     /// Waits until there is something of what is wanted.
-    pub(crate) fn poll_wait(&self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>> {
+    pub(crate) fn poll_wait(
+        &self,
+        context: &mut Context<'_>,
+        wanted: SocketInterest,
+    ) -> Poll<io::Result<SocketInterest>> {
         if wanted.bytes && self.is_read() {
-            return Poll::Ready(Ok(Wanted { bytes: true, room: false }));
+            return Poll::Ready(Ok(SocketInterest { bytes: true, room: false }));
         }
         if wanted.bytes && self.tls().is_some_and(ServerSession::wants_room) {
             // What is encrypted goes out before anything is read.
@@ -128,7 +132,7 @@ impl Stream {
         }
         let bytes = wanted.bytes && self.socket.poll_readable(context)?.is_ready();
         let room = wanted.room && self.socket.poll_writable(context)?.is_ready();
-        if bytes || room { Poll::Ready(Ok(Wanted { bytes, room })) } else { Poll::Pending }
+        if bytes || room { Poll::Ready(Ok(SocketInterest { bytes, room })) } else { Poll::Pending }
     }
 
     /// Waits until there is room to write.

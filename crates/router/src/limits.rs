@@ -8,7 +8,7 @@
 //! its specification, so that a change of them starts nothing.
 
 mod concurrency;
-mod pace;
+mod gcra;
 mod quota;
 mod rate;
 mod table;
@@ -26,33 +26,33 @@ use self::concurrency::Concurrency;
 pub(crate) use self::quota::Quota;
 use self::rate::RateLimiter;
 use crate::clock::Millis;
-use crate::complaints::Complaints;
+use crate::log_throttle::LogThrottle;
 
 /// All limits of a generation, in the order of its configuration.
 #[derive(Default)]
-pub(crate) struct Limits(Vec<Arc<Limit>>);
+pub(crate) struct ClientLimits(Vec<Arc<ClientLimit>>);
 
 /// One limit.
-pub(crate) struct Limit {
+pub(crate) struct ClientLimit {
     throttle: Throttle,
     /// With a key of its own: nobody can choose texts that collide.
     hasher: RandomState,
-    gate: Gate,
-    complaints: Complaints,
+    limiter: Limiter,
+    log_throttle: LogThrottle,
 }
 
-enum Gate {
+enum Limiter {
     Rate(RateLimiter),
     Concurrency(Concurrency),
 }
 
 /// A key as a limit counts it. Texts of any length take the same memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counted(u64);
+pub(crate) struct LimitKey(u64);
 
 /// The answer of a limit to a request.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct LimitDecision {
     /// The request is not to be answered.
     pub(crate) is_refused: bool,
     /// How long it is to wait before that.
@@ -60,35 +60,35 @@ pub(crate) struct Answer {
     /// To be said in the reply.
     pub(crate) quota: Option<Quota>,
     /// To be kept until the request is over.
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<ConcurrencyPermit>,
     /// The place of a request that may have to wait.
-    pub(crate) turn: Option<Turn>,
+    pub(crate) turn: Option<DelayedTurn>,
 }
 
 /// A place among the requests of a key that are answered one after the other.
-pub(crate) struct Turn {
-    limit: Arc<Limit>,
-    counted: Counted,
+pub(crate) struct DelayedTurn {
+    limit: Arc<ClientLimit>,
+    counted: LimitKey,
 }
 
-impl Turn {
+impl DelayedTurn {
     /// The request has left before its turn.
     pub(crate) fn give_back(self, now: Instant) {
-        if let Gate::Rate(limiter) = &self.limit.gate {
+        if let Limiter::Rate(limiter) = &self.limit.limiter {
             limiter.give_back(self.counted, now);
         }
     }
 }
 
 /// A place among the requests of a key that are answered at the same time.
-pub(crate) struct Held {
-    limit: Arc<Limit>,
-    counted: Counted,
+pub(crate) struct ConcurrencyPermit {
+    limit: Arc<ClientLimit>,
+    counted: LimitKey,
 }
 
 /// The figures of a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Tally {
+struct LimitCounts {
     /// Requests that went on, at once or later.
     passed: u64,
     /// Passed requests that had to wait first, or would have had to without the dry run.
@@ -99,99 +99,102 @@ struct Tally {
     keys: u64,
 }
 
-impl Limits {
+impl ClientLimits {
     /// The limits of a configuration; those that `previous` has, too, go on.
     pub(crate) fn new(throttles: &[Throttle], previous: Option<&Self>) -> Self {
         let previous = previous.into_iter().flat_map(|limits| &limits.0);
         let known: HashMap<&str, _> = previous.map(|limit| (&*limit.throttle.place, limit)).collect();
         let limit = |throttle: &Throttle| match known.get(&*throttle.place) {
             Some(limit) if limit.throttle == *throttle => Arc::clone(limit),
-            _ => Arc::new(Limit::new(throttle)),
+            _ => Arc::new(ClientLimit::new(throttle)),
         };
         Self(throttles.iter().map(limit).collect())
     }
 
-    pub(crate) fn get(&self, idx: usize) -> Option<&Arc<Limit>> {
+    pub(crate) fn get(&self, idx: usize) -> Option<&Arc<ClientLimit>> {
         self.0.get(idx)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Limit> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ClientLimit> {
         self.0.iter().map(|limit| &**limit)
     }
 }
 
-impl Limit {
+impl ClientLimit {
     fn new(throttle: &Throttle) -> Self {
-        let gate = match &throttle.bound {
-            Bound::Rate(rate) => Gate::Rate(RateLimiter::new(rate, Instant::now())),
-            Bound::Concurrency(most) => Gate::Concurrency(Concurrency::new(most.get())),
+        let limiter = match &throttle.bound {
+            Bound::Rate(rate) => Limiter::Rate(RateLimiter::new(rate, Instant::now())),
+            Bound::Concurrency(most) => Limiter::Concurrency(Concurrency::new(most.get())),
         };
         let throttle = throttle.clone();
-        Self { throttle, hasher: RandomState::new(), gate, complaints: Complaints::default() }
+        Self { throttle, hasher: RandomState::new(), limiter, log_throttle: LogThrottle::default() }
     }
 
-    pub(crate) fn count(&self, key: impl Hash) -> Counted {
-        Counted(self.hasher.hash_one(key))
+    pub(crate) fn count(&self, key: impl Hash) -> LimitKey {
+        LimitKey(self.hasher.hash_one(key))
     }
 
     /// Asks for one more request, and counts it.
-    pub(crate) fn ask(self: &Arc<Self>, counted: Counted, now: Instant) -> Answer {
-        match &self.gate {
-            Gate::Rate(limiter) => {
+    pub(crate) fn ask(self: &Arc<Self>, counted: LimitKey, now: Instant) -> LimitDecision {
+        match &self.limiter {
+            Limiter::Rate(limiter) => {
                 let answer = limiter.ask(counted, now);
                 let is_turn = limiter.delays() && !answer.is_refused;
-                Answer { turn: is_turn.then(|| Turn { limit: Arc::clone(self), counted }), ..answer }
+                LimitDecision {
+                    turn: is_turn.then(|| DelayedTurn { limit: Arc::clone(self), counted }),
+                    ..answer
+                }
             }
-            Gate::Concurrency(concurrency) => {
+            Limiter::Concurrency(concurrency) => {
                 let has_place = concurrency.enter(counted);
-                let held = has_place.then(|| Held { limit: Arc::clone(self), counted });
-                Answer { is_refused: !has_place, held, ..Answer::default() }
+                let held = has_place.then(|| ConcurrencyPermit { limit: Arc::clone(self), counted });
+                LimitDecision { is_refused: !has_place, held, ..LimitDecision::default() }
             }
         }
     }
 
     /// Logs a refusal, once in a second.
-    pub(crate) fn complain(&self, key: impl Display, now: Instant) {
-        let Some(unsaid) = self.complaints.admit(Millis::of(now)) else { return };
+    pub(crate) fn warn(&self, key: impl Display, now: Instant) {
+        let Some(suppressed) = self.log_throttle.admit(Millis::of(now)) else { return };
         let place = &self.throttle.place;
         let refused = if self.throttle.dry_run { "would be refused (dry_run)" } else { "refused" };
-        let reason = match self.gate {
-            Gate::Rate(_) => "too many requests in a time",
-            Gate::Concurrency(_) => "too many requests at once",
+        let reason = match self.limiter {
+            Limiter::Rate(_) => "too many requests in a time",
+            Limiter::Concurrency(_) => "too many requests at once",
         };
-        tracing::warn!("{place}: {refused}, \"{key}\" has {reason}{unsaid}");
+        tracing::warn!("{place}: {refused}, \"{key}\" has {reason}{suppressed}");
     }
 
     pub(crate) fn status(&self, now: Instant) -> LimitStatus {
-        let tally = match &self.gate {
-            Gate::Rate(limiter) => limiter.tally(now),
-            Gate::Concurrency(concurrency) => concurrency.tally(),
+        let tally = match &self.limiter {
+            Limiter::Rate(limiter) => limiter.tally(now),
+            Limiter::Concurrency(concurrency) => concurrency.tally(),
         };
         // Nobody was refused in a dry run.
         let dry_run = self.throttle.dry_run;
         let passed = tally.passed + if dry_run { tally.refused } else { 0 };
-        let Tally { delayed, refused, keys, .. } = tally;
+        let LimitCounts { delayed, refused, keys, .. } = tally;
         LimitStatus { place: self.throttle.place.clone(), dry_run, passed, delayed, refused, keys }
     }
 }
 
-impl Drop for Held {
+impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
-        if let Gate::Concurrency(concurrency) = &self.limit.gate {
+        if let Limiter::Concurrency(concurrency) = &self.limit.limiter {
             concurrency.leave(self.counted);
         }
     }
 }
 
-impl std::fmt::Debug for Held {
+impl std::fmt::Debug for ConcurrencyPermit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Held").field("place", &self.limit.throttle.place).finish_non_exhaustive()
+        f.debug_struct("ConcurrencyPermit").field("place", &self.limit.throttle.place).finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for Turn {
+impl std::fmt::Debug for DelayedTurn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Turn").field("place", &self.limit.throttle.place).finish_non_exhaustive()
+        f.debug_struct("DelayedTurn").field("place", &self.limit.throttle.place).finish_non_exhaustive()
     }
 }
 

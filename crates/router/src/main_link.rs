@@ -7,9 +7,9 @@ use corral_ipc::message::FromRouter;
 
 /// Sends to `main`. Messages are single datagrams, so threads need no lock between them.
 #[derive(Clone)]
-pub(crate) struct MainLink(Arc<Link>);
+pub(crate) struct MainSender(Arc<Link>);
 
-impl MainLink {
+impl MainSender {
     pub(crate) fn new(link: Arc<Link>) -> Self {
         Self(link)
     }

@@ -11,8 +11,8 @@ use std::sync::{Arc, LazyLock};
 use corral_config::mirror::Mirror;
 use corral_ipc::message::MirrorStatus;
 
-use crate::complaints::Complaints;
 use crate::counters::Counter;
+use crate::log_throttle::LogThrottle;
 
 /// All mirrors of a generation, in the order of its configuration.
 #[derive(Default)]
@@ -23,15 +23,15 @@ pub(crate) struct MirrorTally {
     /// Where it is in the configuration.
     pub(crate) place: String,
     /// One for each event loop.
-    figures: Box<[Figures]>,
-    pub(crate) failures: Complaints,
-    pub(crate) drops: Complaints,
+    figures: Box<[MirrorCounters]>,
+    pub(crate) failures: LogThrottle,
+    pub(crate) drops: LogThrottle,
 }
 
 /// The copies of one event loop. No two loops write to the same cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(crate) struct Figures {
+pub(crate) struct MirrorCounters {
     /// Copies that were answered.
     pub(crate) answered: Counter,
     /// Copies that a server has failed to answer in time.
@@ -63,17 +63,18 @@ impl Mirrors {
 
 impl MirrorTally {
     fn new(place: String, n_loops: usize) -> Self {
-        let figures = (0..n_loops).map(|_| Figures::default()).collect();
-        Self { place, figures, failures: Complaints::default(), drops: Complaints::default() }
+        let figures = (0..n_loops).map(|_| MirrorCounters::default()).collect();
+        Self { place, figures, failures: LogThrottle::default(), drops: LogThrottle::default() }
     }
 
     /// The counters of one event loop.
-    pub(crate) fn figures(&self, lane: usize) -> &Figures {
+    pub(crate) fn figures(&self, lane: usize) -> &MirrorCounters {
         &self.figures[lane]
     }
 
     fn status(&self) -> MirrorStatus {
-        let sum = |figure: fn(&Figures) -> &Counter| self.figures.iter().map(|one| figure(one).get()).sum();
+        let sum =
+            |figure: fn(&MirrorCounters) -> &Counter| self.figures.iter().map(|one| figure(one).get()).sum();
         MirrorStatus {
             place: self.place.clone(),
             answered: sum(|figures| &figures.answered),
@@ -85,33 +86,33 @@ impl MirrorTally {
 
 /// The copies of one event loop that are on their way.
 #[derive(Debug, Default)]
-pub(crate) struct OnTheirWay {
+pub(crate) struct CopiesInFlight {
     n: Cell<usize>,
     n_bytes: Cell<usize>,
 }
 
 /// A place among them, with so much memory; until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Berth {
-    among: Rc<OnTheirWay>,
+pub(crate) struct MirrorPermit {
+    among: Rc<CopiesInFlight>,
     n_bytes: usize,
 }
 
-impl OnTheirWay {
+impl CopiesInFlight {
     /// A place for a copy of so many bytes, if there is one.
-    pub(crate) fn berth(self: &Rc<Self>, n_bytes: usize) -> Option<Berth> {
+    pub(crate) fn permit(self: &Rc<Self>, n_bytes: usize) -> Option<MirrorPermit> {
         let (n, total) = (self.n.get() + 1, self.n_bytes.get() + n_bytes);
         (n <= MOST && total <= MOST_BYTES).then(|| {
             self.n.set(n);
             self.n_bytes.set(total);
-            Berth { among: Rc::clone(self), n_bytes }
+            MirrorPermit { among: Rc::clone(self), n_bytes }
         })
     }
 }
 
-impl Drop for Berth {
+impl Drop for MirrorPermit {
     fn drop(&mut self) {
-        let OnTheirWay { n, n_bytes } = &*self.among;
+        let CopiesInFlight { n, n_bytes } = &*self.among;
         n.set(n.get() - 1);
         n_bytes.set(n_bytes.get() - self.n_bytes);
     }
@@ -142,12 +143,12 @@ mod tests {
 
     #[test]
     fn copies_on_their_way_are_bounded() {
-        let all = Rc::<OnTheirWay>::default();
-        let large = all.berth(MOST_BYTES).expect("there is room");
-        assert!(all.berth(1).is_none());
-        let small = all.berth(0).expect("there is room");
+        let all = Rc::<CopiesInFlight>::default();
+        let large = all.permit(MOST_BYTES).expect("there is room");
+        assert!(all.permit(1).is_none());
+        let small = all.permit(0).expect("there is room");
         drop(large);
-        let many: Vec<_> = (0..MOST).map_while(|_| all.berth(1)).collect();
+        let many: Vec<_> = (0..MOST).map_while(|_| all.permit(1)).collect();
         assert_eq!(many.len(), MOST - 1);
         drop((small, many));
         assert_eq!((all.n.get(), all.n_bytes.get()), (0, 0));

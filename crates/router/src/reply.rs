@@ -37,27 +37,27 @@ pub(crate) struct Reply {
     /// Questions to a client that is not let pass, one `WWW-Authenticate` each.
     pub(crate) challenges: Vec<String>,
     /// All fields but those that the server adds.
-    pub(crate) fields: Fields,
+    pub(crate) fields: ReplyFields,
     /// Some of the answer that the reply takes the place of.
-    pub(crate) kept_fields: Option<Box<Fields>>,
+    pub(crate) kept_fields: Option<Box<ReplyFields>>,
 }
 
 /// Fields in their order, as the lines that are sent.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Fields {
+pub(crate) struct ReplyFields {
     text: Vec<u8>,
-    spans: SmallVec<[Span; 12]>,
+    spans: SmallVec<[FieldSpan; 12]>,
 }
 
 /// Where a field's line is in the text: its name, a colon and a blank, its value, and the end of the line.
 #[derive(Debug, Clone, Copy)]
-struct Span {
+struct FieldSpan {
     start: u32,
     name_len: u32,
     value_len: u32,
 }
 
-impl Fields {
+impl ReplyFields {
     /// No field can break out of its line, see `response::append_field`.
     pub(crate) fn push(&mut self, name: &[u8], value: &[u8]) {
         let span = self.write(name, value);
@@ -68,7 +68,7 @@ impl Fields {
     pub(crate) fn push_checked(&mut self, name: &[u8], value: &[u8]) {
         let start = self.text().len();
         response::append_checked_field(self.text(), name, value);
-        self.spans.push(Span {
+        self.spans.push(FieldSpan {
             start: len_of(start),
             name_len: len_of(name.len()),
             value_len: len_of(value.len()),
@@ -126,18 +126,18 @@ impl Fields {
         self.iter().position(|(known, _)| known.eq_ignore_ascii_case(name))
     }
 
-    fn field(&self, span: Span) -> (&[u8], &[u8]) {
+    fn field(&self, span: FieldSpan) -> (&[u8], &[u8]) {
         let text = &self.text[span.start as usize..];
         let (name, rest) = text.split_at(span.name_len as usize);
         (name, &rest[SEPARATOR.len()..][..span.value_len as usize])
     }
 
     /// None for what is no field.
-    fn write(&mut self, name: &[u8], value: &[u8]) -> Option<Span> {
+    fn write(&mut self, name: &[u8], value: &[u8]) -> Option<FieldSpan> {
         let start = self.text().len();
         response::append_field(self.text(), name, value);
         let span =
-            Span { start: len_of(start), name_len: len_of(name.len()), value_len: len_of(value.len()) };
+            FieldSpan { start: len_of(start), name_len: len_of(name.len()), value_len: len_of(value.len()) };
         (self.text.len() > start).then_some(span)
     }
 
@@ -149,7 +149,7 @@ impl Fields {
     }
 }
 
-impl Span {
+impl FieldSpan {
     fn len(&self) -> usize {
         self.name_len as usize + self.value_len as usize + FIELD_OVERHEAD
     }
@@ -170,7 +170,7 @@ pub(crate) fn disarm(value: &mut [u8]) {
 /// What stands between name and value.
 const SEPARATOR: &[u8] = b": ";
 
-impl Drop for Fields {
+impl Drop for ReplyFields {
     fn drop(&mut self) {
         buffers::give(std::mem::take(&mut self.text));
     }
@@ -180,7 +180,7 @@ impl Drop for Fields {
 mod tests {
     use super::*;
 
-    fn shown(fields: &Fields) -> String {
+    fn shown(fields: &ReplyFields) -> String {
         fields.iter().map(|(name, value)| format!("{}={};", show(name), show(value))).collect()
     }
 
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn fields_are_sent_as_lines_that_they_cannot_break_out_of() {
-        let mut fields = Fields::default();
+        let mut fields = ReplyFields::default();
         fields.push_checked(b"A", b"1");
         fields.push(b"B", b"2\r\nC: 3");
         fields.push(b"D:", b"4");
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn fields_keep_their_order_and_are_found_in_any_case() {
-        let mut fields = Fields::default();
+        let mut fields = ReplyFields::default();
         fields.push(b"A", b"1");
         fields.push(b"Set-Cookie", b"x");
         fields.push(b"Set-Cookie", b"y");

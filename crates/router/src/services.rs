@@ -2,7 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod countdown;
-pub(crate) mod inner;
+pub(crate) mod internal;
 pub(crate) mod unserved;
 mod wanted;
 
@@ -12,19 +12,19 @@ use std::sync::Arc;
 use corral_channel::Lane;
 
 use crate::clock::deadline::Deadlines;
-use crate::counters::Counters;
-use crate::mirrors::OnTheirWay;
+use crate::counters::LoopCounters;
+use crate::mirrors::CopiesInFlight;
 use crate::services::admission::Admission;
-use crate::services::inner::InnerDoor;
+use crate::services::internal::InternalEndpoint;
 use crate::services::unserved::Unserved;
-use crate::tls::Provisions;
+use crate::tls::IssuedSecrets;
 use crate::upstream::LoopServers;
 
 /// One event loop as its connections see it.
-pub(crate) struct Services {
+pub(crate) struct LoopServices {
     /// Which of the event loops it is.
     pub(crate) lane: Lane,
-    pub(crate) counters: Arc<Counters>,
+    pub(crate) counters: Arc<LoopCounters>,
     pub(crate) deadlines: Rc<Deadlines>,
     pub(crate) admission: Arc<Admission>,
     /// Connections that are told why they are refused hold a copy.
@@ -32,28 +32,28 @@ pub(crate) struct Services {
     /// Requests that wait without their clients hold a copy.
     pub(crate) abandoned: Rc<()>,
     /// Copies of requests that are on their way to other servers.
-    pub(crate) copies: Rc<OnTheirWay>,
+    pub(crate) copies: Rc<CopiesInFlight>,
     /// Where the router asks its own applications.
-    pub(crate) inner: InnerDoor,
+    pub(crate) inner: InternalEndpoint,
     /// Servers that requests are proxied to.
     pub(crate) proxy_servers: LoopServers,
     /// Certificates that were ordered, and answers for those who issue them.
-    pub(crate) provisions: Arc<Provisions>,
+    pub(crate) secrets: Arc<IssuedSecrets>,
     /// Clients that there is no certificate for.
     pub(crate) unserved: Arc<Unserved>,
 }
 
 /// The services that all event loops share.
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub(crate) struct SharedServices {
     pub(crate) admission: Arc<Admission>,
-    pub(crate) provisions: Arc<Provisions>,
+    pub(crate) secrets: Arc<IssuedSecrets>,
     pub(crate) unserved: Arc<Unserved>,
 }
 
-impl Services {
-    pub(crate) fn new(lane: Lane, counters: Arc<Counters>, shared: Shared) -> Rc<Self> {
-        let Shared { admission, provisions, unserved } = shared;
+impl LoopServices {
+    pub(crate) fn new(lane: Lane, counters: Arc<LoopCounters>, shared: SharedServices) -> Rc<Self> {
+        let SharedServices { admission, secrets, unserved } = shared;
         Rc::new(Self {
             lane,
             counters,
@@ -62,9 +62,9 @@ impl Services {
             refusing: Rc::new(()),
             abandoned: Rc::default(),
             copies: Rc::default(),
-            inner: InnerDoor::new(),
+            inner: InternalEndpoint::new(),
             proxy_servers: LoopServers::default(),
-            provisions,
+            secrets,
             unserved,
         })
     }

@@ -7,17 +7,17 @@
 pub(crate) mod authorities;
 mod bundle;
 mod cache;
+pub(crate) mod certificate_choice;
 mod challenge;
-pub(crate) mod choice;
 mod fuzz;
+mod issued_secrets;
 mod names;
+mod no_certificate;
 mod ordered;
 mod peer;
 mod policy;
-mod provisions;
-mod shelf;
+mod shared_map;
 mod tickets;
-mod uncertified;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,20 +32,20 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
-use self::bundle::Bundle;
+use self::bundle::CertificateBundle;
 use self::cache::SessionCache;
+use self::certificate_choice::CertificateChoice;
 pub(crate) use self::challenge::ACME_TLS_1;
 use self::challenge::Challenges;
-use self::choice::Choice;
 pub(crate) use self::fuzz::{hello as fuzz_hello, provision as fuzz_provision};
+pub(crate) use self::issued_secrets::IssuedSecrets;
 use self::names::ServerNames;
+pub(crate) use self::no_certificate::NoCertificate;
 use self::ordered::Ordered;
-pub(crate) use self::peer::{CertificateNames, Peer};
-pub(crate) use self::provisions::Provisions;
+pub(crate) use self::peer::{CertificateNames, TlsPeer};
 use self::tickets::Ticketer;
-pub(crate) use self::uncertified::Uncertified;
-use crate::tls::authorities::Authorities;
-use crate::tls::authorities::clients::Clients;
+use crate::tls::authorities::TrustedAuthorities;
+use crate::tls::authorities::clients::ClientVerifier;
 
 /// The name of HTTP/2 in handshakes (RFC 9113 section 3.2).
 pub(crate) const HTTP_2: &[u8] = b"h2";
@@ -53,14 +53,14 @@ pub(crate) const HTTP_2: &[u8] = b"h2";
 /// TLS of one listener.
 pub(crate) struct TlsContext {
     /// What it was made from.
-    source: Source,
+    source: TlsSource,
     config: Arc<ServerConfig>,
     /// Where names are validated by handshakes.
     challenges: Option<Arc<Challenges>>,
 }
 
 #[derive(PartialEq, Eq)]
-struct Source {
+struct TlsSource {
     settings: TlsSettings,
     /// Clients may ask for HTTP/2.
     offers_http2: bool,
@@ -77,11 +77,11 @@ pub(crate) struct Contexts {
 }
 
 /// The TLS of all listeners. Those that are as before keep what `before` has for them, and with it the sessions
-/// that they remember. Certificates that were ordered are looked up in `provisions` for each handshake.
+/// that they remember. Certificates that were ordered are looked up in `secrets` for each handshake.
 pub(crate) fn contexts(
     listeners: &[Listener],
     assets: &Assets,
-    provisions: &Arc<Provisions>,
+    secrets: &Arc<IssuedSecrets>,
     before: &[(&Listener, Option<&Arc<TlsContext>>)],
 ) -> Contexts {
     let mut known: HashMap<_, Vec<_>> = HashMap::new();
@@ -90,13 +90,13 @@ pub(crate) fn contexts(
     }
     let context = |listener: &Listener| {
         let Some(settings) = &listener.tls else { return Ok(None) };
-        let source = Source::new(settings, listener.http2 != Http2::Off, assets)?;
+        let source = TlsSource::new(settings, listener.http2 != Http2::Off, assets)?;
         let known = known.get(&listener.address).map_or(&[][..], Vec::as_slice);
         if let Some(context) = known.iter().find(|context| context.source == source) {
             return Ok(Some(Arc::clone(*context)));
         }
         let akin = known.iter().find(|context| context.source.is_akin(&source));
-        TlsContext::new(source, provisions, akin.copied()).map(|context| Some(Arc::new(context)))
+        TlsContext::new(source, secrets, akin.copied()).map(|context| Some(Arc::new(context)))
     };
     let mut failed = Vec::new();
     let each = listeners.iter().map(|listener| {
@@ -109,7 +109,7 @@ pub(crate) fn contexts(
     Contexts { each: each.collect(), failed }
 }
 
-impl Source {
+impl TlsSource {
     fn new(settings: &TlsSettings, offers_http2: bool, assets: &Assets) -> anyhow::Result<Self> {
         let authorities = settings.client.iter().flat_map(|client| &client.ca);
         let names = settings.certificates.iter().chain(authorities);
@@ -131,13 +131,17 @@ impl Source {
 
 impl TlsContext {
     /// The sessions of one that is `akin` can be resumed.
-    fn new(source: Source, provisions: &Arc<Provisions>, akin: Option<&Arc<Self>>) -> anyhow::Result<Self> {
-        let Source { settings, offers_http2, bundles } = &source;
+    fn new(
+        source: TlsSource,
+        secrets: &Arc<IssuedSecrets>,
+        akin: Option<&Arc<Self>>,
+    ) -> anyhow::Result<Self> {
+        let TlsSource { settings, offers_http2, bundles } = &source;
         let provider = Arc::new(policy::provider(&settings.policy));
         let (own, authorities) = bundles.split_at(settings.certificates.len());
         let uploaded = names(own, &provider)?;
         let acme = settings.acme.as_ref();
-        let ordered = acme.map(|acme| Ordered::new(acme, Arc::clone(provisions)));
+        let ordered = acme.map(|acme| Ordered::new(acme, Arc::clone(secrets)));
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder
             .with_protocol_versions(&policy::versions(&settings.policy))
@@ -146,7 +150,7 @@ impl TlsContext {
             Some(client) => builder.with_client_cert_verifier(verifier(client, authorities, provider)?),
             None => builder.with_no_client_auth(),
         };
-        let mut config = builder.with_cert_resolver(Arc::new(Choice { uploaded, ordered }));
+        let mut config = builder.with_cert_resolver(Arc::new(CertificateChoice { uploaded, ordered }));
         config.ignore_client_order = settings.policy.server_preference;
         // A client that asks for something else alone is told so (RFC 7301 section 3.2).
         let spoken = [HTTP_2, b"http/1.1", b"http/1.0"].map(<[u8]>::to_vec);
@@ -155,7 +159,7 @@ impl TlsContext {
         if let Some(akin) = akin {
             config.session_storage = Arc::clone(&akin.config.session_storage);
         }
-        let challenges = acme.map(|_| Arc::clone(&provisions.challenges));
+        let challenges = acme.map(|_| Arc::clone(&secrets.challenges));
         Ok(Self { config: Arc::new(config), challenges, source })
     }
 
@@ -169,7 +173,7 @@ impl TlsContext {
 fn names(bundles: &[Asset], provider: &CryptoProvider) -> anyhow::Result<ServerNames> {
     let mut names = ServerNames::new();
     for asset in bundles {
-        let bundle = Bundle::parse(&asset.bytes).and_then(|bundle| bundle.certify(provider));
+        let bundle = CertificateBundle::parse(&asset.bytes).and_then(|bundle| bundle.certify(provider));
         let (certified, host_names) = bundle.with_context(|| format!("certificate \"{}\"", asset.name))?;
         names.add(certified, host_names);
     }
@@ -184,8 +188,8 @@ fn verifier(
     let mut roots = RootCertStore::empty();
     let mut trusted = Vec::new();
     for asset in authorities {
-        let bundle =
-            Bundle::parse(&asset.bytes).with_context(|| format!("certificate \"{}\"", asset.name))?;
+        let bundle = CertificateBundle::parse(&asset.bytes)
+            .with_context(|| format!("certificate \"{}\"", asset.name))?;
         for certificate in bundle.chain {
             roots.add(certificate.clone()).map_err(|error| {
                 anyhow!("certificate \"{}\" cannot be used as an authority: {error}", asset.name)
@@ -193,14 +197,14 @@ fn verifier(
             trusted.push(certificate);
         }
     }
-    let authorities = Authorities::new(trusted, provider.signature_verification_algorithms);
+    let authorities = TrustedAuthorities::new(trusted, provider.signature_verification_algorithms);
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let builder = match client.verify {
         Verify::Required => builder,
         Verify::Optional => builder.allow_unauthenticated(),
     };
     let usual = builder.build().context("build the verification of client certificates")?;
-    Ok(Arc::new(Clients { usual, authorities }))
+    Ok(Arc::new(ClientVerifier { usual, authorities }))
 }
 
 /// How sessions are resumed: with tickets if they are on, else from the server's memory.

@@ -12,26 +12,26 @@
 //! tells of Unix sockets.
 
 mod balance;
-mod checks;
 mod connect;
 mod failure;
 pub(crate) mod gateway;
 mod group;
 mod health;
+mod health_checks;
 pub(crate) mod http2;
 mod idle;
-mod line;
+mod process_slots;
 mod resolve;
-mod seats;
 mod server;
+mod server_connection;
 mod tls;
 
-pub(crate) use self::checks::Checks;
 pub(crate) use self::failure::{Retry, ServerFailure};
 pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers, Tried};
+pub(crate) use self::health_checks::HealthChecks;
 pub(crate) use self::idle::Freshness;
-pub(crate) use self::line::Line;
-pub(crate) use self::resolve::Resolver;
-pub(crate) use self::seats::{Kept, Presence, Seat, Waiting};
-pub(crate) use self::server::{Group, Groups, Server, ServerError, Workshop};
-pub(crate) use self::tls::{HTTP1, Trust};
+pub(crate) use self::process_slots::{KeptConnection, Presence, ProcessSlot, SlotFuture};
+pub(crate) use self::resolve::NameResolver;
+pub(crate) use self::server::{ServerBuilder, ServerError, ServerGroup, ServerGroups, UpstreamServer};
+pub(crate) use self::server_connection::ServerConnection;
+pub(crate) use self::tls::{HTTP1, TlsTrust};

@@ -21,11 +21,11 @@ use corral_script::Engine;
 
 use crate::clock;
 use crate::reply::Reply;
-use crate::request::client::Client;
-use crate::request::head::Request;
-use crate::request::identity::Identity;
+use crate::request::client::RequestClient;
+use crate::request::head::ReceivedRequest;
+use crate::request::identity::AuthenticatedUser;
 use crate::request::ip_text;
-use crate::tls::Peer;
+use crate::tls::TlsPeer;
 
 /// Values that are worked out once for a request.
 #[derive(Debug, Default, Clone)]
@@ -78,9 +78,9 @@ pub(crate) fn random(started: Instant) -> u64 {
 }
 
 /// The connection that variables tell of, as long as there is one.
-pub(crate) trait Ends {
+pub(crate) trait ConnectionEnds {
     /// The client, if it speaks TLS.
-    fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>>;
+    fn tls_peer(&self) -> Option<Cow<'_, TlsPeer<'_>>>;
 
     /// The address that the client connected to; none for a Unix socket. Costs a system call.
     fn destination(&self) -> Option<SocketAddr>;
@@ -88,15 +88,15 @@ pub(crate) trait Ends {
 
 /// What variables go by that tell of the connection.
 #[derive(Clone, Copy)]
-pub(crate) enum Link<'t> {
-    Open(&'t (dyn Ends + 't)),
+pub(crate) enum VariableConnection<'t> {
+    Open(&'t (dyn ConnectionEnds + 't)),
     /// A copy of what was known, inside of a script.
-    Noted(Option<&'t Peer<'static>>),
+    Noted(Option<&'t TlsPeer<'static>>),
 }
 
-impl<'t> Link<'t> {
+impl<'t> VariableConnection<'t> {
     /// The client, if it speaks TLS.
-    pub(crate) fn peer(self) -> Option<Cow<'t, Peer<'t>>> {
+    pub(crate) fn peer(self) -> Option<Cow<'t, TlsPeer<'t>>> {
         match self {
             Self::Open(ends) => ends.tls_peer(),
             Self::Noted(peer) => peer.map(Cow::Borrowed),
@@ -114,15 +114,15 @@ impl<'t> Link<'t> {
 /// A request's variables; those of the reply are empty until it is known.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestVariables<'t> {
-    pub(crate) link: Link<'t>,
-    pub(crate) request: Request<'t>,
-    pub(crate) client: Client,
+    pub(crate) link: VariableConnection<'t>,
+    pub(crate) request: ReceivedRequest<'t>,
+    pub(crate) client: RequestClient,
     /// The path as it is after rewrites.
     pub(crate) path: &'t [u8],
     /// The query as it is after rewrites.
     pub(crate) query: &'t [u8],
     /// The user that `authenticate` has let pass.
-    pub(crate) identity: Option<&'t Identity>,
+    pub(crate) identity: Option<&'t AuthenticatedUser>,
     pub(crate) reply: &'t Reply,
     /// What the server calls itself in replies.
     pub(crate) server: &'static str,
@@ -138,7 +138,7 @@ impl RequestVariables<'_> {
     }
 
     fn append_field(&self, wanted: &[u8], out: &mut Vec<u8>) {
-        let Request { head, bytes, .. } = self.request;
+        let ReceivedRequest { head, bytes, .. } = self.request;
         let value = head.fields(bytes).find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         out.extend_from_slice(value.map_or(&b""[..], |(_, value)| value));
     }
@@ -211,7 +211,7 @@ impl RequestVariables<'_> {
 
 impl Variables for RequestVariables<'_> {
     fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
-        let Request { head, bytes, .. } = self.request;
+        let ReceivedRequest { head, bytes, .. } = self.request;
         match variable {
             Variable::Method => out.extend_from_slice(head.method(bytes)),
             Variable::RequestLine => out.extend_from_slice(head.request_line(bytes)),
@@ -245,7 +245,7 @@ impl Variables for RequestVariables<'_> {
     }
 
     fn is_set(&self, variable: &Variable) -> bool {
-        let Request { head, bytes, .. } = self.request;
+        let ReceivedRequest { head, bytes, .. } = self.request;
         match variable {
             Variable::Header(wanted) => head.fields(bytes).any(|(name, _)| name.eq_ignore_ascii_case(wanted)),
             Variable::Argument(name) => self.arguments().last(name).is_some(),
@@ -289,12 +289,12 @@ impl Facts for RequestVariables<'_> {
     }
 
     fn cookies(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let Request { head, bytes, .. } = self.request;
+        let ReceivedRequest { head, bytes, .. } = self.request;
         head.values(bytes, Name::Cookie).flat_map(cookies::pairs)
     }
 
     fn user(&self) -> Option<&[u8]> {
-        self.identity.and_then(Identity::user)
+        self.identity.and_then(AuthenticatedUser::user)
     }
 
     fn claim(&self, name: &[u8]) -> Vec<Vec<u8>> {

@@ -16,15 +16,15 @@ use corral_http::request::Framing;
 
 use self::delivery::relay;
 use self::live_body::LiveBody;
-use crate::answer::description::Surroundings;
+use crate::answer::description::ConnectionFacts;
 use crate::answer::websocket;
 use crate::clock::deadline::{Deadline, Elapsed};
 use crate::exchange::Exchange;
-use crate::exchange::carrier::Sign;
-use crate::exchange::departure::Audience;
-use crate::instance::{App, Call, Failure, LoopApp, Patience, Piece};
+use crate::exchange::carrier::ClientSignal;
+use crate::exchange::client_presence::ClientPresence;
+use crate::instance::{AnswerPiece, AppCall, AppFailure, AppInstance, LoopApp, RequestTimeouts};
 use crate::request::body::rest::RequestBody;
-use crate::request::body::{BodyError, Stored};
+use crate::request::body::{BodyError, StoredBody};
 use crate::request::client::Gone;
 use crate::storage::buffers;
 
@@ -56,9 +56,9 @@ pub(crate) async fn answer(
         return exchange.send_error(431).await;
     }
     let call = app.begin(payload, body.inline, body.rest, exchange.now());
-    let mut dialogue = Dialogue { call: &call, live_body, refused: None };
-    let answered = relay(exchange, &mut dialogue, &app.app, body.held).await;
-    let refused = dialogue.refused;
+    let mut app_exchange = AppExchange { call: &call, live_body, refused: None };
+    let answered = relay(exchange, &mut app_exchange, &app.app, body.held).await;
+    let refused = app_exchange.refused;
     drop(call);
     match refused {
         Some(error) => exchange.fail_body(&error).await,
@@ -68,18 +68,24 @@ pub(crate) async fn answer(
 
 /// The request's body, or what goes on as it comes if the application takes it so. What answers in the place of
 /// another gets none, because somebody may have had it already.
-async fn receive(exchange: &mut Exchange<'_>, app: &App) -> Result<(Stored, Option<LiveBody>), BodyError> {
+async fn receive(
+    exchange: &mut Exchange<'_>,
+    app: &AppInstance,
+) -> Result<(StoredBody, Option<LiveBody>), BodyError> {
     if exchange.answers_in_place() {
-        return Ok((Stored::none(), None));
+        return Ok((StoredBody::none(), None));
     }
     if !app.streams() {
         return Ok((exchange.store_body().await?, None));
     }
     let at_hand = exchange.take_body_at_hand().await?;
     if exchange.carrier.body_is_done() && at_hand.len() <= MAX_INLINE_BODY {
-        return Ok((Stored::inline(at_hand), None));
+        return Ok((StoredBody::inline(at_hand), None));
     }
-    Ok((Stored { rest: RequestBody::Live, ..Stored::none() }, Some(LiveBody::new(at_hand.into_vec()))))
+    Ok((
+        StoredBody { rest: RequestBody::Live, ..StoredBody::none() },
+        Some(LiveBody::new(at_hand.into_vec())),
+    ))
 }
 
 /// The variables of the configuration, with their values for the request.
@@ -95,8 +101,8 @@ fn params(exchange: &Exchange<'_>, entry: Option<&Entry>) -> Result<Vec<u8>, Exc
     Ok(params)
 }
 
-fn encode(exchange: &Exchange<'_>, body: &Stored, (target, params): (u16, &[u8])) -> Vec<u8> {
-    let surroundings = Surroundings::of(exchange);
+fn encode(exchange: &Exchange<'_>, body: &StoredBody, (target, params): (u16, &[u8])) -> Vec<u8> {
+    let facts = ConnectionFacts::of(exchange);
     let request = RequestHead {
         app_target: target,
         content_length: match body.rest {
@@ -106,50 +112,56 @@ fn encode(exchange: &Exchange<'_>, body: &Stored, (target, params): (u16, &[u8])
         body_complete: matches!(body.rest, RequestBody::Complete | RequestBody::Messages),
         websocket: matches!(body.rest, RequestBody::Messages),
         params,
-        ..surroundings.describe(exchange)
+        ..facts.describe(exchange)
     };
     let mut payload = buffers::take();
-    message::encode_request(&mut payload, &request, surroundings.fields(exchange));
+    message::encode_request(&mut payload, &request, facts.fields(exchange));
     payload
 }
 
 /// Whether the request had a body, if only an empty one.
-fn has_body(exchange: &Exchange<'_>, body: &Stored) -> bool {
+fn has_body(exchange: &Exchange<'_>, body: &StoredBody) -> bool {
     let head = exchange.request.head;
     body.len > 0 || head.content_length().is_some() || head.framing() == Framing::Chunked
 }
 
 /// A request while an application answers it, with what there still is of its body.
-struct Dialogue<'e> {
-    call: &'e Call,
+struct AppExchange<'e> {
+    call: &'e AppCall,
     /// None once all of it has gone on, or was stored before.
     live_body: Option<LiveBody>,
     /// The body is refused.
     refused: Option<BodyError>,
 }
 
-impl Dialogue<'_> {
+impl AppExchange<'_> {
     /// The first piece of the response itself. What the client may know before that is sent to it at once.
-    async fn first_piece(&mut self, exchange: &mut Exchange<'_>) -> Result<Result<Piece, Failure>, Gone> {
+    async fn first_piece(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+    ) -> Result<Result<AnswerPiece, AppFailure>, Gone> {
         loop {
             match self.next_piece(exchange).await? {
-                Ok(Piece::Interim(heads)) => exchange.send_interim(&heads).await?,
+                Ok(AnswerPiece::Interim(heads)) => exchange.send_interim(&heads).await?,
                 piece => return Ok(piece),
             }
         }
     }
 
     /// Waits for the next piece: for as long as the application may be silent, or until the client is gone.
-    async fn next_piece(&mut self, exchange: &mut Exchange<'_>) -> Result<Result<Piece, Failure>, Gone> {
+    async fn next_piece(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+    ) -> Result<Result<AnswerPiece, AppFailure>, Gone> {
         let call = self.call;
         if let Some(live_body) = &mut self.live_body {
             // Boxed, because most requests have all of their body by now.
             match Box::pin(live_body.run(exchange, call)).await {
                 Ok(()) => self.live_body = None,
-                Err(live_body::Stop::Answered) => {}
-                Err(live_body::Stop::Gone) => return Err(Gone),
-                Err(live_body::Stop::Failed(failure)) => return Ok(Err(failure)),
-                Err(live_body::Stop::Refused(error)) => {
+                Err(live_body::BodyStop::Answered) => {}
+                Err(live_body::BodyStop::Gone) => return Err(Gone),
+                Err(live_body::BodyStop::Failed(failure)) => return Ok(Err(failure)),
+                Err(live_body::BodyStop::Refused(error)) => {
                     self.refused = Some(error);
                     return Err(Gone);
                 }
@@ -158,46 +170,46 @@ impl Dialogue<'_> {
         if let Some(piece) = call.try_next_piece() {
             return Ok(piece);
         }
-        let (audience, deadline) = (exchange.audience(), exchange.deadline);
+        let (presence, deadline) = (exchange.presence(), exchange.deadline);
         let waiting = async {
             tokio::select! {
                 biased;
                 piece = call.next_piece() => Ok(piece),
-                () = left(audience, call) => Err(Gone),
+                () = left(presence, call) => Err(Gone),
             }
         };
-        patiently(deadline, call.patience(), || call.is_queued(), pin!(waiting)).await
+        with_timeouts(deadline, call.timeouts(), || call.is_queued(), pin!(waiting)).await
     }
 }
 
 /// Waits until nobody wants the answer any more. A client that only says that it sends nothing more wants it if it has
 /// announced that, or if the application is not to be disturbed; but one whose request waits behind others has most
 /// likely left, and is not waited for.
-pub(super) async fn left(audience: Audience<'_>, call: &Call) {
-    audience.gone(Sign::Finished).await;
-    if call.is_queued() && audience.is_run_without() {
+pub(super) async fn left(presence: ClientPresence<'_>, call: &AppCall) {
+    presence.gone(ClientSignal::Finished).await;
+    if call.is_queued() && presence.is_run_without() {
         return pending().await;
     }
-    let may_be_usual = audience.closes || !call.streams();
+    let may_be_usual = presence.closes || !call.streams();
     if may_be_usual && call.is_in_hand() {
         call.client_left();
-        audience.gone(if call.streams() { Sign::Lasting } else { Sign::Broken }).await;
+        presence.gone(if call.streams() { ClientSignal::Lasting } else { ClientSignal::Broken }).await;
     }
 }
 
 /// Waits for a worker, or for something from it, for as long as there is patience.
-pub(crate) async fn patiently<T>(
+pub(crate) async fn with_timeouts<T>(
     deadline: &Deadline,
-    mut patience: Patience,
+    mut timeouts: RequestTimeouts,
     is_queued: impl Fn() -> bool,
-    mut waiting: Pin<&mut impl Future<Output = Result<Result<T, Failure>, Gone>>>,
-) -> Result<Result<T, Failure>, Gone> {
+    mut waiting: Pin<&mut impl Future<Output = Result<Result<T, AppFailure>, Gone>>>,
+) -> Result<Result<T, AppFailure>, Gone> {
     loop {
-        let Some(step) = patience.step() else { return waiting.await };
+        let Some(step) = timeouts.step() else { return waiting.await };
         match deadline.limit(step, waiting.as_mut()).await {
             Ok(result) => return result,
             Err(Elapsed) => {
-                if let Some(failure) = patience.end_step(is_queued()) {
+                if let Some(failure) = timeouts.end_step(is_queued()) {
                     return Ok(Err(failure));
                 }
             }
@@ -206,7 +218,11 @@ pub(crate) async fn patiently<T>(
 }
 
 /// Answers a request that an application did not.
-pub(crate) async fn fail(exchange: &mut Exchange<'_>, app: &App, failure: &Failure) -> Result<(), Gone> {
+pub(crate) async fn fail(
+    exchange: &mut Exchange<'_>,
+    app: &AppInstance,
+    failure: &AppFailure,
+) -> Result<(), Gone> {
     if failure.is_overload() {
         app.count_refused();
         exchange.reply.retry_after = Some(RETRY_AFTER);

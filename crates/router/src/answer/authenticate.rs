@@ -1,22 +1,22 @@
 //! `authenticate`: asks the methods of a place whether a request may go on, and answers those that may not.
 
+mod auth_scope;
 mod certificate;
 mod forward;
+mod method_result;
 mod password;
-mod place;
 mod token;
-mod word;
 
 use corral_config::authentication::Method;
 
-use self::place::Place;
-use self::word::Word;
-use crate::authentication::Means;
+use self::auth_scope::AuthScope;
+use self::method_result::MethodResult;
+use crate::authentication::AuthMeans;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 
 /// The outcome for a request.
-pub(crate) enum Verdict {
+pub(crate) enum AuthOutcome {
     /// The request goes on.
     Passed,
     /// An error with this status is to be sent.
@@ -26,26 +26,26 @@ pub(crate) enum Verdict {
 }
 
 /// Asks one method after the other until one lets the request pass. A server is asked last, as its refusal is an answer.
-pub(crate) async fn ask(exchange: &mut Exchange<'_>, place: usize) -> Result<Verdict, Gone> {
+pub(crate) async fn ask(exchange: &mut Exchange<'_>, place: usize) -> Result<AuthOutcome, Gone> {
     let generation = &exchange.settings.generation;
     let found = generation.config.authentications.get(place).zip(generation.shared.authenticators.get(place));
-    let Some((authentication, authenticator)) = found else { return Ok(Verdict::Refused(500)) };
-    let place = Place { authentication, authenticator };
-    let is_forward = |means: &Means| matches!(means, Means::Permissions(_));
+    let Some((authentication, authenticator)) = found else { return Ok(AuthOutcome::Refused(500)) };
+    let place = AuthScope { authentication, authenticator };
+    let is_forward = |means: &AuthMeans| matches!(means, AuthMeans::Permissions(_));
     let methods = || authentication.methods.iter().zip(&authenticator.means);
     let own = methods().filter(|(_, means)| !is_forward(means));
-    let mut refused = Refused::default();
+    let mut refused = AuthRefusals::default();
     for (method, means) in own.chain(methods().filter(|(_, means)| is_forward(means))) {
         match ask_method(place, exchange, method, means).await? {
-            Word::Passed(identity) => {
+            MethodResult::Passed(identity) => {
                 exchange.identity = Some(Box::new(identity));
-                return Ok(Verdict::Passed);
+                return Ok(AuthOutcome::Passed);
             }
-            Word::Answered => return Ok(Verdict::Answered),
-            Word::Unknown(status) => return Ok(Verdict::Refused(status)),
-            Word::Lacking(challenge) => refused.challenges.extend(challenge),
-            Word::Refused(refusal) => {
-                place.complain(exchange, &refusal.reason);
+            MethodResult::Answered => return Ok(AuthOutcome::Answered),
+            MethodResult::Unknown(status) => return Ok(AuthOutcome::Refused(status)),
+            MethodResult::Lacking(challenge) => refused.challenges.extend(challenge),
+            MethodResult::Refused(refusal) => {
+                place.warn(exchange, &refusal.reason);
                 refused.is_known |= refusal.status == 403;
                 refused.challenges.extend(refusal.challenge);
             }
@@ -53,12 +53,12 @@ pub(crate) async fn ask(exchange: &mut Exchange<'_>, place: usize) -> Result<Ver
     }
     let status = if refused.is_known || refused.challenges.is_empty() { 403 } else { 401 };
     exchange.reply.challenges = refused.challenges;
-    Ok(Verdict::Refused(status))
+    Ok(AuthOutcome::Refused(status))
 }
 
 /// The refusals of the methods so far.
 #[derive(Default)]
-struct Refused {
+struct AuthRefusals {
     challenges: Vec<String>,
     /// The client is known, and may not go on all the same.
     is_known: bool,
@@ -66,19 +66,23 @@ struct Refused {
 
 /// Asks one method.
 async fn ask_method<'c>(
-    place: Place<'c>,
+    place: AuthScope<'c>,
     exchange: &mut Exchange<'c>,
     method: &'c Method,
-    means: &'c Means,
-) -> Result<Word, Gone> {
+    means: &'c AuthMeans,
+) -> Result<MethodResult, Gone> {
     match (method, means) {
-        (Method::Basic(basic), Means::Passwords(file)) => password::ask(place, exchange, basic, file).await,
-        (Method::Jwt(jwt), Means::Keys(keys, rules)) => token::ask(place, exchange, jwt, keys, rules).await,
-        (Method::Forward(forward), Means::Permissions(permissions)) => {
+        (Method::Basic(basic), AuthMeans::Passwords(file)) => {
+            password::ask(place, exchange, basic, file).await
+        }
+        (Method::Jwt(jwt), AuthMeans::Keys(keys, rules)) => {
+            token::ask(place, exchange, jwt, keys, rules).await
+        }
+        (Method::Forward(forward), AuthMeans::Permissions(permissions)) => {
             forward::ask(place, exchange, forward, permissions).await
         }
         (Method::Certificate(certificate), _) => Ok(certificate::ask(exchange, certificate)),
         // The means are made of the methods.
-        _ => Ok(Word::Unknown(500)),
+        _ => Ok(MethodResult::Unknown(500)),
     }
 }

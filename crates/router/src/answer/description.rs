@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 
 use crate::exchange::Exchange;
 use crate::observe::telemetry::{PARENT_LEN, TRACEPARENT};
-use crate::request::head::Request;
-use crate::request::identity::Identity;
+use crate::request::head::ReceivedRequest;
+use crate::request::identity::AuthenticatedUser;
 use crate::request::ip_text;
 
 /// The parts of a description that are not in the request itself, without an allocation.
-pub(super) struct Surroundings {
+pub(super) struct ConnectionFacts {
     remote: AddressText,
     local: AddressText,
     port: u16,
@@ -23,7 +23,7 @@ pub(super) struct Surroundings {
 
 type AddressText = SmallVec<[u8; 48]>;
 
-impl Surroundings {
+impl ConnectionFacts {
     pub(super) fn of(exchange: &Exchange<'_>) -> Self {
         let mut remote = AddressText::new();
         ip_text::append(exchange.client.address.map(|address| address.ip()), &mut remote);
@@ -35,7 +35,7 @@ impl Surroundings {
 
     /// The request without a body. What is said of its path may be replaced.
     pub(super) fn describe<'a>(&'a self, exchange: &'a Exchange<'_>) -> RequestHead<'a> {
-        let Request { head, bytes, .. } = exchange.request;
+        let ReceivedRequest { head, bytes, .. } = exchange.request;
         let identity = exchange.identity.as_deref();
         RequestHead {
             method: head.method(bytes),
@@ -46,7 +46,7 @@ impl Surroundings {
             host: head.host(bytes),
             remote_addr: &self.remote,
             remote_port: exchange.client.address.map_or(0, |address| address.port()),
-            remote_user: identity.and_then(Identity::user).unwrap_or_default(),
+            remote_user: identity.and_then(AuthenticatedUser::user).unwrap_or_default(),
             auth_type: identity.map(|identity| identity.scheme).unwrap_or_default(),
             local_addr: &self.local,
             local_port: self.port,
@@ -96,7 +96,7 @@ fn forwarded_port(exchange: &Exchange<'_>) -> Option<u16> {
     if is_tls == exchange.carrier.speaks_tls() {
         return None;
     }
-    let Request { head, bytes, .. } = exchange.request;
+    let ReceivedRequest { head, bytes, .. } = exchange.request;
     let host = head.fields(bytes).find(|(name, _)| name.eq_ignore_ascii_case(b"host"));
     let named = host.and_then(|(_, value)| port_of(value));
     Some(named.unwrap_or(if is_tls { 443 } else { 80 }))

@@ -12,9 +12,9 @@ use std::rc::Rc;
 
 use corral_config::gateway::{Entry, Gateway, Protocol};
 
-use self::params::Unsayable;
-use self::script::Found;
-use crate::answer::proxy::{self, Destination, Envelope, Upload};
+use self::params::ParamsError;
+use self::script::ScriptLookup;
+use crate::answer::proxy::{self, GatewayRequest, Upload, UploadDestination};
 use crate::answer::{program, share};
 use crate::exchange::Exchange;
 use crate::instance::LoopApp;
@@ -40,10 +40,10 @@ async fn hand_over(
     action: Option<&Gateway>,
     (group, protocol): (&LoopGroup, Protocol),
 ) -> Result<(), Gone> {
-    let way = Way { entry: action.map(|action| &action.entry), outside: None, protocol };
+    let way = GatewayTarget { entry: action.map(|action| &action.entry), outside: None, protocol };
     let title = || group.shared.title(None);
     match way.describe(exchange, title).await? {
-        Some((upload, envelope)) => proxy::give(exchange, group, upload, Some(&envelope)).await,
+        Some((upload, gateway_request)) => proxy::give(exchange, group, upload, Some(&gateway_request)).await,
         None => Ok(()),
     }
 }
@@ -56,40 +56,40 @@ pub(crate) async fn answer_by_program(
     protocol: Protocol,
 ) -> Result<(), Gone> {
     let spec = &app.app.spec;
-    let way = Way { entry, outside: spec.isolation.rootfs.as_deref(), protocol };
+    let way = GatewayTarget { entry, outside: spec.isolation.rootfs.as_deref(), protocol };
     match way.describe(exchange, || format!("\"{}\"", spec.name)).await? {
-        Some((upload, envelope)) => program::give(exchange, app, upload, Some(&envelope)).await,
+        Some((upload, gateway_request)) => program::give(exchange, app, upload, Some(&gateway_request)).await,
         None => Ok(()),
     }
 }
 
 /// How requests are described.
-struct Way<'w> {
+struct GatewayTarget<'w> {
     entry: Option<&'w Entry>,
     /// The root of the file system that the scripts are in, if it is not this process's.
     outside: Option<&'w Path>,
     protocol: Protocol,
 }
 
-impl Way<'_> {
+impl GatewayTarget<'_> {
     /// A request's body, and all that is said of it; none when it has been answered, as there is nobody to give it to.
     async fn describe(
         &self,
         exchange: &mut Exchange<'_>,
         title: impl Fn() -> String,
-    ) -> Result<Option<(Upload, Envelope)>, Gone> {
+    ) -> Result<Option<(Upload, GatewayRequest)>, Gone> {
         let scripts = self.entry.and_then(|entry| entry.scripts.as_ref());
         let answered = match script::find(exchange.path(), scripts, self.outside) {
-            Found::Place(place) => {
+            ScriptLookup::Place(place) => {
                 // All of it, so that no client that takes its time holds a process of the server.
-                let upload = match Upload::begin(exchange, Destination::Process).await {
+                let upload = match Upload::begin(exchange, UploadDestination::Process).await {
                     Ok(upload) => upload,
                     Err(error) => return exchange.fail_body(&error).await.map(|()| None),
                 };
                 match params::describe(exchange, self.entry, &place, upload.length(), self.protocol) {
-                    Ok(envelope) => return Ok(Some((upload, envelope))),
-                    Err(Unsayable::Script(exception)) => exchange.fail_script(&exception).await,
-                    Err(Unsayable::Stray(stray)) => {
+                    Ok(gateway_request) => return Ok(Some((upload, gateway_request))),
+                    Err(ParamsError::Script(exception)) => exchange.fail_script(&exception).await,
+                    Err(ParamsError::Stray(stray)) => {
                         tracing::info!("{}: {stray}", title());
                         exchange.send_error(404).await
                     }
@@ -99,9 +99,9 @@ impl Way<'_> {
                     }
                 }
             }
-            Found::Folder if share::leads_on(exchange) => share::redirect_to_folder(exchange).await,
-            Found::Folder => exchange.send_error(404).await,
-            Found::Nothing(status) => exchange.send_error(status).await,
+            ScriptLookup::Folder if share::leads_on(exchange) => share::redirect_to_folder(exchange).await,
+            ScriptLookup::Folder => exchange.send_error(404).await,
+            ScriptLookup::Nothing(status) => exchange.send_error(status).await,
         };
         answered.map(|()| None)
     }

@@ -13,21 +13,21 @@ use corral_sys::aside::Foreign;
 
 use crate::answer::proxy::join;
 use crate::exchange::Exchange;
-use crate::instance::{Call, Hijacked};
-use crate::io::Socket;
+use crate::instance::{AppCall, Hijacked};
+use crate::io::AnySocket;
 use crate::request::client::Gone;
-use crate::upstream::Line;
+use crate::upstream::ServerConnection;
 
 /// Passes everything on until the application closes its socket, or the client is gone.
-pub(crate) async fn run(exchange: &mut Exchange<'_>, call: &Call, hijacked: Hijacked) -> Result<(), Gone> {
+pub(crate) async fn run(exchange: &mut Exchange<'_>, call: &AppCall, hijacked: Hijacked) -> Result<(), Gone> {
     let Hijacked { socket, hold } = hijacked;
     // The application may serve it within the request.
     call.upgraded();
     exchange.reply.close = true;
     match open(socket) {
-        Ok(mut line) => {
+        Ok(mut connection) => {
             let limit = Timeouts::default().tunnel;
-            let beginning = Box::pin(join(exchange, &mut line, b"", limit)).await;
+            let beginning = Box::pin(join(exchange, &mut connection, b"", limit)).await;
             exchange.reply.status = status_of(&beginning);
         }
         Err(error) => tracing::error!("a connection that was taken over cannot be used: {error}"),
@@ -36,10 +36,10 @@ pub(crate) async fn run(exchange: &mut Exchange<'_>, call: &Call, hijacked: Hija
     Ok(())
 }
 
-fn open(socket: Foreign) -> io::Result<Line> {
+fn open(socket: Foreign) -> io::Result<ServerConnection> {
     let socket = UnixStream::from(socket.into_inner());
     socket.set_nonblocking(true)?;
-    Ok(Line::new(Socket::of_application(tokio::net::UnixStream::from_std(socket)?), None))
+    Ok(ServerConnection::new(AnySocket::of_application(tokio::net::UnixStream::from_std(socket)?), None))
 }
 
 /// The status for the log, if what begins like this is a response.

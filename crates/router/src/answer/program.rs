@@ -16,11 +16,13 @@ use std::rc::Rc;
 
 use corral_channel::message::{self, RequestHead};
 
-use crate::answer::application::{fail, patiently};
-use crate::answer::proxy::{Attempt, Destination, Envelope, Errand, Outcome, Upload, await_return};
+use crate::answer::application::{fail, with_timeouts};
+use crate::answer::proxy::{
+    Attempt, AttemptOutcome, GatewayRequest, ProgramRequest, Upload, UploadDestination, await_return,
+};
 use crate::answer::websocket;
 use crate::exchange::Exchange;
-use crate::instance::{App, Failure, LoopApp, Program, Turn};
+use crate::instance::{AppFailure, AppInstance, LoopApp, ProgramTurn, ReadyProgram};
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::{LoopServer, Retry, ServerFailure};
@@ -36,7 +38,7 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Re
         exchange.reply.close = true;
         return exchange.send_error(status).await;
     }
-    match Upload::begin(exchange, Destination::Http1).await {
+    match Upload::begin(exchange, UploadDestination::Http1).await {
         Ok(upload) => give(exchange, app, upload, None).await,
         Err(error) => exchange.fail_body(&error).await,
     }
@@ -47,9 +49,9 @@ pub(crate) async fn give(
     exchange: &mut Exchange<'_>,
     app: &Rc<LoopApp>,
     mut upload: Upload,
-    envelope: Option<&Envelope>,
+    gateway_request: Option<&GatewayRequest>,
 ) -> Result<(), Gone> {
-    let (mut n_attempts, mut may_repeat) = (0, envelope.is_some() && exchange.request.is_idempotent());
+    let (mut n_attempts, mut may_repeat) = (0, gateway_request.is_some() && exchange.request.is_idempotent());
     loop {
         let turn = app.begin_turn(describe(exchange), exchange.now());
         let program = match wait(exchange, &turn).await? {
@@ -57,40 +59,45 @@ pub(crate) async fn give(
             Err(failure) => return fail(exchange, &app.app, &failure).await,
         };
         let server = app.server(&program, &exchange.services.proxy_servers);
-        let hand = Hand { turn, is_free: Cell::new(false) };
-        let asked = match envelope {
-            None => ask(exchange, app, &hand, &server, &mut upload).await,
-            Some(envelope) => {
+        let held_turn = HeldTurn { turn, is_free: Cell::new(false) };
+        let asked = match gateway_request {
+            None => ask(exchange, app, &held_turn, &server, &mut upload).await,
+            Some(gateway_request) => {
                 // One that cannot be repeated, and one that was.
                 let is_careful = !may_repeat;
                 let on_end = || {
                     program.note_answer();
-                    hand.free();
+                    held_turn.free();
                 };
-                let errand =
-                    Errand { server: &server, upload: &mut upload, envelope, on_end: &on_end, is_careful };
+                let program_request = ProgramRequest {
+                    server: &server,
+                    upload: &mut upload,
+                    gateway_request,
+                    on_end: &on_end,
+                    is_careful,
+                };
                 // A program that closes a connection may have had the request that came there.
-                let outcome = errand.run(exchange).await;
+                let outcome = program_request.run(exchange).await;
                 outcome.map(|outcome| (outcome, false))
             }
         };
-        let verdict = program.verdict(hand.turn.request());
-        hand.end(asked.as_ref().ok().map(|(outcome, _)| outcome), &server);
+        let verdict = program.verdict(held_turn.turn.request());
+        held_turn.end(asked.as_ref().ok().map(|(outcome, _)| outcome), &server);
         let (outcome, was_sent) = asked?;
         let failure = match outcome {
-            Outcome::Answered => return Ok(()),
-            Outcome::Body(error) => return exchange.fail_body(&error).await,
-            Outcome::Cut(failure) => {
+            AttemptOutcome::Answered => return Ok(()),
+            AttemptOutcome::Body(error) => return exchange.fail_body(&error).await,
+            AttemptOutcome::Cut(failure) => {
                 let (app, pid) = (&app.app.spec.name, program.pid);
                 tracing::error!("\"{app}\": process {pid}: {failure}; the response is cut off");
                 return Err(Gone);
             }
-            Outcome::Failed(failure) => failure,
+            AttemptOutcome::Failed(failure) => failure,
         };
         if matches!(failure, ServerFailure::Connect(_)) {
             app.app.forsake(&program, &failure);
             // A program that ends after some requests says nothing of the next one.
-            n_attempts += usize::from(envelope.is_none() || !program.has_answered());
+            n_attempts += usize::from(gateway_request.is_none() || !program.has_answered());
             // One that was under way may be what the program has died of: it is not tried on others.
             if !was_sent && n_attempts < MOST_ATTEMPTS && upload.rewind() {
                 continue;
@@ -109,11 +116,11 @@ pub(crate) async fn give(
 async fn ask(
     exchange: &mut Exchange<'_>,
     app: &LoopApp,
-    hand: &Hand,
+    held_turn: &HeldTurn,
     server: &Rc<LoopServer>,
     upload: &mut Upload,
-) -> Result<(Outcome, bool), Gone> {
-    let upgraded = || hand.free();
+) -> Result<(AttemptOutcome, bool), Gone> {
+    let upgraded = || held_turn.free();
     let watched = app.is_written_for_unit().then_some(&*app.app.spec.name);
     let mut attempt = Attempt::new(server, upload).tell_of_upgrade(&upgraded).watch(watched);
     let outcome = attempt.run(exchange).await?;
@@ -121,12 +128,12 @@ async fn ask(
 }
 
 /// The turn of a request, which may be over for the program earlier than for the client.
-struct Hand {
-    turn: Turn,
+struct HeldTurn {
+    turn: ProgramTurn,
     is_free: Cell<bool>,
 }
 
-impl Hand {
+impl HeldTurn {
     /// The program can do something else; the turn keeps it alive.
     fn free(&self) {
         self.is_free.set(true);
@@ -135,9 +142,9 @@ impl Hand {
 
     /// The request is over. A program of FastCGI that was left in the middle of it goes on, and knows nothing of that before it
     /// writes: its turn lasts until it is back.
-    fn end(self, outcome: Option<&Outcome>, server: &Rc<LoopServer>) {
-        let is_left = !self.is_free.get() && server.shared.seats.is_some();
-        if is_left && !matches!(outcome, Some(Outcome::Failed(ServerFailure::Connect(_)))) {
+    fn end(self, outcome: Option<&AttemptOutcome>, server: &Rc<LoopServer>) {
+        let is_left = !self.is_free.get() && server.shared.slots.is_some();
+        if is_left && !matches!(outcome, Some(AttemptOutcome::Failed(ServerFailure::Connect(_)))) {
             let (turn, server) = (self.turn, Rc::clone(server));
             tokio::task::spawn_local(async move {
                 await_return(server).await;
@@ -178,8 +185,8 @@ fn describe(exchange: &Exchange<'_>) -> Vec<u8> {
 /// Waits for the turn: for as long as a request may, or until the client is gone.
 async fn wait(
     exchange: &Exchange<'_>,
-    turn: &Turn,
-) -> Result<Result<std::sync::Arc<Program>, Failure>, Gone> {
+    turn: &ProgramTurn,
+) -> Result<Result<std::sync::Arc<ReadyProgram>, AppFailure>, Gone> {
     if let Some(begun) = turn.try_begin() {
         return Ok(begun);
     }
@@ -188,21 +195,21 @@ async fn wait(
         tokio::select! {
             biased;
             begun = turn.begin() => Ok(begun),
-            () = exchange.audience().left_waiting() => Err(Gone),
+            () = exchange.presence().left_waiting() => Err(Gone),
         }
     };
-    patiently(deadline, turn.patience(), || true, pin!(waiting)).await
+    with_timeouts(deadline, turn.timeouts(), || true, pin!(waiting)).await
 }
 
 /// What became of the request, in the terms of applications.
-fn explain(failure: ServerFailure, app: &App, program: &Program) -> Failure {
+fn explain(failure: ServerFailure, app: &AppInstance, program: &ReadyProgram) -> AppFailure {
     match (failure, app.spec.limits.timeout) {
         (
             ServerFailure::ResponseTimedOut(_)
             | ServerFailure::ReadTimedOut(_)
             | ServerFailure::SendTimedOut(_),
             Some(timeout),
-        ) => Failure::TimedOut(timeout),
-        (failure, _) => Failure::Program { pid: program.pid, failure: std::sync::Arc::new(failure) },
+        ) => AppFailure::TimedOut(timeout),
+        (failure, _) => AppFailure::Program { pid: program.pid, failure: std::sync::Arc::new(failure) },
     }
 }

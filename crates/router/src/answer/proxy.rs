@@ -1,35 +1,35 @@
 //! Requests that other HTTP servers answer: `proxy` and `upstreams` (contract 13).
 //!
-//! A request is an `attempt` at one server after the other: one `inquiry` on a `line`, whose response is `relay`ed, or
+//! A request is an `attempt` at one server after the other: one `http1_request` on a `connection`, whose response is `relay`ed, or
 //! becomes a `tunnel`, `watched` where a program of Unit's types has a WebSocket. With a server that speaks HTTP/2 it is a conversation on a stream (`http2`). What speaks FastCGI or the like
 //! gets the request in an envelope (`gateway`).
 
 mod attempt;
-mod clock;
+mod checked_websocket;
 mod download;
 mod forwarded;
 mod gateway;
+mod http1_request;
 mod http2;
-mod inquiry;
 pub(crate) mod mirror;
-pub(crate) mod question;
 mod relay;
 mod request;
 mod shown;
+pub(crate) mod subrequest;
+mod time_limit;
 mod tunnel;
 mod upload;
-mod watched;
 
 use std::time::Instant;
 
 use corral_config::template::Exception;
 use corral_config::upstream::Balance;
 
-pub(crate) use self::attempt::{Attempt, Outcome};
-pub(crate) use self::gateway::{Envelope, Errand, await_return};
+pub(crate) use self::attempt::{Attempt, AttemptOutcome};
+pub(crate) use self::gateway::{GatewayRequest, ProgramRequest, await_return};
 use self::shown::shown;
 pub(crate) use self::tunnel::join;
-pub(crate) use self::upload::{Destination, Upload};
+pub(crate) use self::upload::{Upload, UploadDestination};
 use crate::clock::Millis;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
@@ -38,7 +38,8 @@ use crate::upstream::{LoopGroup, LoopServer, Retry, ServerFailure, Tried};
 
 /// Answers a request by a server of a group.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, group: &LoopGroup) -> Result<(), Gone> {
-    let destination = if group.shared.speaks_http2() { Destination::Http2 } else { Destination::Http1 };
+    let destination =
+        if group.shared.speaks_http2() { UploadDestination::Http2 } else { UploadDestination::Http1 };
     let upload = match Upload::begin(exchange, destination).await {
         Ok(upload) => upload,
         Err(error) => return exchange.fail_body(&error).await,
@@ -51,14 +52,15 @@ pub(crate) async fn give(
     exchange: &mut Exchange<'_>,
     group: &LoopGroup,
     upload: Upload,
-    envelope: Option<&Envelope>,
+    gateway_request: Option<&GatewayRequest>,
 ) -> Result<(), Gone> {
     let key = match balance_key(exchange, group) {
         Ok(key) => key,
         Err(exception) => return exchange.fail_script(&exception).await,
     };
     let begun = exchange.now();
-    let mut attempts = Attempts { group, key, upload, envelope, tried: Tried::new(), n_retries: 0, begun };
+    let mut attempts =
+        Attempts { group, key, upload, gateway_request, tried: Tried::new(), n_retries: 0, begun };
     let answered = attempts.run(exchange).await;
     buffers::give(attempts.key);
     answered
@@ -80,7 +82,7 @@ struct Attempts<'g> {
     key: Vec<u8>,
     upload: Upload,
     /// The request as servers get it in the place of a head of HTTP.
-    envelope: Option<&'g Envelope>,
+    gateway_request: Option<&'g GatewayRequest>,
     tried: Tried,
     n_retries: u32,
     begun: Instant,
@@ -97,16 +99,18 @@ impl Attempts<'_> {
             let server = &self.group.servers[chosen];
             server.figures().active.add(1);
             server.figures().requests.add(1);
-            let outcome = match self.envelope {
+            let outcome = match self.gateway_request {
                 None => Attempt::new(server, &mut self.upload).run(exchange).await,
-                Some(envelope) => gateway::run(exchange, server, &mut self.upload, envelope).await,
+                Some(gateway_request) => {
+                    gateway::run(exchange, server, &mut self.upload, gateway_request).await
+                }
             };
             server.figures().active.subtract(1);
             let failure = match outcome? {
-                Outcome::Answered => return Ok(()),
-                Outcome::Body(error) => return exchange.fail_body(&error).await,
-                Outcome::Failed(failure) => failure,
-                Outcome::Cut(failure) => {
+                AttemptOutcome::Answered => return Ok(()),
+                AttemptOutcome::Body(error) => return exchange.fail_body(&error).await,
+                AttemptOutcome::Failed(failure) => failure,
+                AttemptOutcome::Cut(failure) => {
                     self.note_failure(exchange, server, &failure);
                     return Err(Gone);
                 }
@@ -122,24 +126,24 @@ impl Attempts<'_> {
         let shared = &server.shared;
         let now = Millis::of(exchange.now());
         let title = || self.group.shared.title(Some(shared));
-        if let Some(unsaid) = shared.complaints.admit(now) {
-            tracing::error!("{}: {failure}, request \"{}\"{unsaid}", title(), shown(exchange));
+        if let Some(suppressed) = shared.throttle.admit(now) {
+            tracing::error!("{}: {failure}, request \"{}\"{suppressed}", title(), shown(exchange));
         }
         if !failure.is_theirs() {
             return;
         }
         server.figures().failures.add(1);
-        let is_news = shared.health.failed(&shared.passive, now);
-        if is_news && self.group.servers.len() > 1 {
+        let has_changed = shared.health.failed(&shared.passive, now);
+        if has_changed && self.group.servers.len() > 1 {
             tracing::warn!("{}: avoided for {:?}", title(), shared.passive.fail_timeout);
         }
     }
 
     fn note_absence(&self, exchange: &Exchange<'_>) {
         let group = &self.group.shared;
-        if let Some(unsaid) = group.complaints.admit(Millis::of(exchange.now())) {
+        if let Some(suppressed) = group.throttle.admit(Millis::of(exchange.now())) {
             let title = group.title(None);
-            tracing::error!("{title}: no server is available, request \"{}\"{unsaid}", shown(exchange));
+            tracing::error!("{title}: no server is available, request \"{}\"{suppressed}", shown(exchange));
         }
     }
 

@@ -13,23 +13,23 @@ use corral_http::path;
 use corral_sys::process::is_descriptor_shortage;
 
 use crate::exchange::Exchange;
-use crate::files::{self, Found, Moment, Place};
+use crate::files::{self, CacheTime, ConfinedPath, FoundFile};
 use crate::request::client::Gone;
 use crate::storage::buffers;
 
 /// What came of a share.
-pub(crate) enum Outcome {
+pub(crate) enum ShareOutcome {
     Sent,
     /// No file; the status if there is no fallback.
     Missed(u16),
 }
 
 /// Looks for a file and sends it.
-pub(crate) async fn answer(exchange: &mut Exchange<'_>, share: &Share) -> Result<Outcome, Gone> {
+pub(crate) async fn answer(exchange: &mut Exchange<'_>, share: &Share) -> Result<ShareOutcome, Gone> {
     if !matches!(exchange.method(), b"GET" | b"HEAD") && !exchange.answers_in_place() {
-        return Ok(Outcome::Missed(405));
+        return Ok(ShareOutcome::Missed(405));
     }
-    let mut outcome = Outcome::Missed(404);
+    let mut outcome = ShareOutcome::Missed(404);
     let mut path = buffers::take_line();
     let mut chroot = Vec::new();
     for template in &share.paths {
@@ -40,10 +40,10 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, share: &Share) -> Result
             Err(PathFault::Script(exception)) => sent(exchange.fail_script(&exception).await)?,
             Err(stray) => {
                 tracing::info!("no file is shared: {stray}");
-                Outcome::Missed(404)
+                ShareOutcome::Missed(404)
             }
         };
-        if matches!(outcome, Outcome::Sent) {
+        if matches!(outcome, ShareOutcome::Sent) {
             break;
         }
     }
@@ -70,7 +70,7 @@ async fn try_path(
     share: &Share,
     path: &mut Vec<u8>,
     chroot: &[u8],
-) -> Result<Outcome, Gone> {
+) -> Result<ShareOutcome, Gone> {
     let folder_len = path.len();
     let is_index = path.ends_with(b"/");
     if is_index {
@@ -80,14 +80,14 @@ async fn try_path(
     if let Some(types) = share.types.as_ref().filter(|_| !is_index) {
         match types.matches(content_type.unwrap_or_default()) {
             Ok(true) => {}
-            Ok(false) => return Ok(Outcome::Missed(403)),
+            Ok(false) => return Ok(ShareOutcome::Missed(403)),
             Err(given_up) => return sent(exchange.fail_script(&given_up).await),
         }
     }
     let place = place(share, path, chroot);
     let moment = moment(exchange);
     match files::open(&place, moment) {
-        Found::File(file) => {
+        FoundFile::File(file) => {
             let cache_control = match cache_control(exchange, share, is_index, content_type) {
                 Ok(value) => value,
                 Err(undecided) => return sent(exchange.fail_script(&undecided).await),
@@ -97,29 +97,33 @@ async fn try_path(
             buffers::give(std::mem::take(path));
             sent(send::file(exchange, reply).await)
         }
-        Found::Directory(_) if !is_index && leads_on(exchange) => sent(redirect_to_folder(exchange).await),
-        Found::Directory(_) if !is_index => {
+        FoundFile::Directory(_) if !is_index && leads_on(exchange) => {
+            sent(redirect_to_folder(exchange).await)
+        }
+        FoundFile::Directory(_) if !is_index => {
             log_circle(path);
-            Ok(Outcome::Missed(404))
+            Ok(ShareOutcome::Missed(404))
         }
-        Found::Directory(folder) if folder_len == path.len() => list(exchange, share, folder).await,
-        Found::Directory(_) => Ok(Outcome::Missed(404)),
-        Found::Nothing if is_index => list_folder_of(exchange, share, &place.at(&path[..folder_len])).await,
-        Found::Nothing => Ok(Outcome::Missed(404)),
-        Found::Refused(error) => {
+        FoundFile::Directory(folder) if folder_len == path.len() => list(exchange, share, folder).await,
+        FoundFile::Directory(_) => Ok(ShareOutcome::Missed(404)),
+        FoundFile::Nothing if is_index => {
+            list_folder_of(exchange, share, &place.at(&path[..folder_len])).await
+        }
+        FoundFile::Nothing => Ok(ShareOutcome::Missed(404)),
+        FoundFile::Refused(error) => {
             log_failure(path, &error);
-            Ok(Outcome::Missed(403))
+            Ok(ShareOutcome::Missed(403))
         }
-        Found::Failed(error) => {
+        FoundFile::Failed(error) => {
             log_failure(path, &error);
             sent(exchange.send_error(if is_descriptor_shortage(&error) { 503 } else { 500 }).await)
         }
     }
 }
 
-fn place<'p>(share: &Share, path: &'p [u8], chroot: &'p [u8]) -> Place<'p> {
+fn place<'p>(share: &Share, path: &'p [u8], chroot: &'p [u8]) -> ConfinedPath<'p> {
     let confinement = &share.confinement;
-    Place {
+    ConfinedPath {
         path,
         chroot: confinement.chroot.is_some().then_some(chroot),
         follow_symlinks: confinement.follow_symlinks,
@@ -127,12 +131,12 @@ fn place<'p>(share: &Share, path: &'p [u8], chroot: &'p [u8]) -> Place<'p> {
     }
 }
 
-fn moment(exchange: &Exchange<'_>) -> Moment {
-    Moment { now: exchange.now(), trust: exchange.rules().file_trust }
+fn moment(exchange: &Exchange<'_>) -> CacheTime {
+    CacheTime { now: exchange.now(), trust: exchange.rules().file_trust }
 }
 
-fn sent(result: Result<(), Gone>) -> Result<Outcome, Gone> {
-    result.map(|()| Outcome::Sent)
+fn sent(result: Result<(), Gone>) -> Result<ShareOutcome, Gone> {
+    result.map(|()| ShareOutcome::Sent)
 }
 
 fn log_failure(path: &[u8], error: &std::io::Error) {
@@ -143,21 +147,21 @@ fn log_failure(path: &[u8], error: &std::io::Error) {
 async fn list_folder_of(
     exchange: &mut Exchange<'_>,
     share: &Share,
-    place: &Place<'_>,
-) -> Result<Outcome, Gone> {
+    place: &ConfinedPath<'_>,
+) -> Result<ShareOutcome, Gone> {
     if share.listing.is_none() {
-        return Ok(Outcome::Missed(404));
+        return Ok(ShareOutcome::Missed(404));
     }
     match files::open(place, moment(exchange)) {
-        Found::Directory(folder) => list(exchange, share, folder).await,
-        _ => Ok(Outcome::Missed(404)),
+        FoundFile::Directory(folder) => list(exchange, share, folder).await,
+        _ => Ok(ShareOutcome::Missed(404)),
     }
 }
 
-async fn list(exchange: &mut Exchange<'_>, share: &Share, folder: File) -> Result<Outcome, Gone> {
+async fn list(exchange: &mut Exchange<'_>, share: &Share, folder: File) -> Result<ShareOutcome, Gone> {
     match &share.listing {
         Some(listing) => sent(listing::send(exchange, listing, &share.confinement, folder).await),
-        None => Ok(Outcome::Missed(404)),
+        None => Ok(ShareOutcome::Missed(404)),
     }
 }
 

@@ -1,24 +1,24 @@
 //! WebSocket connections to applications (RFC 6455, contract 23.5): the router keeps to the protocol, the
 //! application has the messages.
 
+mod app_websocket;
 mod client_side;
-mod session;
 
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use corral_http::request::{Framing, Version};
 
+pub(crate) use self::app_websocket::run;
 pub(crate) use self::client_side::ClientSide;
-pub(crate) use self::session::run;
-use crate::request::head::Request;
+use crate::request::head::ReceivedRequest;
 
 /// What every accepted key is joined with (RFC 6455 section 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// Whether a request asks for a WebSocket connection as it is asked for.
-pub(crate) fn is_wanted(request: Request<'_>) -> bool {
-    let Request { head, bytes, .. } = request;
+pub(crate) fn is_wanted(request: ReceivedRequest<'_>) -> bool {
+    let ReceivedRequest { head, bytes, .. } = request;
     head.wants_websocket()
         && head.version() >= Version::Http11
         && head.method(bytes) == b"GET"
@@ -27,7 +27,7 @@ pub(crate) fn is_wanted(request: Request<'_>) -> bool {
 
 /// The status for a request that asks for a WebSocket connection in a way that nobody could accept; none for all
 /// others.
-pub(crate) fn refusal(request: Request<'_>) -> Option<u16> {
+pub(crate) fn refusal(request: ReceivedRequest<'_>) -> Option<u16> {
     if !request.head.wants_websocket() {
         return None;
     }
@@ -41,18 +41,18 @@ pub(crate) fn refusal(request: Request<'_>) -> Option<u16> {
 }
 
 /// The answer to the client's key (RFC 6455 section 4.2.2).
-pub(crate) fn accept(request: Request<'_>) -> String {
+pub(crate) fn accept(request: ReceivedRequest<'_>) -> String {
     let mut digest = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
     digest.update(key(request).unwrap_or_default());
     digest.update(GUID);
     BASE64_STANDARD.encode(digest.finish())
 }
 
-fn key<'r>(request: Request<'r>) -> Option<&'r [u8]> {
+fn key<'r>(request: ReceivedRequest<'r>) -> Option<&'r [u8]> {
     field(request, b"Sec-WebSocket-Key")
 }
 
-fn field<'r>(request: Request<'r>, wanted: &[u8]) -> Option<&'r [u8]> {
+fn field<'r>(request: ReceivedRequest<'r>, wanted: &[u8]) -> Option<&'r [u8]> {
     let mut named = request.head.fields(request.bytes).filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
     named.next().map(|(_, value)| value)
 }

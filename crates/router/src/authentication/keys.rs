@@ -9,20 +9,20 @@ use corral_config::authentication::KeySource;
 use parking_lot::Mutex;
 
 pub(crate) use super::no_keys::NoKeys;
-use super::remote::Remote;
-use crate::files::Identity;
+use super::remote_keys::RemoteKeys;
+use crate::files::FileIdentity;
 
 /// Where the keys of one place come from.
 pub(crate) enum KeyStore {
     File(Arc<KeyFile>),
     /// And the least time between two fetches.
-    Remote(Arc<Remote>, Duration),
+    Remote(Arc<RemoteKeys>, Duration),
 }
 
 /// The keys of one file.
 pub(crate) struct KeyFile {
     source: KeySource,
-    loaded: Mutex<Option<(Identity, Arc<Keys>)>>,
+    loaded: Mutex<Option<(FileIdentity, Arc<Keys>)>>,
 }
 
 impl KeyStore {
@@ -55,7 +55,7 @@ impl KeyFile {
     /// One system call while the file is the same.
     async fn keys(self: &Arc<Self>) -> Result<Arc<Keys>, NoKeys> {
         let identity = self.path().and_then(|path| std::fs::metadata(path).ok());
-        let identity = identity.map(|metadata| Identity::of(&metadata));
+        let identity = identity.map(|metadata| FileIdentity::of(&metadata));
         if let Some((known, keys)) = &*self.loaded.lock()
             && Some(*known) == identity
         {
@@ -76,9 +76,9 @@ impl KeyFile {
 
     fn load(&self) -> Result<Arc<Keys>, FileFault> {
         let file = files::open(self.path().unwrap_or(std::path::Path::new("")))?;
-        let identity = Identity::of(&file.metadata().map_err(FileFault::Read)?);
+        let identity = FileIdentity::of(&file.metadata().map_err(FileFault::Read)?);
         let keys = Arc::new(files::keys(&self.source, &files::content(&file)?)?);
-        let is_same = file.metadata().is_ok_and(|now| Identity::of(&now) == identity);
+        let is_same = file.metadata().is_ok_and(|now| FileIdentity::of(&now) == identity);
         *self.loaded.lock() = (is_same && identity.is_settled()).then(|| (identity, Arc::clone(&keys)));
         Ok(keys)
     }

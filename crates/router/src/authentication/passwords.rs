@@ -10,25 +10,25 @@ use corral_auth::files::{self, FileFault};
 use corral_auth::passwords::Passwords;
 use parking_lot::Mutex;
 
-use super::checks::Checks;
-use super::known::Known;
-pub(crate) use super::queue::Full;
-use super::queue::QUEUE;
-use crate::files::Identity;
+pub(crate) use super::hash_queue::HashQueueFull;
+use super::hash_queue::QUEUE;
+use super::password_checks::PasswordChecks;
+use super::secret_cache::SecretCache;
+use crate::files::FileIdentity;
 
 /// The users of one file.
 pub(crate) struct PasswordFile {
     path: PathBuf,
-    loaded: Mutex<Option<Arc<Loaded>>>,
-    checks: Checks,
+    loaded: Mutex<Option<Arc<LoadedUsers>>>,
+    checks: PasswordChecks,
 }
 
 /// The file in one state.
-struct Loaded {
-    identity: Identity,
+struct LoadedUsers {
+    identity: FileIdentity,
     passwords: Passwords,
     /// Passwords that were right.
-    good: Mutex<Known<()>>,
+    good: Mutex<SecretCache<()>>,
 }
 
 /// Why nobody knows whether a password is right.
@@ -38,14 +38,14 @@ pub(crate) enum Unchecked {
     #[error(transparent)]
     File(#[from] FileFault),
     #[error("too many passwords wait to be checked")]
-    Full(Full),
+    Full(HashQueueFull),
     #[error("the thread has ended")]
     Thread,
 }
 
 impl PasswordFile {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, loaded: Mutex::new(None), checks: Checks::new() }
+        Self { path, loaded: Mutex::new(None), checks: PasswordChecks::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -56,7 +56,7 @@ impl PasswordFile {
     pub(crate) fn remembers(&self, sent: &UserPass) -> bool {
         let Some(loaded) = self.loaded.lock().clone() else { return false };
         let Ok(metadata) = std::fs::metadata(&self.path) else { return false };
-        loaded.identity == Identity::of(&metadata) && loaded.knows(sent)
+        loaded.identity == FileIdentity::of(&metadata) && loaded.knows(sent)
     }
 
     /// Whether the password is right. Waits for a thread that hashes it, or for another request with the same password. Cancel
@@ -101,24 +101,28 @@ impl PasswordFile {
     }
 
     /// The file as it is now.
-    fn load(&self) -> Result<Arc<Loaded>, FileFault> {
+    fn load(&self) -> Result<Arc<LoadedUsers>, FileFault> {
         let file = files::open(&self.path)?;
-        let identity = Identity::of(&file.metadata().map_err(FileFault::Read)?);
+        let identity = FileIdentity::of(&file.metadata().map_err(FileFault::Read)?);
         if let Some(loaded) = &*self.loaded.lock()
             && loaded.identity == identity
         {
             return Ok(Arc::clone(loaded));
         }
         let passwords = Passwords::parse(&files::content(&file)?)?;
-        let loaded = Arc::new(Loaded { identity, passwords, good: Mutex::new(Known::new(MOST_REMEMBERED)) });
+        let loaded = Arc::new(LoadedUsers {
+            identity,
+            passwords,
+            good: Mutex::new(SecretCache::new(MOST_REMEMBERED)),
+        });
         // What was read while somebody wrote is used once, for this request.
-        let is_same = file.metadata().is_ok_and(|now| Identity::of(&now) == identity);
+        let is_same = file.metadata().is_ok_and(|now| FileIdentity::of(&now) == identity);
         *self.loaded.lock() = (is_same && identity.is_settled()).then(|| Arc::clone(&loaded));
         Ok(loaded)
     }
 }
 
-impl Loaded {
+impl LoadedUsers {
     fn knows(&self, sent: &UserPass) -> bool {
         let good = self.good.lock();
         good.get(&good.digest([&*sent.user, &sent.password])).is_some()

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::known::{Digest, Known};
-use crate::request::identity::Identity;
+use super::secret_cache::{Digest, SecretCache};
+use crate::request::identity::AuthenticatedUser;
 
 /// The permissions of one place.
-pub(crate) struct Permissions(Mutex<Known<Remembered>>);
+pub(crate) struct Permissions(Mutex<SecretCache<RememberedPermission>>);
 
-struct Remembered {
+struct RememberedPermission {
     until: Instant,
     permission: Permission,
 }
@@ -18,14 +18,14 @@ struct Remembered {
 /// The word of a server that a request may go on.
 #[derive(Debug, Clone)]
 pub(crate) struct Permission {
-    pub(crate) identity: Identity,
+    pub(crate) identity: AuthenticatedUser,
     /// The values of the fields that are copied, in the order of the configuration.
     pub(crate) fields: Vec<Option<Vec<u8>>>,
 }
 
 impl Default for Permissions {
     fn default() -> Self {
-        Self(Mutex::new(Known::new(MOST_REMEMBERED)))
+        Self(Mutex::new(SecretCache::new(MOST_REMEMBERED)))
     }
 }
 
@@ -41,7 +41,7 @@ impl Permissions {
     }
 
     pub(crate) fn remember(&self, digest: Digest, permission: &Permission, until: Instant) {
-        self.0.lock().insert(digest, Remembered { until, permission: permission.clone() });
+        self.0.lock().insert(digest, RememberedPermission { until, permission: permission.clone() });
     }
 }
 

@@ -18,13 +18,13 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::client::address;
-use crate::client::connection::Connection;
+use crate::client::connection::ClientConnection;
+use crate::client::listener_handle::ListenerHandle;
 use crate::client::serve;
-use crate::client::slot::Slot;
 use crate::clock::Millis;
-use crate::io::{Socket, Stream};
-use crate::services::Services;
-use crate::services::admission::Place;
+use crate::io::{AnySocket, ClientStream};
+use crate::services::LoopServices;
+use crate::services::admission::ConnectionPermit;
 
 /// Pause after the system refused a connection for want of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
@@ -44,17 +44,17 @@ pub(crate) struct Acceptor {
 }
 
 /// Accepts until the slot is closed; what waited in the queue by then is still served.
-pub(crate) async fn run(services: Rc<Services>, acceptor: Acceptor, slot: Rc<Slot>) {
-    while !slot.is_closed() {
+pub(crate) async fn run(services: Rc<LoopServices>, acceptor: Acceptor, handle: Rc<ListenerHandle>) {
+    while !handle.is_closed() {
         let accepted = tokio::select! {
             biased;
             accepted = acceptor.accept() => accepted,
-            () = slot.closing() => break,
+            () = handle.closing() => break,
         };
         match accepted {
             Ok((socket, peer)) => {
-                let place = place(&services, &slot).await;
-                take(&services, &slot, socket, peer, place);
+                let place = place(&services, &handle).await;
+                take(&services, &handle, socket, peer, place);
             }
             Err(error) if is_transient(&error) => {}
             Err(error) => recover(&services, &error).await,
@@ -62,52 +62,52 @@ pub(crate) async fn run(services: Rc<Services>, acceptor: Acceptor, slot: Rc<Slo
     }
     for _ in 0..LONGEST_QUEUE {
         let Some((socket, peer)) = acceptor.accept_now().await else { break };
-        take(&services, &slot, socket, peer, services.admission.enter());
+        take(&services, &handle, socket, peer, services.admission.enter());
     }
     drop(acceptor);
-    slot.release();
+    handle.release();
 }
 
 /// A place for a connection. While there is none, others wait in the queue of the socket, and connections that wait for
 /// a request make room.
-async fn place(services: &Services, slot: &Slot) -> Place {
+async fn place(services: &LoopServices, handle: &ListenerHandle) -> ConnectionPermit {
     let admission = &services.admission;
     if let Some(place) = admission.try_enter() {
         return place;
     }
-    if let Some(unsaid) = admission.complaints.full.admit(Millis::of(services.deadlines.now())) {
+    if let Some(suppressed) = admission.throttle.full.admit(Millis::of(services.deadlines.now())) {
         let most = admission.most();
         tracing::warn!(
-            "there are {most} connections (settings.limits.connections): idle ones are closed, new ones wait{unsaid}"
+            "there are {most} connections (settings.limits.connections): idle ones are closed, new ones wait{suppressed}"
         );
     }
     let make_room = || services.deadlines.expire_oldest_idle() > 0;
     tokio::select! {
         biased;
         place = admission.wait(services.lane, make_room) => place,
-        () = slot.closing() => admission.enter(),
+        () = handle.closing() => admission.enter(),
     }
 }
 
 /// The system is short of something: connections that wait for a request give some of it back.
-async fn recover(services: &Services, error: &io::Error) {
-    let complaints = &services.admission.complaints;
-    if let Some(unsaid) = complaints.exhausted.admit(Millis::of(services.deadlines.now())) {
-        tracing::warn!("accept a connection: {error}; idle connections are closed{unsaid}");
+async fn recover(services: &LoopServices, error: &io::Error) {
+    let throttle = &services.admission.throttle;
+    if let Some(suppressed) = throttle.exhausted.admit(Millis::of(services.deadlines.now())) {
+        tracing::warn!("accept a connection: {error}; idle connections are closed{suppressed}");
     }
     services.deadlines.expire_oldest_idle();
     tokio::time::sleep(EXHAUSTED_PAUSE).await;
 }
 
 fn take(
-    services: &Rc<Services>,
-    slot: &Rc<Slot>,
-    socket: Socket,
+    services: &Rc<LoopServices>,
+    handle: &Rc<ListenerHandle>,
+    socket: AnySocket,
     peer: Option<SocketAddr>,
-    mut place: Place,
+    mut place: ConnectionPermit,
 ) {
     services.counters.accepted.add(1);
-    let settings = slot.settings();
+    let settings = handle.settings();
     let is_refused =
         !settings.will_name_client(peer) && !address::admit(services, &settings, peer, &mut place);
     // In a flood nobody is told why.
@@ -116,12 +116,12 @@ fn take(
         return;
     }
     // Who is to begin with TLS or a header takes no memory before that, and who is told to go is not waited for.
-    if settings.has_prelude() || slot.is_closed() {
+    if settings.has_prelude() || handle.is_closed() {
         // An error shows when it is read.
         let _ = socket.watch();
     }
-    let stream = Stream::new(socket);
-    let mut connection = Connection::new(Rc::clone(services), Rc::clone(slot), stream, peer, place);
+    let stream = ClientStream::new(socket);
+    let mut connection = ClientConnection::new(Rc::clone(services), Rc::clone(handle), stream, peer, place);
     if is_refused {
         connection.refuse();
     }
@@ -146,7 +146,7 @@ impl Acceptor {
     }
 
     /// Looks at the sockets in turns, so that no queue waits for another to become empty.
-    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(Socket, Option<SocketAddr>)>> {
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(AnySocket, Option<SocketAddr>)>> {
         let n_sockets = self.sockets.len();
         for _ in 0..n_sockets {
             let idx = self.next.get() % n_sockets;
@@ -158,20 +158,20 @@ impl Acceptor {
         Poll::Pending
     }
 
-    fn open(&self, socket: OwnedFd) -> io::Result<Socket> {
+    fn open(&self, socket: OwnedFd) -> io::Result<AnySocket> {
         Ok(if self.is_inet {
-            Socket::accepted(StdTcpStream::from(socket))
+            AnySocket::accepted(StdTcpStream::from(socket))
         } else {
-            Socket::unix(UnixStream::from_std(StdUnixStream::from(socket))?)
+            AnySocket::unix(UnixStream::from_std(StdUnixStream::from(socket))?)
         })
     }
 
-    async fn accept(&self) -> io::Result<(Socket, Option<SocketAddr>)> {
+    async fn accept(&self) -> io::Result<(AnySocket, Option<SocketAddr>)> {
         poll_fn(|context| self.poll_accept(context)).await
     }
 
     /// A connection that waits already, if there is one.
-    async fn accept_now(&self) -> Option<(Socket, Option<SocketAddr>)> {
+    async fn accept_now(&self) -> Option<(AnySocket, Option<SocketAddr>)> {
         poll_fn(|context| match self.poll_accept(context) {
             Poll::Ready(Ok(connection)) => Poll::Ready(Some(connection)),
             Poll::Ready(Err(_)) | Poll::Pending => Poll::Ready(None),

@@ -2,18 +2,18 @@
 
 use std::net::SocketAddr;
 
-use crate::client::prelude::Shown;
+use crate::client::prelude::ShownPeer;
 use crate::clock::Millis;
-use crate::generation::slot_settings::SlotSettings;
-use crate::services::Services;
-use crate::services::admission::Place;
+use crate::generation::listener_settings::ListenerSettings;
+use crate::services::LoopServices;
+use crate::services::admission::ConnectionPermit;
 
 /// Whether the client may have one more connection. Proxies that are trusted to name their clients may have any number.
 pub(crate) fn admit(
-    services: &Services,
-    settings: &SlotSettings,
+    services: &LoopServices,
+    settings: &ListenerSettings,
     peer: Option<SocketAddr>,
-    place: &mut Place,
+    place: &mut ConnectionPermit,
 ) -> bool {
     let Some(address) = peer else { return true };
     let listener = settings.listener();
@@ -21,11 +21,11 @@ pub(crate) fn admit(
         return true;
     }
     services.counters.refused.add(1);
-    let complaints = &services.admission.complaints;
-    if let Some(unsaid) = complaints.refused.admit(Millis::of(services.deadlines.now())) {
+    let throttle = &services.admission.throttle;
+    if let Some(suppressed) = throttle.refused.admit(Millis::of(services.deadlines.now())) {
         tracing::warn!(
-            "{}: refused, its address has too many connections (settings.limits.connections_per_address){unsaid}",
-            Shown(peer)
+            "{}: refused, its address has too many connections (settings.limits.connections_per_address){suppressed}",
+            ShownPeer(peer)
         );
     }
     false

@@ -7,19 +7,19 @@ use std::time::Instant;
 
 use corral_ipc::log::ConnectionId;
 
-use crate::client::slot::Slot;
+use crate::client::listener_handle::ListenerHandle;
 use crate::clock::deadline::Deadline;
-use crate::io::Stream;
-use crate::services::Services;
-use crate::services::admission::Place;
+use crate::io::ClientStream;
+use crate::services::LoopServices;
+use crate::services::admission::ConnectionPermit;
 
 /// A client's connection between and during requests. Kept small: tens of thousands of them wait.
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     /// What log lines call it.
     pub(super) id: ConnectionId,
-    pub(crate) services: Rc<Services>,
-    pub(crate) slot: Rc<Slot>,
-    pub(crate) stream: Stream,
+    pub(crate) services: Rc<LoopServices>,
+    pub(crate) handle: Rc<ListenerHandle>,
+    pub(crate) stream: ClientStream,
     pub(crate) deadline: Deadline,
     /// The client's address, as the PROXY protocol has it if that is spoken; none for a Unix socket.
     pub(crate) peer: Option<SocketAddr>,
@@ -27,14 +27,14 @@ pub(crate) struct Connection {
     pub(super) is_prepared: bool,
     /// The last request had a body that is worth a large buffer.
     pub(crate) sends_much: bool,
-    pub(super) place: Place,
+    pub(super) place: ConnectionPermit,
     /// A copy of the event loop's, if it is only told why it is refused.
     pub(super) refused: Option<Rc<()>>,
 }
 
 /// What happens to the connection after a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum AfterRequest {
     /// It is kept for the next request.
     Keep,
     /// The client speaks HTTP/2, and has sent this.
@@ -45,19 +45,19 @@ pub(crate) enum Next {
     Linger,
 }
 
-impl Connection {
+impl ClientConnection {
     pub(crate) fn new(
-        services: Rc<Services>,
-        slot: Rc<Slot>,
-        stream: Stream,
+        services: Rc<LoopServices>,
+        handle: Rc<ListenerHandle>,
+        stream: ClientStream,
         peer: Option<SocketAddr>,
-        place: Place,
+        place: ConnectionPermit,
     ) -> Self {
-        let deadline = services.deadlines.add(slot.id());
+        let deadline = services.deadlines.add(handle.id());
         Self {
             id: next_id(),
             services,
-            slot,
+            handle,
             stream,
             deadline,
             peer,

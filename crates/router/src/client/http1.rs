@@ -10,34 +10,38 @@ use corral_channel::MAX_INLINE_BODY;
 use corral_http::request::Framing;
 use corral_http::response;
 
-use self::body::{Incoming, READ_STEP};
-use self::carrier::{After, Http1};
-use self::head::Refusal;
-use crate::client::connection::{Connection, Next};
-use crate::client::work::Work;
+use self::body::{Http1Body, READ_STEP};
+use self::carrier::{AfterReply, Http1Carrier};
+use self::head::HeadRefusal;
+use crate::client::connection::{AfterRequest, ClientConnection};
+use crate::client::request_state::RequestState;
 use crate::dispatch;
 use crate::exchange::Exchange;
 use crate::exchange::carrier::Carrier;
-use crate::generation::slot_settings::SlotSettings;
+use crate::generation::listener_settings::ListenerSettings;
 use crate::request::client::Gone;
-use crate::request::head::Request;
+use crate::request::head::ReceivedRequest;
 use crate::storage::buffers::{self, Rest};
 
 /// Answers the request whose head is complete in `work`.
-pub(super) async fn run(connection: &mut Connection, work: &mut Work, settings: SlotSettings) -> Next {
+pub(super) async fn run(
+    connection: &mut ClientConnection,
+    work: &mut RequestState,
+    settings: ListenerSettings,
+) -> AfterRequest {
     let started = work.started(connection);
-    let Work { input, head, .. } = work;
+    let RequestState { input, head, .. } = work;
     let rules = &settings.generation.shared.rules;
-    let (mut incoming, refused) = match Incoming::new(head.framing(), head.expects_continue(), rules) {
+    let (mut incoming, refused) = match Http1Body::new(head.framing(), head.expects_continue(), rules) {
         Ok(incoming) => (incoming, None),
-        Err(error) => (Incoming::none(), Some(error)),
+        Err(error) => (Http1Body::none(), Some(error)),
     };
     let rest = split_rest(input, head.len(), &mut incoming);
     connection.sends_much = is_large(head.framing());
-    let request = Request { head, bytes: input, started };
-    let Connection { stream, slot, peer, deadline, services, .. } = connection;
+    let request = ReceivedRequest { head, bytes: input, started };
+    let ClientConnection { stream, handle, peer, deadline, services, .. } = connection;
     let (deadline, services) = (&*deadline, &**services);
-    let mut carrier = Http1::new(stream, slot, *peer, request, (incoming, rest));
+    let mut carrier = Http1Carrier::new(stream, handle, *peer, request, (incoming, rest));
     let (answered, after) = {
         let mut exchange = Exchange::new(&mut carrier, (deadline, services), &settings, request);
         exchange.reply.close = !head.keep_alive();
@@ -47,11 +51,11 @@ pub(super) async fn run(connection: &mut Connection, work: &mut Work, settings: 
         };
         dispatch::note_end(&exchange);
         exchange.end();
-        (answered, After::of(&exchange.reply))
+        (answered, AfterReply::of(&exchange.reply))
     };
     let next = match answered {
         Ok(()) => carrier.next(after, deadline, rules).await,
-        Err(Gone) => Next::Close,
+        Err(Gone) => AfterRequest::Close,
     };
     let rest = carrier.take_over();
     drop(carrier);
@@ -66,29 +70,29 @@ pub(super) async fn run(connection: &mut Connection, work: &mut Work, settings: 
 
 /// Answers what is no request: an error page, unless the client has left already, and a log entry.
 pub(super) async fn refuse(
-    connection: &mut Connection,
-    work: &mut Work,
-    settings: &SlotSettings,
-    refusal: Refusal,
+    connection: &mut ClientConnection,
+    work: &mut RequestState,
+    settings: &ListenerSettings,
+    refusal: HeadRefusal,
 ) {
     let status = match refusal {
-        Refusal::Malformed(error) => error.status(),
-        Refusal::TimedOut => 408,
-        Refusal::Cut => 400,
-        Refusal::PlainOnTls => response::PLAIN_ON_TLS,
-        Refusal::Crowded => 503,
+        HeadRefusal::Malformed(error) => error.status(),
+        HeadRefusal::TimedOut => 408,
+        HeadRefusal::Cut => 400,
+        HeadRefusal::PlainOnTls => response::PLAIN_ON_TLS,
+        HeadRefusal::Crowded => 503,
     };
     // The address was complained about already.
-    if !matches!(refusal, Refusal::Crowded) {
+    if !matches!(refusal, HeadRefusal::Crowded) {
         tracing::info!("request refused with {status}: {refusal}");
     }
     let started = work.started(connection);
-    let request = Request { head: &work.head, bytes: &work.input, started };
-    let Connection { stream, slot, peer, deadline, services, .. } = connection;
-    let mut carrier = Http1::new(stream, slot, *peer, request, (Incoming::none(), Vec::new()));
+    let request = ReceivedRequest { head: &work.head, bytes: &work.input, started };
+    let ClientConnection { stream, handle, peer, deadline, services, .. } = connection;
+    let mut carrier = Http1Carrier::new(stream, handle, *peer, request, (Http1Body::none(), Vec::new()));
     let mut exchange = Exchange::new(&mut carrier, (&*deadline, &**services), settings, request);
     exchange.reply.close = true;
-    if matches!(refusal, Refusal::Cut) {
+    if matches!(refusal, HeadRefusal::Cut) {
         exchange.reply.status = Some(status);
     } else {
         // Nothing follows, whether or not the client still listens.
@@ -99,7 +103,7 @@ pub(super) async fn refuse(
 
 /// Takes what follows the head out of the input; most often that is nothing, and costs nothing. A large body that is
 /// there as a whole stays where it is, and the head leaves instead.
-fn split_rest(input: &mut Vec<u8>, head_len: usize, incoming: &mut Incoming) -> Vec<u8> {
+fn split_rest(input: &mut Vec<u8>, head_len: usize, incoming: &mut Http1Body) -> Vec<u8> {
     if buffers::is_large(input) {
         let mut head = buffers::take();
         head.extend_from_slice(&input[..head_len]);

@@ -18,12 +18,12 @@ mod carrier;
 mod fuzz;
 mod head;
 mod limits;
-mod pace;
 mod piece;
 mod reply;
 mod stream;
 mod switched;
 mod transport;
+mod turn_budget;
 mod unsent;
 
 use std::cell::RefCell;
@@ -41,16 +41,16 @@ use http::Request;
 
 use self::activity::Activity;
 pub(crate) use self::fuzz::head as fuzz_head;
-use self::limits::Patience;
-use self::piece::Piece;
-use self::transport::{Handle, Transport};
-use self::unsent::Unsent;
-use crate::client::connection::Connection;
+use self::limits::ResetAllowance;
+use self::piece::UnsentPiece;
+use self::transport::{Transport, TransportHandle};
+use self::unsent::UnsentBytes;
+use crate::client::connection::ClientConnection;
 use crate::client::linger;
-use crate::client::slot::Slot;
+use crate::client::listener_handle::ListenerHandle;
 use crate::clock::deadline::{Deadline, Elapsed};
-use crate::services::Services;
-use crate::tls::Peer;
+use crate::services::LoopServices;
+use crate::tls::TlsPeer;
 
 /// The beginning of a connection that speaks HTTP/2 (RFC 9113 section 3.4), up to the end of what looks like a request line.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
@@ -64,22 +64,22 @@ pub(super) fn is_preface(input: &[u8]) -> bool {
 }
 
 /// The facts and counts that the streams of a connection share.
-struct Shared {
+struct StreamContext {
     id: ConnectionId,
-    services: Rc<Services>,
-    slot: Rc<Slot>,
+    services: Rc<LoopServices>,
+    handle: Rc<ListenerHandle>,
     peer: Option<SocketAddr>,
     local_address: Option<SocketAddr>,
-    tls_peer: Option<Peer<'static>>,
+    tls_peer: Option<TlsPeer<'static>>,
     activity: Activity,
-    patience: RefCell<Patience>,
-    unsent: Rc<Unsent>,
+    resets: RefCell<ResetAllowance>,
+    unsent: Rc<UnsentBytes>,
 }
 
 /// The next thing to do for a connection.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
-enum Event {
-    Request(Request<RecvStream>, SendResponse<Piece>),
+enum SessionEvent {
+    Request(Request<RecvStream>, SendResponse<UnsentPiece>),
     /// The first stream has begun, or the last one has ended.
     Turned,
     /// The listener was closed.
@@ -96,17 +96,17 @@ enum Event {
     clippy::boxed_local,
     reason = "the box is freed, which its owner would keep for as long as this runs"
 )]
-pub(super) fn run(connection: Box<Connection>, input: Vec<u8>) -> impl Future<Output = ()> {
-    let Connection { id, services, slot, stream, deadline, peer, place, .. } = *connection;
-    let shared = Rc::new(Shared {
+pub(super) fn run(connection: Box<ClientConnection>, input: Vec<u8>) -> impl Future<Output = ()> {
+    let ClientConnection { id, services, handle, stream, deadline, peer, place, .. } = *connection;
+    let shared = Rc::new(StreamContext {
         id,
         activity: Activity::new(&services),
         local_address: stream.local_address(),
         tls_peer: stream.tls().map(|session| session.peer().into_owned()),
         services,
-        slot,
+        handle,
         peer,
-        patience: RefCell::default(),
+        resets: RefCell::default(),
         unsent: Rc::default(),
     });
     let transport = Rc::new(RefCell::new(Transport::new(stream, input)));
@@ -118,7 +118,7 @@ pub(super) fn run(connection: Box<Connection>, input: Vec<u8>) -> impl Future<Ou
     }
 }
 
-async fn serve(shared: &Rc<Shared>, transport: Rc<RefCell<Transport>>, deadline: &Deadline) {
+async fn serve(shared: &Rc<StreamContext>, transport: Rc<RefCell<Transport>>, deadline: &Deadline) {
     let greeted = greet(shared, &transport, deadline).await;
     match greeted {
         Ok(Ok(session)) => converse(shared, session, &transport, deadline).await,
@@ -132,17 +132,17 @@ async fn serve(shared: &Rc<Shared>, transport: Rc<RefCell<Transport>>, deadline:
 }
 
 /// A session, why there is none, or that it has not begun in time.
-type Greeted = Result<Result<Box<Session<Handle, Piece>>, h2::Error>, Elapsed>;
+type Greeted = Result<Result<Box<Session<TransportHandle, UnsentPiece>>, h2::Error>, Elapsed>;
 
 /// Greets a client. All that is large in it is over while the connection lives on, so it has a box of its own.
 fn greet<'c>(
-    shared: &Shared,
+    shared: &StreamContext,
     transport: &'c Rc<RefCell<Transport>>,
     deadline: &'c Deadline,
 ) -> Pin<Box<impl Future<Output = Greeted> + use<'c>>> {
-    let settings = shared.slot.settings();
+    let settings = shared.handle.settings();
     let rules = &settings.generation.shared.rules;
-    let greeting = limits::builder(rules).handshake(Handle(Rc::clone(transport)));
+    let greeting = limits::builder(rules).handshake(TransportHandle(Rc::clone(transport)));
     let limit = rules.header_read_timeout;
     Box::pin(async move {
         let greeted = deadline.limit(limit, pin!(drive(transport, greeting))).await;
@@ -168,18 +168,18 @@ async fn drive<F: Future>(transport: &RefCell<Transport>, work: F) -> F::Output 
 
 /// Takes requests until the client, or the listener, has no more.
 async fn converse(
-    shared: &Rc<Shared>,
-    mut session: Box<Session<Handle, Piece>>,
+    shared: &Rc<StreamContext>,
+    mut session: Box<Session<TransportHandle, UnsentPiece>>,
     transport: &RefCell<Transport>,
     deadline: &Deadline,
 ) {
     let mut is_leaving = false;
     loop {
         let is_busy = shared.activity.is_busy();
-        let mut closing = pin!(shared.slot.closed_for_streams());
+        let mut closing = pin!(shared.handle.closed_for_streams());
         let next = poll_fn(|context| {
             if !is_leaving && closing.as_mut().poll(context).is_ready() {
-                return Poll::Ready(Event::Closed);
+                return Poll::Ready(SessionEvent::Closed);
             }
             let event = poll_event(shared, &mut session, transport, is_busy, context);
             if event.is_pending() {
@@ -198,17 +198,17 @@ async fn converse(
             (false, false) => deadline.limit_idle(shared.idle_limit(), pin!(next)).await,
         };
         match event {
-            Ok(Event::Request(request, respond)) => shared.begin(request, respond),
-            Ok(Event::Turned) => {}
-            Ok(Event::Outrage) => {
+            Ok(SessionEvent::Request(request, respond)) => shared.begin(request, respond),
+            Ok(SessionEvent::Turned) => {}
+            Ok(SessionEvent::Outrage) => {
                 tracing::info!("HTTP/2: the client resets too many requests; the connection is closed");
                 session.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
                 is_leaving = true;
             }
-            Ok(Event::End) => return,
+            Ok(SessionEvent::End) => return,
             // It was told before, or has waited for too long.
             Err(_) if is_leaving => return,
-            Ok(Event::Closed) | Err(_) => {
+            Ok(SessionEvent::Closed) | Err(_) => {
                 session.graceful_shutdown();
                 is_leaving = true;
             }
@@ -217,30 +217,32 @@ async fn converse(
 }
 
 fn poll_event(
-    shared: &Shared,
-    session: &mut Session<Handle, Piece>,
+    shared: &StreamContext,
+    session: &mut Session<TransportHandle, UnsentPiece>,
     transport: &RefCell<Transport>,
     was_busy: bool,
     context: &mut Context<'_>,
-) -> Poll<Event> {
+) -> Poll<SessionEvent> {
     let accepted = session.poll_accept(context);
     if let Poll::Ready(Err(_)) = transport.borrow_mut().poll_send(context) {
-        return Poll::Ready(Event::End);
+        return Poll::Ready(SessionEvent::End);
     }
     match accepted {
-        Poll::Ready(Some(Ok((request, respond)))) => return Poll::Ready(Event::Request(request, respond)),
+        Poll::Ready(Some(Ok((request, respond)))) => {
+            return Poll::Ready(SessionEvent::Request(request, respond));
+        }
         Poll::Ready(Some(Err(error))) => {
             note_end(&error);
-            return Poll::Ready(Event::End);
+            return Poll::Ready(SessionEvent::End);
         }
-        Poll::Ready(None) => return Poll::Ready(Event::End),
+        Poll::Ready(None) => return Poll::Ready(SessionEvent::End),
         Poll::Pending => {}
     }
-    if shared.patience.borrow_mut().is_at_end() {
-        return Poll::Ready(Event::Outrage);
+    if shared.resets.borrow_mut().is_at_end() {
+        return Poll::Ready(SessionEvent::Outrage);
     }
     shared.activity.note_poll(context);
-    if was_busy == shared.activity.is_busy() { Poll::Pending } else { Poll::Ready(Event::Turned) }
+    if was_busy == shared.activity.is_busy() { Poll::Pending } else { Poll::Ready(SessionEvent::Turned) }
 }
 
 /// Says why a connection ends, unless the client has just gone.
@@ -250,31 +252,31 @@ fn note_end(error: &h2::Error) {
     }
 }
 
-impl Shared {
+impl StreamContext {
     /// Answers a request in a task of its own, unless the client has taken it back already.
-    fn begin(self: &Rc<Self>, request: Request<RecvStream>, mut respond: SendResponse<Piece>) {
+    fn begin(self: &Rc<Self>, request: Request<RecvStream>, mut respond: SendResponse<UnsentPiece>) {
         if respond.poll_reset(&mut Context::from_waker(Waker::noop())).is_ready() {
-            self.patience.borrow_mut().lose();
+            self.resets.borrow_mut().lose();
             return;
         }
         self.activity.begin_one();
-        let answering = stream::run(Running(Rc::clone(self)), request, respond);
+        let answering = stream::run(RunningStream(Rc::clone(self)), request, respond);
         // Written where it stays: it would be copied on its way into the task.
         tokio::task::spawn_local(Box::into_pin(Box::write(Box::new_uninit(), answering)));
     }
 
     /// For how long the connection may wait for a request.
     fn idle_limit(&self) -> Duration {
-        let settings = self.slot.settings();
+        let settings = self.handle.settings();
         let limit = settings.generation.shared.rules.idle_timeout;
-        self.slot.keep_idle().map_or(limit, |keep_idle| limit.min(keep_idle))
+        self.handle.keep_idle().map_or(limit, |keep_idle| limit.min(keep_idle))
     }
 }
 
 /// A stream that is answered.
-struct Running(Rc<Shared>);
+struct RunningStream(Rc<StreamContext>);
 
-impl Drop for Running {
+impl Drop for RunningStream {
     fn drop(&mut self) {
         self.0.activity.end_one();
     }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use crate::clock::deadline::Deadline;
-use crate::io::Stream;
+use crate::io::ClientStream;
 
 /// How long a connection lingers after the last reply.
 const LINGER_TIME: Duration = Duration::from_secs(2);
@@ -13,7 +13,7 @@ const LINGER_TIME: Duration = Duration::from_secs(2);
 const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
 /// Lets the client read what it was sent last before the connection is reset by what it still sends.
-pub(crate) async fn run(stream: &mut Stream, deadline: &Deadline, scratch: &mut Vec<u8>) {
+pub(crate) async fn run(stream: &mut ClientStream, deadline: &Deadline, scratch: &mut Vec<u8>) {
     if stream.shut_down().await.is_err() {
         return;
     }

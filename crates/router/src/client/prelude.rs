@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 
 use corral_http::proxy_protocol::{self, HeaderError, Source};
 
-use crate::generation::slot_settings::SlotSettings;
-use crate::io::Stream;
-use crate::io::session::{Fault, ServerSession};
-use crate::tls::Uncertified;
+use crate::generation::listener_settings::ListenerSettings;
+use crate::io::ClientStream;
+use crate::io::session::{ServerSession, SessionError};
+use crate::tls::NoCertificate;
 
 /// The type of the record that every client that speaks TLS begins with.
 const HANDSHAKE_RECORD: u8 = 0x16;
@@ -19,7 +19,7 @@ const MAX_RECORD: usize = 16 * 1024;
 
 /// What there is after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Prepared {
+pub(crate) enum PreludeOutcome {
     /// A request has begun.
     Ready,
     /// None has begun yet.
@@ -29,7 +29,7 @@ pub(crate) enum Prepared {
     /// The client has too many connections; without TLS it can be told.
     Refused,
     /// No certificate is there for the client, which knows that; it may still send.
-    Uncertified(Uncertified),
+    NoCertificate(NoCertificate),
     /// The handshake was all that the client wanted.
     Validated,
     /// Nothing can be said any more; the client may still send.
@@ -40,13 +40,13 @@ pub(crate) enum Prepared {
 
 /// Prepares a connection, and says when a handshake has begun; `input` holds the first bytes of a request afterwards, if they have come.
 pub(crate) async fn run(
-    stream: &mut Stream,
+    stream: &mut ClientStream,
     peer: &mut Option<SocketAddr>,
     admit: impl FnOnce(Option<SocketAddr>) -> bool,
     begun: impl FnOnce(),
-    settings: &SlotSettings,
+    settings: &ListenerSettings,
     input: &mut Vec<u8>,
-) -> Prepared {
+) -> PreludeOutcome {
     if let Some(source) = &settings.listener().proxy_protocol
         && source.matches(*peer)
     {
@@ -56,14 +56,18 @@ pub(crate) async fn run(
             Ok(Source::Address(address)) => {
                 *peer = Some(address);
                 if !admit(*peer) {
-                    return if settings.tls().is_some() { Prepared::Gone } else { Prepared::Refused };
+                    return if settings.tls().is_some() {
+                        PreludeOutcome::Gone
+                    } else {
+                        PreludeOutcome::Refused
+                    };
                 }
             }
             Ok(Source::Unix) => *peer = None,
-            Err(ReadError::Gone) => return Prepared::Gone,
-            Err(ReadError::Header(error)) => {
-                tracing::warn!("{}: {error}; the connection is closed", Shown(*peer));
-                return Prepared::Gone;
+            Err(PreludeError::Gone) => return PreludeOutcome::Gone,
+            Err(PreludeError::Header(error)) => {
+                tracing::warn!("{}: {error}; the connection is closed", ShownPeer(*peer));
+                return PreludeOutcome::Gone;
             }
         }
     }
@@ -71,24 +75,28 @@ pub(crate) async fn run(
     // A session takes far more memory than a greeting, which many clients may be slow to send.
     while !holds_record(input) {
         if !matches!(stream.read(input).await, Ok(n) if n > 0) {
-            return Prepared::Gone;
+            return PreludeOutcome::Gone;
         }
     }
     if input[0] != HANDSHAKE_RECORD {
-        return Prepared::PlainOnTls;
+        return PreludeOutcome::PlainOnTls;
     }
     begun();
     match stream.start_tls(tls.config_for(input), input).await {
-        Ok(()) if stream.tls().is_some_and(ServerSession::was_challenge) => Prepared::Validated,
+        Ok(()) if stream.tls().is_some_and(ServerSession::was_challenge) => PreludeOutcome::Validated,
         Ok(()) => ready(input),
-        Err(Fault::Uncertified(reason)) => Prepared::Uncertified(reason),
-        Err(Fault::Failed(error)) => {
-            tracing::info!("{}: the TLS handshake failed: {error}", Shown(*peer));
-            if error.kind() == io::ErrorKind::InvalidData { Prepared::Broken } else { Prepared::Gone }
+        Err(SessionError::NoCertificate(reason)) => PreludeOutcome::NoCertificate(reason),
+        Err(SessionError::Failed(error)) => {
+            tracing::info!("{}: the TLS handshake failed: {error}", ShownPeer(*peer));
+            if error.kind() == io::ErrorKind::InvalidData {
+                PreludeOutcome::Broken
+            } else {
+                PreludeOutcome::Gone
+            }
         }
-        Err(Fault::Start(error)) => {
+        Err(SessionError::Start(error)) => {
             tracing::error!("start TLS: {error}");
-            Prepared::Gone
+            PreludeOutcome::Gone
         }
     }
 }
@@ -102,33 +110,33 @@ fn holds_record(input: &[u8]) -> bool {
     kind != HANDSHAKE_RECORD || length > MAX_RECORD || content.len() >= length
 }
 
-fn ready(input: &[u8]) -> Prepared {
-    if input.is_empty() { Prepared::Waiting } else { Prepared::Ready }
+fn ready(input: &[u8]) -> PreludeOutcome {
+    if input.is_empty() { PreludeOutcome::Waiting } else { PreludeOutcome::Ready }
 }
 
 /// Why there is no PROXY protocol header.
-enum ReadError {
+enum PreludeError {
     Gone,
     Header(HeaderError),
 }
 
 /// Reads a PROXY protocol header and takes it off the input.
-async fn read_header(stream: &mut Stream, input: &mut Vec<u8>) -> Result<Source, ReadError> {
+async fn read_header(stream: &mut ClientStream, input: &mut Vec<u8>) -> Result<Source, PreludeError> {
     loop {
-        if let Some(header) = proxy_protocol::parse(input).map_err(ReadError::Header)? {
+        if let Some(header) = proxy_protocol::parse(input).map_err(PreludeError::Header)? {
             input.drain(..header.len);
             return Ok(header.source);
         }
         if !matches!(stream.read(input).await, Ok(n) if n > 0) {
-            return Err(ReadError::Gone);
+            return Err(PreludeError::Gone);
         }
     }
 }
 
 /// A peer's address as log lines show it.
-pub(crate) struct Shown(pub(crate) Option<SocketAddr>);
+pub(crate) struct ShownPeer(pub(crate) Option<SocketAddr>);
 
-impl fmt::Display for Shown {
+impl fmt::Display for ShownPeer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(address) => address.fmt(f),

@@ -10,16 +10,16 @@ use std::time::Duration;
 use corral_ipc::log;
 
 use crate::client::address;
-use crate::client::connection::{Connection, Next};
-use crate::client::http1::head::{HeadResult, Refusal};
+use crate::client::connection::{AfterRequest, ClientConnection};
+use crate::client::http1::head::{HeadRefusal, HeadResult};
 use crate::client::linger;
-use crate::client::prelude::{self, Prepared};
-use crate::client::work::Work;
+use crate::client::prelude::{self, PreludeOutcome};
+use crate::client::request_state::RequestState;
 use crate::client::{http1, http2};
 use crate::clock::deadline::Elapsed;
-use crate::desk;
+use crate::dev_reload;
 use crate::io::session::ServerSession;
-use crate::tls::Uncertified;
+use crate::tls::NoCertificate;
 
 /// How long a connection that was accepted after the end of its listener, or only to be refused, may take to send
 /// something.
@@ -29,7 +29,7 @@ const LAST_CALL: Duration = Duration::from_secs(1);
 const REQUESTS_PER_TURN: usize = 32;
 
 /// Serves a connection to its end. In a box, because a future keeps the place of an argument that it has moved.
-pub(crate) async fn run(mut connection: Box<Connection>) {
+pub(crate) async fn run(mut connection: Box<ClientConnection>) {
     let counters = &Rc::clone(&connection.services).counters;
     while connection.wait().await {
         counters.active.add(1);
@@ -40,26 +40,26 @@ pub(crate) async fn run(mut connection: Box<Connection>) {
         drop(working);
         counters.active.subtract(1);
         match next {
-            Next::Keep => {}
-            Next::Http2(input) => {
+            AfterRequest::Keep => {}
+            AfterRequest::Http2(input) => {
                 Box::pin(http2::run(connection, input)).await;
                 counters.closed.add(1);
                 return;
             }
-            Next::Close | Next::Linger => break,
+            AfterRequest::Close | AfterRequest::Linger => break,
         }
     }
     connection.stream.say_goodbye();
     counters.closed.add(1);
 }
 
-impl Connection {
+impl ClientConnection {
     /// Waits for the first byte of a request; false when none will come.
     async fn wait(&self) -> bool {
         if self.stream.is_read() {
             return false;
         }
-        let limit = self.patience();
+        let limit = self.idle_limit();
         if limit.is_zero() {
             return false;
         }
@@ -71,10 +71,10 @@ impl Connection {
     }
 
     /// For how long it may wait for a request. On its own, because who waits must not hold a configuration.
-    fn patience(&self) -> Duration {
-        let settings = self.slot.settings();
+    fn idle_limit(&self) -> Duration {
+        let settings = self.handle.settings();
         let rules = &settings.generation.shared.rules;
-        match (self.slot.keep_idle(), self.is_prepared) {
+        match (self.handle.keep_idle(), self.is_prepared) {
             _ if self.refused.is_some() => LAST_CALL,
             // Who is to begin with TLS or a header has no reason to wait.
             (None, false) if settings.has_prelude() => rules.idle_timeout.min(rules.header_read_timeout),
@@ -86,42 +86,43 @@ impl Connection {
     }
 
     /// Answers requests until there is nothing more to read for now.
-    async fn work(&mut self) -> Next {
-        let mut work = Work::take();
-        let prepared = if self.is_prepared { Prepared::Ready } else { self.prepare(&mut work.input).await };
+    async fn work(&mut self) -> AfterRequest {
+        let mut work = RequestState::take();
+        let prepared =
+            if self.is_prepared { PreludeOutcome::Ready } else { self.prepare(&mut work.input).await };
         let next = match prepared {
-            Prepared::Ready if self.stream.tls().is_some_and(ServerSession::speaks_http2) => {
-                Next::Http2(mem::take(&mut work.input))
+            PreludeOutcome::Ready if self.stream.tls().is_some_and(ServerSession::speaks_http2) => {
+                AfterRequest::Http2(mem::take(&mut work.input))
             }
-            Prepared::Ready => self.answer_requests(&mut work).await,
-            Prepared::Waiting => Next::Keep,
-            Prepared::PlainOnTls => self.refuse_request(&mut work, Refusal::PlainOnTls).await,
-            Prepared::Refused => self.refuse_request(&mut work, Refusal::Crowded).await,
-            Prepared::Uncertified(reason) => {
-                self.note_uncertified(reason);
-                Next::Linger
+            PreludeOutcome::Ready => self.answer_requests(&mut work).await,
+            PreludeOutcome::Waiting => AfterRequest::Keep,
+            PreludeOutcome::PlainOnTls => self.refuse_request(&mut work, HeadRefusal::PlainOnTls).await,
+            PreludeOutcome::Refused => self.refuse_request(&mut work, HeadRefusal::Crowded).await,
+            PreludeOutcome::NoCertificate(reason) => {
+                self.note_no_certificate(reason);
+                AfterRequest::Linger
             }
-            Prepared::Validated | Prepared::Broken => Next::Linger,
-            Prepared::Gone => Next::Close,
+            PreludeOutcome::Validated | PreludeOutcome::Broken => AfterRequest::Linger,
+            PreludeOutcome::Gone => AfterRequest::Close,
         };
-        if next == Next::Linger {
+        if next == AfterRequest::Linger {
             linger::run(&mut self.stream, &self.deadline, &mut work.input).await;
         }
         work.give();
         next
     }
 
-    async fn answer_requests(&mut self, work: &mut Work) -> Next {
+    async fn answer_requests(&mut self, work: &mut RequestState) -> AfterRequest {
         let mut n_answered = 0;
         loop {
-            let settings = self.slot.settings();
+            let settings = self.handle.settings();
             let next = match self.read_head(work, &settings).await {
                 HeadResult::Complete => {
-                    let settings = match desk::watching() {
+                    let settings = match dev_reload::watching() {
                         // Boxed, as a daemon has no use for it.
-                        Some(desk) => {
-                            Box::pin(desk.be_current()).await;
-                            self.slot.settings()
+                        Some(dev) => {
+                            Box::pin(dev.be_current()).await;
+                            self.handle.settings()
                         }
                         None => settings,
                     };
@@ -129,13 +130,13 @@ impl Connection {
                 }
                 HeadResult::Refused(refusal) => {
                     http1::refuse(self, work, &settings, refusal).await;
-                    Next::Linger
+                    AfterRequest::Linger
                 }
-                HeadResult::Http2 => return Next::Http2(mem::take(&mut work.input)),
-                HeadResult::Closed => Next::Close,
-                HeadResult::NothingYet => Next::Keep,
+                HeadResult::Http2 => return AfterRequest::Http2(mem::take(&mut work.input)),
+                HeadResult::Closed => AfterRequest::Close,
+                HeadResult::NothingYet => AfterRequest::Keep,
             };
-            if next != Next::Keep || work.input.is_empty() {
+            if next != AfterRequest::Keep || work.input.is_empty() {
                 return next;
             }
             n_answered += 1;
@@ -147,18 +148,18 @@ impl Connection {
     }
 
     /// Does what comes before the first request.
-    async fn prepare(&mut self, input: &mut Vec<u8>) -> Prepared {
+    async fn prepare(&mut self, input: &mut Vec<u8>) -> PreludeOutcome {
         self.is_prepared = true;
-        let settings = self.slot.settings();
+        let settings = self.handle.settings();
         if self.refused.is_some() {
-            return Prepared::Refused;
+            return PreludeOutcome::Refused;
         }
         if !settings.has_prelude() {
-            return Prepared::Ready;
+            return PreludeOutcome::Ready;
         }
         let limit = settings.generation.shared.rules.header_read_timeout;
-        let limit = if self.slot.is_closed() { limit.min(LAST_CALL) } else { limit };
-        let accepted_from = prelude::Shown(self.peer);
+        let limit = if self.handle.is_closed() { limit.min(LAST_CALL) } else { limit };
+        let accepted_from = prelude::ShownPeer(self.peer);
         let Self { services, stream, deadline, peer, place, .. } = self;
         let admit = |peer| address::admit(services, &settings, peer, place);
         let begun = || deadline.is_under_way();
@@ -167,35 +168,35 @@ impl Connection {
         match deadline.limit_greeting(limit, pin!(preparing)).await {
             Ok(prepared) => prepared,
             Err(Elapsed) => {
-                if !self.slot.is_closed() {
+                if !self.handle.is_closed() {
                     tracing::info!("{accepted_from}: the connection was not ready in time");
                 }
-                Prepared::Gone
+                PreludeOutcome::Gone
             }
         }
     }
 
-    fn note_uncertified(&self, reason: Uncertified) {
+    fn note_no_certificate(&self, reason: NoCertificate) {
         let name = self.stream.tls().map(ServerSession::server_name).unwrap_or_default();
         self.services.unserved.note(name, reason, self.peer, self.now());
     }
 
     /// Answers the first request with why it is not served, once it has shown what it is.
-    async fn refuse_request(&mut self, work: &mut Work, reason: Refusal) -> Next {
-        let settings = self.slot.settings();
+    async fn refuse_request(&mut self, work: &mut RequestState, reason: HeadRefusal) -> AfterRequest {
+        let settings = self.handle.settings();
         let refusal = loop {
             match self.read_head(work, &settings).await {
                 HeadResult::Complete => break reason,
                 HeadResult::Refused(refusal) => break refusal,
-                HeadResult::Http2 | HeadResult::Closed => return Next::Close,
+                HeadResult::Http2 | HeadResult::Closed => return AfterRequest::Close,
                 HeadResult::NothingYet => {}
             }
             if !matches!(self.deadline.limit(LAST_CALL, pin!(self.stream.readable())).await, Ok(Ok(()))) {
-                return Next::Close;
+                return AfterRequest::Close;
             }
         };
         http1::refuse(self, work, &settings, refusal).await;
-        Next::Linger
+        AfterRequest::Linger
     }
 }
 
@@ -203,7 +204,7 @@ impl Connection {
 mod tests {
     use super::*;
 
-    fn size_of_task<F>(_: fn(Box<Connection>) -> F) -> usize {
+    fn size_of_task<F>(_: fn(Box<ClientConnection>) -> F) -> usize {
         size_of::<F>()
     }
 

@@ -29,22 +29,22 @@ pub(crate) struct Deadlines {
     now: Cell<Instant>,
     /// The same, counted.
     tick: Cell<Tick>,
-    entries: RefCell<Slab<Entry>>,
+    entries: RefCell<Slab<DeadlineEntry>>,
     /// There is one again.
     first: Notify,
 }
 
-struct Entry {
+struct DeadlineEntry {
     at: Tick,
     waker: Option<Waker>,
     /// Connections in which no request has begun are ended together with their group.
     group: usize,
-    work: Work,
+    work: TimedWork,
 }
 
 /// What a connection does until its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum TimedWork {
     /// Something that is not to be interrupted.
     Busy,
     /// It reads what comes before the first request, and ends with its group.
@@ -92,7 +92,7 @@ impl Deadlines {
 
     /// A deadline that is not set, in a group of connections.
     pub(crate) fn add(self: &Rc<Self>, group: usize) -> Deadline {
-        let entry = Entry { at: NEVER, waker: None, group, work: Work::Busy };
+        let entry = DeadlineEntry { at: NEVER, waker: None, group, work: TimedWork::Busy };
         let mut entries = self.entries.borrow_mut();
         if entries.is_empty() {
             self.first.notify_one();
@@ -106,7 +106,7 @@ impl Deadlines {
     pub(crate) fn expire_idle(&self, group: usize, limit: Duration) {
         let at = self.after(limit);
         for (_, entry) in &mut *self.entries.borrow_mut() {
-            if entry.work != Work::Busy && entry.group == group {
+            if entry.work != TimedWork::Busy && entry.group == group {
                 entry.at = entry.at.min(at);
                 if limit.is_zero() {
                     entry.wake();
@@ -119,7 +119,7 @@ impl Deadlines {
     /// many, because looking for them takes as long as there are connections.
     pub(crate) fn expire_oldest_idle(&self) -> usize {
         let mut entries = self.entries.borrow_mut();
-        let idle = entries.iter().filter(|(_, entry)| entry.work == Work::Idle);
+        let idle = entries.iter().filter(|(_, entry)| entry.work == TimedWork::Idle);
         let mut idle: Vec<(Tick, usize)> = idle.map(|(key, entry)| (entry.at, key)).collect();
         if idle.is_empty() {
             return 0;
@@ -128,7 +128,7 @@ impl Deadlines {
         idle.select_nth_unstable(n_ended - 1);
         for (_, key) in &idle[..n_ended] {
             let entry = &mut entries[*key];
-            (entry.at, entry.work) = (0, Work::Busy);
+            (entry.at, entry.work) = (0, TimedWork::Busy);
             entry.wake();
         }
         n_ended
@@ -165,7 +165,7 @@ fn ticks(span: Duration) -> Tick {
     span.as_millis() as Tick
 }
 
-impl Entry {
+impl DeadlineEntry {
     fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -177,7 +177,7 @@ impl Deadline {
     /// Runs `work` for at most `limit`. Cancel safe as far as `work` is, which is borrowed so that the future
     /// of a waiting connection stays small.
     pub(crate) fn limit<'a, F: Future>(&'a self, limit: Duration, work: Pin<&'a mut F>) -> Limited<'a, F> {
-        self.set(limit, Work::Busy);
+        self.set(limit, TimedWork::Busy);
         Limited { deadline: self, work }
     }
 
@@ -187,13 +187,13 @@ impl Deadline {
         limit: Duration,
         work: Pin<&'a mut F>,
     ) -> Limited<'a, F> {
-        self.set(limit, Work::Greeting);
+        self.set(limit, TimedWork::Greeting);
         Limited { deadline: self, work }
     }
 
     /// What is done from now on is not to be interrupted before its deadline.
     pub(crate) fn is_under_way(&self) {
-        self.all.entries.borrow_mut()[self.key].work = Work::Busy;
+        self.all.entries.borrow_mut()[self.key].work = TimedWork::Busy;
     }
 
     /// The same for a connection that waits for a request and can be ended at any time.
@@ -202,11 +202,11 @@ impl Deadline {
         limit: Duration,
         wait: Pin<&'a mut F>,
     ) -> Limited<'a, F> {
-        self.set(limit, Work::Idle);
+        self.set(limit, TimedWork::Idle);
         Limited { deadline: self, work: wait }
     }
 
-    fn set(&self, limit: Duration, work: Work) {
+    fn set(&self, limit: Duration, work: TimedWork) {
         let at = self.all.after(limit);
         let entry = &mut self.all.entries.borrow_mut()[self.key];
         (entry.at, entry.work) = (at, work);
@@ -214,7 +214,7 @@ impl Deadline {
 
     fn clear(&self) {
         let entry = &mut self.all.entries.borrow_mut()[self.key];
-        (entry.at, entry.work) = (NEVER, Work::Busy);
+        (entry.at, entry.work) = (NEVER, TimedWork::Busy);
     }
 
     fn check<T>(&self, waker: &Waker) -> Poll<Result<T, Elapsed>> {
@@ -331,7 +331,7 @@ mod tests {
         let deadlines: Vec<_> = (0..65).map(|_| all.add(1)).collect();
         assert_eq!(all.expire_oldest_idle(), 0, "none of them waits for a request");
         for (second, deadline) in deadlines.iter().enumerate().skip(1) {
-            deadline.set(Duration::from_secs(100 - second as u64), Work::Idle);
+            deadline.set(Duration::from_secs(100 - second as u64), TimedWork::Idle);
         }
         assert_eq!(all.expire_oldest_idle(), 2);
         assert_eq!(all.expire_oldest_idle(), 2);

@@ -10,19 +10,19 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::RuntimeSpec;
 use corral_ipc::message::{AppId, Exit, FromRouter, Instance, WorkerId};
 
-use super::newcomer::{Access, Host, Newcomer, address_of};
-use super::{Control, send};
-use crate::event_loop::command::{Command, NewWorker};
-use crate::instance::{App, ChannelPort, Failure, Lease, WorkerKey};
+use super::announced_worker::{AnnouncedWorker, ProgramHost, WorkerAccess, address_of};
+use super::{ControlThread, send};
+use crate::event_loop::command::{LoopCommand, NewWorker};
+use crate::instance::{AppFailure, AppInstance, ChannelPort, InstanceLease, WorkerKey};
 
 /// An application instance that `main` has announced.
 pub(super) struct KnownApp {
     bell: Arc<Bell>,
     /// Once a generation names it.
-    pub(super) app: Option<Arc<App>>,
-    lease: Weak<Lease>,
+    pub(super) app: Option<Arc<AppInstance>>,
+    lease: Weak<InstanceLease>,
     /// Workers that came before the first generation that names it.
-    early: Vec<(WorkerId, u32, Access)>,
+    early: Vec<(WorkerId, u32, WorkerAccess)>,
 }
 
 impl KnownApp {
@@ -33,12 +33,12 @@ impl KnownApp {
 }
 
 /// A worker that is in its pool, where it takes nothing yet.
-enum Added {
+enum AddedWorker {
     Channel(Arc<NewWorker>, Vec<LaneReceiver>),
     Program(WorkerKey),
 }
 
-impl Control {
+impl ControlThread {
     /// Takes over what the workers of an instance ring. Without it they are of no use, so `main` is told when that
     /// cannot be done.
     pub(super) fn take_app(&mut self, id: AppId, rings: bool, fds: Vec<OwnedFd>) {
@@ -73,14 +73,14 @@ impl Control {
     }
 
     /// Makes every event loop listen to an application's bell.
-    fn attach(&self, app: &Arc<App>, bell: &Arc<Bell>) {
+    fn attach(&self, app: &Arc<AppInstance>, bell: &Arc<Bell>) {
         for event_loop in &self.loops {
-            send(event_loop, Command::AddApp { app: Arc::clone(app), bell: Arc::clone(bell) });
+            send(event_loop, LoopCommand::AddApp { app: Arc::clone(app), bell: Arc::clone(bell) });
         }
     }
 
     /// A claim on an application instance, which is made usable with the first one.
-    pub(super) fn lease(&mut self, instance: Instance) -> anyhow::Result<Arc<Lease>> {
+    pub(super) fn lease(&mut self, instance: Instance) -> anyhow::Result<Arc<InstanceLease>> {
         let Instance { id, spec, n_coming } = instance;
         if !self.apps.contains_key(&id) {
             // Its prototype has not loaded yet: its requests wait for the workers that are to come, if any are.
@@ -92,8 +92,8 @@ impl Control {
         if let Some(lease) = known.lease.upgrade() {
             return Ok(lease);
         }
-        let app = App::start(id, spec, self.main.clone(), Arc::clone(&self.upkeep));
-        let lease = Arc::new(Lease(Arc::clone(&app)));
+        let app = AppInstance::start(id, spec, self.main.clone(), Arc::clone(&self.control_waker));
+        let lease = Arc::new(InstanceLease(Arc::clone(&app)));
         known.lease = Arc::downgrade(&lease);
         known.app = Some(Arc::clone(&app));
         let (bell, early) = (Arc::clone(&known.bell), std::mem::take(&mut known.early));
@@ -113,7 +113,7 @@ impl Control {
 
     /// Event loops stop listening to applications that no request can reach any more.
     pub(super) fn forget_unused(&mut self) {
-        self.shelf.clear_unused();
+        self.retired.clear_unused();
         let quiet: HashSet<AppId> = self
             .apps
             .iter()
@@ -124,14 +124,14 @@ impl Control {
         for id in quiet {
             self.apps.remove(&id);
             for event_loop in &self.loops {
-                send(event_loop, Command::RemoveApp { app: id });
+                send(event_loop, LoopCommand::RemoveApp { app: id });
             }
         }
     }
 
-    pub(super) fn take_worker(&mut self, id: AppId, newcomer: Newcomer) -> anyhow::Result<()> {
+    pub(super) fn take_worker(&mut self, id: AppId, announced: AnnouncedWorker) -> anyhow::Result<()> {
         let known = self.apps.get_mut(&id).context("a worker came for an unknown application")?;
-        let Newcomer { worker, pid, access } = newcomer;
+        let AnnouncedWorker { worker, pid, access } = announced;
         match (known.app.clone(), access.context("take over what a worker is reached by")) {
             (Some(app), access) => {
                 match access.and_then(|access| self.add_worker(&app, worker, pid, access)) {
@@ -149,7 +149,7 @@ impl Control {
     }
 
     /// A worker that cannot be used counts as one that could not be started.
-    fn turn_away(&self, id: AppId, app: &App, worker: WorkerId, error: &anyhow::Error) {
+    fn turn_away(&self, id: AppId, app: &AppInstance, worker: WorkerId, error: &anyhow::Error) {
         let reason = format!("{error:#}");
         self.main.send(&FromRouter::KillWorker { app: id, worker, reason: reason.clone() });
         self.fail_requests(id, app, &reason);
@@ -158,37 +158,37 @@ impl Control {
     /// Puts a worker into its pool, where it takes nothing yet.
     fn add_worker(
         &self,
-        app: &Arc<App>,
+        app: &Arc<AppInstance>,
         worker: WorkerId,
         pid: u32,
-        access: Access,
-    ) -> anyhow::Result<Added> {
+        access: WorkerAccess,
+    ) -> anyhow::Result<AddedWorker> {
         let (address, socket) = match access {
-            Access::Channel { memory, beside, hands } => {
+            WorkerAccess::Channel { memory, beside, concurrency } => {
                 let mapped = WorkerPort::map_with(memory, beside, self.shape());
                 let (port, receivers) = mapped.context("map a worker's memory")?;
-                let key = app.add_worker(worker, pid, ChannelPort::new(port), hands);
+                let key = app.add_worker(worker, pid, ChannelPort::new(port), concurrency);
                 let worker = NewWorker::new(Arc::clone(app), key, self.loops.len());
-                return Ok(Added::Channel(Arc::new(worker), receivers));
+                return Ok(AddedWorker::Channel(Arc::new(worker), receivers));
             }
-            Access::Socket(file) => (address_of(&file), Some(file)),
-            Access::Port(address) => (ListenAddress::Inet(address), None),
+            WorkerAccess::Socket(file) => (address_of(&file), Some(file)),
+            WorkerAccess::Port(address) => (ListenAddress::Inet(address), None),
         };
         let RuntimeSpec::Http(http) = &app.spec.runtime else {
             bail!("\"{}\" does not consist of programs that serve HTTP", app.spec.name);
         };
-        let host = Host { spec: &app.spec, http, n_loops: self.loops.len() };
-        Ok(Added::Program(app.add_program(&host.program(worker, pid, address, socket))))
+        let host = ProgramHost { spec: &app.spec, http, n_loops: self.loops.len() };
+        Ok(AddedWorker::Program(app.add_program(&host.program(worker, pid, address, socket))))
     }
 
     /// Makes every event loop listen to a worker; the last one lets it take requests. Nobody listens to a program
     /// that was not asked for anything.
-    fn announce_worker(&self, app: &App, added: Added) {
+    fn announce_worker(&self, app: &AppInstance, added: AddedWorker) {
         match added {
-            Added::Program(key) => app.enable_worker(key),
-            Added::Channel(worker, receivers) => {
+            AddedWorker::Program(key) => app.enable_worker(key),
+            AddedWorker::Channel(worker, receivers) => {
                 for (event_loop, receiver) in self.loops.iter().zip(receivers) {
-                    send(event_loop, Command::AddWorker { worker: Arc::clone(&worker), receiver });
+                    send(event_loop, LoopCommand::AddWorker { worker: Arc::clone(&worker), receiver });
                 }
             }
         }
@@ -200,7 +200,7 @@ impl Control {
         let Some(dead) = known.app.as_ref().and_then(|app| app.remove_worker(worker)) else { return };
         let dead = Arc::new(dead);
         for event_loop in &self.loops {
-            send(event_loop, Command::RemoveWorker { app, dead: Arc::clone(&dead), exit });
+            send(event_loop, LoopCommand::RemoveWorker { app, dead: Arc::clone(&dead), exit });
         }
     }
 
@@ -218,11 +218,11 @@ impl Control {
     }
 
     /// One worker less is going to come.
-    fn fail_requests(&self, id: AppId, app: &App, reason: &str) {
+    fn fail_requests(&self, id: AppId, app: &AppInstance, reason: &str) {
         for request in app.worker_failed(reason.to_owned()) {
-            let failure = Failure::NoWorker(reason.to_owned());
+            let failure = AppFailure::NoWorker(reason.to_owned());
             if let Some(event_loop) = self.loops.get(request.lane.index()) {
-                send(event_loop, Command::Fail { app: id, id: request.id, failure });
+                send(event_loop, LoopCommand::Fail { app: id, id: request.id, failure });
             }
         }
     }

@@ -12,28 +12,28 @@ use corral_config::{Config, Known, json, validate};
 use corral_ipc::message::{FailedListener, FromRouter, GenerationId, Instance};
 use tokio::sync::mpsc;
 
-use super::{Control, Pending, Share, Sockets, only, send};
+use super::{ControlThread, ListenerSockets, LoopSockets, PendingGeneration, only, send};
 use crate::answer::share;
 use crate::authentication::Authenticators;
-use crate::event_loop::command::Command;
+use crate::control_waker::ControlWaker;
+use crate::event_loop::command::LoopCommand;
 use crate::generation::Generation;
-use crate::generation::rules::Rules;
-use crate::instance::Lease;
-use crate::limits::Limits;
+use crate::generation::request_settings::RequestSettings;
+use crate::instance::InstanceLease;
+use crate::limits::ClientLimits;
 use crate::mirrors::Mirrors;
-use crate::observe::access_log::AccessLog;
+use crate::observe::access_log::AccessLogWriter;
 use crate::observe::telemetry::Telemetry;
 use crate::tls;
 use crate::tls::Contexts;
-use crate::upkeep::Upkeep;
-use crate::upstream::{Checks, Groups, HTTP1, ServerError, Trust, Workshop};
+use crate::upstream::{HTTP1, HealthChecks, ServerBuilder, ServerError, ServerGroups, TlsTrust};
 use crate::variables::script;
 
-impl Control {
-    pub(super) fn pending(&mut self, id: GenerationId) -> &mut Pending {
+impl ControlThread {
+    pub(super) fn pending(&mut self, id: GenerationId) -> &mut PendingGeneration {
         let pending = self.pending.get_or_insert_default();
         if pending.id != Some(id) {
-            *pending = Pending { id: Some(id), ..Pending::default() };
+            *pending = PendingGeneration { id: Some(id), ..PendingGeneration::default() };
         }
         pending
     }
@@ -78,9 +78,9 @@ impl Control {
         check_applications(&config, &leases)?;
         share::folders::warn(&config, self.current.as_ref().map(|(_, generation)| &generation.config));
         let before: Vec<_> = self.current.iter().flat_map(|(_, generation)| generation.listeners()).collect();
-        let provisions = &self.commons.shared.provisions;
-        let Contexts { each: tls, failed } = tls::contexts(&config.listeners, assets, provisions, &before);
-        let mut trust = Trust::new(assets);
+        let secrets = &self.commons.shared.secrets;
+        let Contexts { each: tls, failed } = tls::contexts(&config.listeners, assets, secrets, &before);
+        let mut trust = TlsTrust::new(assets);
         let telemetry = self.telemetry(config.settings.telemetry.as_ref(), &mut trust)?;
         let known = self.current.as_ref().map(|(_, generation)| &generation.authenticators);
         let authenticators = Authenticators::new(&config.authentications, known, &mut trust)?;
@@ -91,17 +91,17 @@ impl Control {
         let servers = self.servers(&config, trust)?;
         let program = script::program(&config, assets)?;
         let known = self.current.as_ref().map(|(_, generation)| &generation.limits);
-        let limits = Limits::new(&config.throttles, known);
-        let (n_lanes, upkeep) = (self.loops.len(), Arc::clone(&self.upkeep));
+        let limits = ClientLimits::new(&config.throttles, known);
+        let (n_lanes, control_waker) = (self.loops.len(), Arc::clone(&self.control_waker));
         let known = self.current.as_ref().map(|(_, generation)| &generation.mirrors);
         let mirrors = Mirrors::new(&config.mirrors, n_lanes, known);
         let pending = self.pending(id);
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
         pending.n_sockets = pending.sockets.iter().map(|(_, group)| group.len()).sum();
         pending.shares = share_out(std::mem::take(&mut pending.sockets), n_lanes)?;
-        let rules = Rules::new(&config.settings.http);
+        let rules = RequestSettings::new(&config.settings.http);
         let files = std::mem::take(&mut pending.access_logs);
-        let access_logs = open_logs(&config, files, n_lanes, &upkeep)?;
+        let access_logs = open_logs(&config, files, n_lanes, &control_waker)?;
         let listeners = config.listeners.iter().enumerate();
         let listener_places = listeners.map(|(place, listener)| (listener.address.clone(), place)).collect();
         let parts = Generation {
@@ -132,7 +132,7 @@ impl Control {
     fn telemetry(
         &self,
         settings: Option<&TelemetrySettings>,
-        trust: &mut Trust<'_>,
+        trust: &mut TlsTrust<'_>,
     ) -> anyhow::Result<Option<Arc<Telemetry>>> {
         let Some(settings) = settings else { return Ok(None) };
         let ours = self.current.as_ref().and_then(|(_, generation)| generation.telemetry.as_ref());
@@ -146,14 +146,14 @@ impl Control {
     }
 
     /// The servers of upstreams and proxies; those that stay as they are keep all that is known of them.
-    fn servers(&self, config: &Config, trust: Trust<'_>) -> Result<Groups, ServerError> {
-        let mut workshop = Workshop {
+    fn servers(&self, config: &Config, trust: TlsTrust<'_>) -> Result<ServerGroups, ServerError> {
+        let mut builder = ServerBuilder {
             n_loops: self.loops.len(),
             resolver: &self.resolver,
             trust,
             previous: self.current.as_ref().map(|(_, generation)| &generation.servers),
         };
-        workshop.groups(&config.upstreams, &config.proxies)
+        builder.groups(&config.upstreams, &config.proxies)
     }
 
     pub(super) async fn commit(&mut self, id: GenerationId) -> anyhow::Result<()> {
@@ -166,16 +166,16 @@ impl Control {
         let parts = self.loops.iter().zip(pending.shares).zip(&pending.copies);
         for ((event_loop, sockets), config) in parts {
             let (generation, done) = (Arc::clone(&generation), Arc::clone(&done));
-            send(event_loop, Command::Swap { generation, config: Arc::clone(config), sockets, done });
+            send(event_loop, LoopCommand::Swap { generation, config: Arc::clone(config), sockets, done });
         }
         drop(done);
         // Ends when the last loop has dropped its sender.
         let _ = all_done.recv().await;
-        self.checks = Checks::start(&generation.servers);
+        self.checks = HealthChecks::start(&generation.servers);
         generation.authenticators.prefetch();
         corral_ipc::log::obey(generation.config.settings.log);
         self.bound(&generation, pending.n_sockets);
-        self.shelf.put(Arc::clone(&generation), pending.copies);
+        self.retired.put(Arc::clone(&generation), pending.copies);
         self.current = Some((id, generation));
         self.forget_unused();
         self.main.send(&FromRouter::Committed { generation: id });
@@ -187,7 +187,8 @@ impl Control {
         let Some((_, current)) = &self.current else { return };
         let switched = next.leases.iter().filter(|lease| lease.0.spec.restart.mode == RestartMode::Switch);
         for new in switched {
-            let is_replaced = |old: &&Arc<Lease>| old.0.spec.name == new.0.spec.name && old.0.id != new.0.id;
+            let is_replaced =
+                |old: &&Arc<InstanceLease>| old.0.spec.name == new.0.spec.name && old.0.id != new.0.id;
             if let Some(old) = current.leases.iter().find(is_replaced) {
                 old.0.precede(&new.0);
             }
@@ -195,7 +196,7 @@ impl Control {
     }
 }
 
-impl Control {
+impl ControlThread {
     /// Puts bounds in force, and tells what is wrong with them once.
     fn bound(&mut self, generation: &Generation, n_sockets: usize) {
         let limits = &generation.config.settings.limits;
@@ -214,7 +215,7 @@ impl Control {
 }
 
 /// The router indexes both by the configuration's order.
-fn check_applications(config: &Config, leases: &[Arc<Lease>]) -> anyhow::Result<()> {
+fn check_applications(config: &Config, leases: &[Arc<InstanceLease>]) -> anyhow::Result<()> {
     let named = config.applications.iter().map(|app| &app.name);
     if !named.eq(leases.iter().map(|lease| &lease.0.spec.name)) {
         bail!("the instances do not fit the applications of the configuration");
@@ -236,26 +237,28 @@ fn open_logs(
     config: &Config,
     files: Vec<File>,
     n_lanes: usize,
-    upkeep: &Arc<Upkeep>,
-) -> anyhow::Result<Vec<AccessLog>> {
+    control_waker: &Arc<ControlWaker>,
+) -> anyhow::Result<Vec<AccessLogWriter>> {
     if files.len() != config.access_logs.len() {
         bail!("{} access logs came for {}", files.len(), config.access_logs.len());
     }
     let logs = files.into_iter().zip(&config.access_logs);
-    Ok(logs.map(|(file, settings)| AccessLog::new(file, settings, n_lanes, Arc::clone(upkeep))).collect())
+    Ok(logs
+        .map(|(file, settings)| AccessLogWriter::new(file, settings, n_lanes, Arc::clone(control_waker)))
+        .collect())
 }
 
 /// Descriptors that a generation has for as long as it is in force: those of listeners, of logs, and the bell of each
 /// application whose workers ring one.
 fn n_fixed(generation: &Generation, n_sockets: usize, n_lanes: usize) -> u64 {
-    let rings = |lease: &&Arc<Lease>| !matches!(lease.0.spec.runtime, RuntimeSpec::Http(_));
+    let rings = |lease: &&Arc<InstanceLease>| !matches!(lease.0.spec.runtime, RuntimeSpec::Http(_));
     let n_bells = generation.leases.iter().filter(rings).count();
     (n_sockets + generation.access_logs.len() + n_bells * n_lanes) as u64
 }
 
 /// What each event loop gets: its share of each group, or a socket that others have as well.
-fn share_out(groups: Vec<Sockets>, n_lanes: usize) -> anyhow::Result<Vec<Vec<Share>>> {
-    let mut shares: Vec<Vec<Share>> = (0..n_lanes).map(|_| Vec::with_capacity(groups.len())).collect();
+fn share_out(groups: Vec<ListenerSockets>, n_lanes: usize) -> anyhow::Result<Vec<Vec<LoopSockets>>> {
+    let mut shares: Vec<Vec<LoopSockets>> = (0..n_lanes).map(|_| Vec::with_capacity(groups.len())).collect();
     for (address, group) in groups {
         if group.is_empty() {
             bail!("no descriptor is left for the sockets of the listener \"{address}\"");

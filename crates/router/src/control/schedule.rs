@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::upkeep::INTERVAL;
+use crate::control_waker::INTERVAL;
 
 /// The same where an idle worker is to leave at once.
 pub(crate) const IMPATIENT: Duration = Duration::from_millis(100);
@@ -13,14 +13,14 @@ const LEAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// When the control thread looks next.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct ControlSchedule {
     last: Instant,
     interval: Duration,
     /// Nothing is due, or nothing before something happens, when it is not there.
     next: Option<Instant>,
 }
 
-impl Schedule {
+impl ControlSchedule {
     pub(crate) fn new(now: Instant) -> Self {
         Self { last: now, interval: INTERVAL, next: Some(now) }
     }
@@ -70,7 +70,7 @@ mod tests {
     fn check(is_busy: bool, interval: Duration, retirement: Option<u64>, expected: (Option<u64>, u64)) {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut schedule = Schedule::new(start);
+        let mut schedule = ControlSchedule::new(start);
         schedule.looked(start, interval, is_busy, retirement.map(at));
         assert_eq!(schedule.next, expected.0.map(at));
         schedule.wake(interval);

@@ -11,7 +11,7 @@ use corral_ipc::message::AppId;
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 
-use crate::instance::{App, BusyApps, LoopApp};
+use crate::instance::{AppInstance, BusyApps, LoopApp};
 
 /// All of them.
 pub(super) struct LoopApps {
@@ -31,7 +31,7 @@ impl LoopApps {
         Self { lane, busy, attached: RefCell::default() }
     }
 
-    pub(super) fn add(&self, app: Arc<App>, bell: Arc<Bell>) {
+    pub(super) fn add(&self, app: Arc<AppInstance>, bell: Arc<Bell>) {
         let ring =
             bell.eventfd(self.lane).map(|eventfd| Watched::new(Arc::clone(eventfd), Interest::READABLE));
         let ring = match ring.transpose() {

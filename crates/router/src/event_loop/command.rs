@@ -11,14 +11,14 @@ use corral_config::address::ListenAddress;
 use corral_ipc::message::{AppId, Exit};
 
 use crate::generation::Generation;
-use crate::instance::{App, DeadWorker, Failure, WorkerKey};
+use crate::instance::{AppFailure, AppInstance, DeadWorker, WorkerKey};
 use crate::services::countdown::Countdown;
 
 /// A command of the control thread.
-pub(crate) enum Command {
+pub(crate) enum LoopCommand {
     /// An application whose workers may answer from now on.
     AddApp {
-        app: Arc<App>,
+        app: Arc<AppInstance>,
         bell: Arc<Bell>,
     },
     RemoveApp {
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Fail {
         app: AppId,
         id: RequestId,
-        failure: Failure,
+        failure: AppFailure,
     },
     /// A new generation and the sockets of its listeners.
     Swap {
@@ -61,14 +61,14 @@ pub(crate) enum Command {
 
 /// A worker that takes requests as soon as every loop listens to it.
 pub(crate) struct NewWorker {
-    pub(crate) app: Arc<App>,
+    pub(crate) app: Arc<AppInstance>,
     pub(crate) key: WorkerKey,
     /// Loops that do not listen yet.
     n_missing: AtomicUsize,
 }
 
 impl NewWorker {
-    pub(crate) fn new(app: Arc<App>, key: WorkerKey, n_loops: usize) -> Self {
+    pub(crate) fn new(app: Arc<AppInstance>, key: WorkerKey, n_loops: usize) -> Self {
         Self { app, key, n_missing: AtomicUsize::new(n_loops) }
     }
 

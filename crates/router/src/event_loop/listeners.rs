@@ -10,20 +10,20 @@ use std::time::Duration;
 use corral_config::address::ListenAddress;
 
 use crate::client::accept::{self, Acceptor};
-use crate::client::slot::Slot;
+use crate::client::listener_handle::ListenerHandle;
 use crate::generation::LoopGeneration;
-use crate::services::Services;
+use crate::services::LoopServices;
 use crate::services::countdown::Countdown;
 
 /// All that accept.
-pub(super) struct Listeners {
-    services: Rc<Services>,
-    slots: RefCell<HashMap<ListenAddress, Rc<Slot>>>,
+pub(super) struct LoopListeners {
+    services: Rc<LoopServices>,
+    handles: RefCell<HashMap<ListenAddress, Rc<ListenerHandle>>>,
 }
 
-impl Listeners {
-    pub(super) fn new(services: Rc<Services>) -> Self {
-        Self { services, slots: RefCell::default() }
+impl LoopListeners {
+    pub(super) fn new(services: Rc<LoopServices>) -> Self {
+        Self { services, handles: RefCell::default() }
     }
 
     /// Starts a listener, or gives a running one its new configuration.
@@ -34,16 +34,16 @@ impl Listeners {
         sockets: Vec<Arc<OwnedFd>>,
     ) {
         let Some(listener) = generation.find_listener(&address) else { return };
-        let known = self.slots.borrow().get(&address).map(Rc::clone);
-        if let Some(slot) = known {
-            slot.configure(Rc::clone(generation), listener);
+        let known = self.handles.borrow().get(&address).map(Rc::clone);
+        if let Some(handle) = known {
+            handle.configure(Rc::clone(generation), listener);
             return;
         }
         match Acceptor::new(&address, sockets) {
             Ok(acceptor) => {
-                let slot = Slot::new(address.clone(), Rc::clone(generation), listener);
-                self.slots.borrow_mut().insert(address, Rc::clone(&slot));
-                tokio::task::spawn_local(accept::run(Rc::clone(&self.services), acceptor, slot));
+                let handle = ListenerHandle::new(address.clone(), Rc::clone(generation), listener);
+                self.handles.borrow_mut().insert(address, Rc::clone(&handle));
+                tokio::task::spawn_local(accept::run(Rc::clone(&self.services), acceptor, handle));
             }
             Err(error) => tracing::error!("take over the socket of a listener: {error}"),
         }
@@ -51,11 +51,11 @@ impl Listeners {
 
     /// Closes listeners; `done` counts each until its socket is closed, so that its address can be bound again.
     pub(super) fn close(&self, keep: impl Fn(&ListenAddress) -> bool, keep_idle: Duration, done: &Countdown) {
-        self.slots.borrow_mut().retain(|_, slot| {
-            let keep = keep(&slot.address);
+        self.handles.borrow_mut().retain(|_, handle| {
+            let keep = keep(&handle.address);
             if !keep {
-                slot.close(keep_idle, Arc::clone(done));
-                self.services.deadlines.expire_idle(slot.id(), keep_idle);
+                handle.close(keep_idle, Arc::clone(done));
+                self.services.deadlines.expire_idle(handle.id(), keep_idle);
             }
             keep
         });

@@ -20,7 +20,7 @@ use crate::instance::{BusyApps, RESCUE};
 const MOST_LOOKS: usize = 16;
 
 /// The sleep of one event loop.
-pub(super) struct Sleep {
+pub(super) struct LoopSleep {
     deadlines: Rc<Deadlines>,
     busy: Rc<BusyApps>,
     /// The bells say that this loop sleeps.
@@ -31,7 +31,7 @@ pub(super) struct Sleep {
     go_on: Notify,
 }
 
-impl Sleep {
+impl LoopSleep {
     pub(super) fn new(deadlines: Rc<Deadlines>, busy: Rc<BusyApps>) -> Rc<Self> {
         let (announced, rescue_later, go_on) = (Cell::new(false), Notify::new(), Notify::new());
         Rc::new(Self { deadlines, busy, announced, rescue_later, go_on })

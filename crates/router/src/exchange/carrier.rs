@@ -11,11 +11,11 @@ use std::task::{Context, Poll};
 
 use corral_http::response::{Framing, HttpDate};
 
-use crate::io::Wanted;
-use crate::reply::Fields;
+use crate::io::SocketInterest;
+use crate::reply::ReplyFields;
 use crate::request::body::BodyError;
 use crate::storage::buffers::Rest;
-use crate::tls::Peer;
+use crate::tls::TlsPeer;
 
 /// Carries one exchange. A method that is said to hold something keeps it until something is sent.
 pub(crate) trait Carrier {
@@ -29,7 +29,7 @@ pub(crate) trait Carrier {
     fn speaks_tls(&self) -> bool;
 
     /// The client, if it speaks TLS.
-    fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>>;
+    fn tls_peer(&self) -> Option<Cow<'_, TlsPeer<'_>>>;
 
     /// Whether nothing more of the request's body is to come, beside what may have come.
     fn body_is_done(&self) -> bool;
@@ -56,7 +56,7 @@ pub(crate) trait Carrier {
     fn body_has_come(&self) -> bool;
 
     /// Waits until there is this sign that the client is gone. In a box: it is asked for when something has stirred.
-    fn departure(&self, sign: Sign) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+    fn departure(&self, sign: ClientSignal) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 
     /// Holds heads of interim responses, in the form of HTTP/1. Not all clients know what that is.
     fn hold_interim(&mut self, heads: &[u8]);
@@ -97,13 +97,17 @@ pub(crate) trait Carrier {
     fn take_over(&mut self) -> Vec<u8>;
 
     /// The connection that has been taken over.
-    fn wire(&mut self) -> &mut dyn Wire;
+    fn wire(&mut self) -> &mut dyn RawBytes;
 }
 
 /// Bytes to and from a client, whatever they mean.
-pub(crate) trait Wire {
+pub(crate) trait RawBytes {
     /// Waits until there is something of what is wanted.
-    fn poll_ready(&mut self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>>;
+    fn poll_ready(
+        &mut self,
+        context: &mut Context<'_>,
+        wanted: SocketInterest,
+    ) -> Poll<io::Result<SocketInterest>>;
 
     /// Appends what there is to read; 0 at the end.
     fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>>;
@@ -119,7 +123,7 @@ pub(crate) trait Wire {
 pub(crate) struct ReplyHead<'h> {
     pub(crate) status: u16,
     /// All fields but those that the server adds.
-    pub(crate) fields: &'h Fields,
+    pub(crate) fields: &'h ReplyFields,
     /// Value of `Server`; none when the reply has its own.
     pub(crate) server: Option<&'h [u8]>,
     /// Value of `Date`; none when the reply has its own.
@@ -127,12 +131,12 @@ pub(crate) struct ReplyHead<'h> {
     pub(crate) framing: Framing,
     /// The body itself is sent, too.
     pub(crate) has_body: bool,
-    pub(crate) then: Then,
+    pub(crate) then: ConnectionUse,
 }
 
 /// The use of the connection after a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum ConnectionUse {
     More,
     Nothing,
     /// Another protocol, to which it is switched.
@@ -141,8 +145,8 @@ pub(crate) enum Then {
 
 impl dyn Carrier + '_ {
     /// Waits for [the departure](Carrier::departure). Cancel safe.
-    pub(crate) async fn gone(&self, sign: Sign) {
-        if sign == Sign::None {
+    pub(crate) async fn gone(&self, sign: ClientSignal) {
+        if sign == ClientSignal::None {
             return pending().await;
         }
         poll_fn(|context| self.poll_stir(context)).await;
@@ -152,7 +156,7 @@ impl dyn Carrier + '_ {
 
 /// A sign that a client is gone. A stream of HTTP/2 has but one, its reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub(crate) enum ClientSignal {
     /// The client has said that it sends nothing more.
     Finished,
     /// The same of a client that has announced it, and that has got nothing for some seconds since.

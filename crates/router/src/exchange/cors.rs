@@ -5,7 +5,7 @@
 
 use crate::exchange::Exchange;
 use crate::reply::cors::{self, Preflight};
-use crate::request::routing::Target;
+use crate::request::routing::RouteTarget;
 
 impl<'c> Exchange<'c> {
     /// Whether it is a preflight request that is answered here. From the first action with `cors` on, nothing on the way
@@ -16,8 +16,8 @@ impl<'c> Exchange<'c> {
     }
 
     /// The target of a request, unless it only asks whether there may be one.
-    pub(super) fn or_preflight(&self, target: Target<'c>) -> Target<'c> {
-        if self.is_preflight() { Target::Preflight } else { target }
+    pub(super) fn or_preflight(&self, target: RouteTarget<'c>) -> RouteTarget<'c> {
+        if self.is_preflight() { RouteTarget::Preflight } else { target }
     }
 
     /// Whether a browser asks what a request of another site may be like, before it sends that.

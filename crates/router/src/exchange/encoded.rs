@@ -1,16 +1,18 @@
 //! Opens a reply, through an encoder if the configuration and the request want it so.
 
 use crate::exchange::Exchange;
-use crate::exchange::writer::Writer;
-use crate::reply::compression::{Decision, Effort, Encoder, add_vary, change_fields, is_compressible};
+use crate::exchange::writer::BodyWriter;
+use crate::reply::compression::{
+    CompressionChoice, Effort, Encoder, add_vary, change_fields, is_compressible,
+};
 
 impl Exchange<'_> {
     /// Decides how the reply goes out whose fields are complete, and makes its head.
-    pub(super) fn open_encoded(&mut self, status: u16, length: Option<u64>) -> Writer {
+    pub(super) fn open_encoded(&mut self, status: u16, length: Option<u64>) -> BodyWriter {
         let chosen = match self.decide_coding(status, length) {
-            Decision::Plain(_) => return self.write_head(status, length),
-            Decision::NotAcceptable => return self.open_page(406),
-            Decision::Compressed(chosen, _) => chosen,
+            CompressionChoice::Plain(_) => return self.write_head(status, length),
+            CompressionChoice::NotAcceptable => return self.open_page(406),
+            CompressionChoice::Compressed(chosen, _) => chosen,
         };
         match Encoder::new(chosen.coding, chosen.level, Effort::Streamed) {
             Ok(encoder) => {
@@ -26,19 +28,19 @@ impl Exchange<'_> {
         }
     }
 
-    fn decide_coding(&mut self, status: u16, length: Option<u64>) -> Decision {
-        let Some(compression) = &self.rules().compression else { return Decision::Plain(0) };
+    fn decide_coding(&mut self, status: u16, length: Option<u64>) -> CompressionChoice {
+        let Some(compression) = &self.rules().compression else { return CompressionChoice::Plain(0) };
         let fields = &mut self.reply.fields;
         if self.reply.coding_is_settled || length == Some(0) || !is_compressible(compression, status, fields)
         {
-            return Decision::Plain(0);
+            return CompressionChoice::Plain(0);
         }
         add_vary(fields, b"Accept-Encoding");
         match compression.decide(&self.request) {
-            Decision::Compressed(chosen, weight)
+            CompressionChoice::Compressed(chosen, weight)
                 if length.is_some_and(|length| length < chosen.min_length) =>
             {
-                Decision::Plain(weight)
+                CompressionChoice::Plain(weight)
             }
             decision => decision,
         }

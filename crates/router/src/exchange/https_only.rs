@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
-use crate::request::head::Request;
+use crate::request::head::ReceivedRequest;
 use crate::storage::buffers;
 
 /// The port that URLs with `https` need not name.
@@ -38,7 +38,7 @@ impl<'c> Exchange<'c> {
 
     /// False where the request does not say what is asked for.
     fn append_secure_url(&self, port: u16, out: &mut Vec<u8>) -> bool {
-        let Request { head, bytes, .. } = self.request;
+        let ReceivedRequest { head, bytes, .. } = self.request;
         let (host, target) = (head.host(bytes), head.target(bytes));
         if !is_host(host) || !target.starts_with(b"/") {
             return false;

@@ -10,21 +10,21 @@ use corral_config::template::Exception;
 use corral_config::throttle::Key;
 
 use crate::exchange::Exchange;
-use crate::limits::{Answer, Counted, Limit};
+use crate::limits::{ClientLimit, LimitDecision, LimitKey};
 use crate::request::client::Gone;
-use crate::request::routing::Target;
+use crate::request::routing::RouteTarget;
 use crate::storage::buffers;
 use crate::variables::script;
 
 impl<'c> Exchange<'c> {
     /// Asks the limits of a place; `Err` is a refusal.
     #[inline]
-    pub(super) fn admit(&mut self, limits: &'c [usize]) -> Result<(), Target<'c>> {
+    pub(super) fn admit(&mut self, limits: &'c [usize]) -> Result<(), RouteTarget<'c>> {
         if limits.is_empty() { Ok(()) } else { self.ask(limits) }
     }
 
     #[cold]
-    fn ask(&mut self, limits: &[usize]) -> Result<(), Target<'c>> {
+    fn ask(&mut self, limits: &[usize]) -> Result<(), RouteTarget<'c>> {
         for &idx in limits {
             let generation = &self.settings.generation;
             let limit = generation.shared.limits.get(idx).zip(generation.config.throttles.get(idx));
@@ -34,25 +34,25 @@ impl<'c> Exchange<'c> {
             }
             let counted = self.counted(limit, &throttle.key).map_err(|exception| {
                 script::report(&exception);
-                Target::Nothing(500)
+                RouteTarget::Nothing(500)
             })?;
             let Some(counted) = counted else { continue };
             let answer = limit.ask(counted, self.now());
             if answer.is_refused {
-                limit.complain(Shown { exchange: self, key: &throttle.key }, self.now());
+                limit.warn(ShownKey { exchange: self, key: &throttle.key }, self.now());
             }
             if throttle.dry_run {
                 self.way.held.extend(answer.held);
             } else if self.obey(answer) {
-                return Err(Target::Nothing(throttle.status));
+                return Err(RouteTarget::Nothing(throttle.status));
             }
         }
         Ok(())
     }
 
     /// Notes what a limit has said. True for a refusal.
-    fn obey(&mut self, answer: Answer) -> bool {
-        let Answer { is_refused, delay, quota, held, turn } = answer;
+    fn obey(&mut self, answer: LimitDecision) -> bool {
+        let LimitDecision { is_refused, delay, quota, held, turn } = answer;
         let told = &mut self.reply.quota;
         if let Some(quota) = quota
             && told.as_ref().is_none_or(|told| quota.is_tighter(told))
@@ -67,7 +67,7 @@ impl<'c> Exchange<'c> {
     }
 
     /// The key that the request is counted by; none if it is not counted.
-    fn counted(&self, limit: &Arc<Limit>, key: &Key) -> Result<Option<Counted>, Exception> {
+    fn counted(&self, limit: &Arc<ClientLimit>, key: &Key) -> Result<Option<LimitKey>, Exception> {
         let Key::Text(template) = key else {
             return Ok(Some(limit.count(self.client.address.map(|address| network(address.ip())))));
         };
@@ -88,7 +88,7 @@ impl<'c> Exchange<'c> {
         let delay = mem::replace(&mut self.way.delay, Duration::ZERO);
         let waited = tokio::select! {
             biased;
-            () = self.audience().left_waiting() => Err(Gone),
+            () = self.presence().left_waiting() => Err(Gone),
             () = tokio::time::sleep(delay) => Ok(()),
         };
         if waited.is_err() {
@@ -108,12 +108,12 @@ fn network(address: IpAddr) -> IpAddr {
 }
 
 /// The key of a request, for the log: anybody may have written it.
-struct Shown<'e, 'c> {
+struct ShownKey<'e, 'c> {
     exchange: &'e Exchange<'c>,
     key: &'e Key,
 }
 
-impl fmt::Display for Shown<'_, '_> {
+impl fmt::Display for ShownKey<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.key, self.exchange.client.address) {
             (Key::Client, Some(address)) => write!(f, "{}", network(address.ip())),

@@ -7,7 +7,7 @@ use std::path::Path;
 use corral_config::route::Maintenance;
 
 use crate::exchange::Exchange;
-use crate::request::routing::Target;
+use crate::request::routing::RouteTarget;
 
 impl<'c> Exchange<'c> {
     /// `Err` is the answer where the action is closed to this client.
@@ -15,7 +15,7 @@ impl<'c> Exchange<'c> {
     pub(super) fn admit_in_maintenance(
         &mut self,
         maintenance: Option<&'c Maintenance>,
-    ) -> Result<(), Target<'c>> {
+    ) -> Result<(), RouteTarget<'c>> {
         let closed = maintenance.filter(|maintenance| self.is_closed(maintenance));
         closed.map_or(Ok(()), |maintenance| Err(self.close(maintenance)))
     }
@@ -24,12 +24,12 @@ impl<'c> Exchange<'c> {
         !maintenance.allow.matches(self.client.address) && maintenance.file.as_deref().is_none_or(is_there)
     }
 
-    fn close(&mut self, maintenance: &'c Maintenance) -> Target<'c> {
+    fn close(&mut self, maintenance: &'c Maintenance) -> RouteTarget<'c> {
         self.reply.retry_after = maintenance.retry_after;
         if let Some(pages) = &maintenance.pages {
             self.way.closed = Some(if self.wants_problem() { &pages.json } else { &pages.html });
         }
-        Target::Nothing(maintenance.status)
+        RouteTarget::Nothing(maintenance.status)
     }
 }
 

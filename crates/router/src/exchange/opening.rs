@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use crate::clock;
 use crate::exchange::Exchange;
-use crate::exchange::carrier::{ReplyHead, Then};
-use crate::exchange::writer::Writer;
+use crate::exchange::carrier::{ConnectionUse, ReplyHead};
+use crate::exchange::writer::BodyWriter;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::reply::{disarm, secure};
 use crate::storage::buffers;
@@ -21,7 +21,7 @@ pub(crate) const UPGRADE_REQUIRED: u16 = 426;
 impl Exchange<'_> {
     /// The one way out: applies what the configuration has to say about the reply's fields, and makes a head of
     /// them. `length` is that of the body, if it is known.
-    pub(crate) fn open(&mut self, status: u16, length: Option<u64>) -> Writer {
+    pub(crate) fn open(&mut self, status: u16, length: Option<u64>) -> BodyWriter {
         let status = self.kept_status(status);
         // What templates of fields see is the reply as it would be without them.
         self.reply.framing = Some(self.carrier.framing(status, length));
@@ -76,7 +76,7 @@ impl Exchange<'_> {
     }
 
     /// The head of all that is in the reply's fields.
-    pub(crate) fn write_head(&mut self, status: u16, length: Option<u64>) -> Writer {
+    pub(crate) fn write_head(&mut self, status: u16, length: Option<u64>) -> BodyWriter {
         let framing = self.carrier.framing(status, length);
         self.begin_reply(status, framing);
         if let Some(trace) = &self.trace {
@@ -97,21 +97,21 @@ impl Exchange<'_> {
         }
         self.share_with_origin();
         let is_head = self.is_head();
-        let then = if self.reply.close { Then::Nothing } else { Then::More };
+        let then = if self.reply.close { ConnectionUse::Nothing } else { ConnectionUse::More };
         self.hold_head(status, framing, !is_head, then);
-        Writer::new(framing, is_head)
+        BodyWriter::new(framing, is_head)
     }
 
     /// The head that switches the connection to another protocol, of all that is in the reply's fields.
-    pub(crate) fn open_switch(&mut self) -> Writer {
+    pub(crate) fn open_switch(&mut self) -> BodyWriter {
         self.reply.status = Some(101);
         self.reply.close = true;
-        self.hold_head(101, Framing::NoBody, false, Then::Switched);
-        Writer::new(Framing::NoBody, false)
+        self.hold_head(101, Framing::NoBody, false, ConnectionUse::Switched);
+        BodyWriter::new(Framing::NoBody, false)
     }
 
     /// With what the server adds, unless the reply has its own.
-    fn hold_head(&mut self, status: u16, framing: Framing, has_body: bool, then: Then) {
+    fn hold_head(&mut self, status: u16, framing: Framing, has_body: bool, then: ConnectionUse) {
         self.secure_transport();
         let server = self.rules().server.as_bytes();
         let Self { carrier, reply, .. } = self;

@@ -6,9 +6,9 @@ use corral_http::request::is_loopback;
 use corral_http::response::{self, Framing};
 use smallvec::SmallVec;
 
-use crate::desk::{self, Desk};
+use crate::dev_reload::{self, DevReload};
 use crate::exchange::Exchange;
-use crate::exchange::writer::Writer;
+use crate::exchange::writer::BodyWriter;
 use crate::reply::explanation;
 use crate::reply::preference::prefers_json;
 use crate::request::body::BodyError;
@@ -19,7 +19,7 @@ use crate::variables::script;
 const PROBLEM: &[u8] = b"application/problem+json";
 
 /// The body of an error page.
-type Page = SmallVec<[u8; response::ERROR_PAGE_LEN]>;
+type ErrorPageBody = SmallVec<[u8; response::ERROR_PAGE_LEN]>;
 
 impl Exchange<'_> {
     /// A reply without a body.
@@ -34,10 +34,10 @@ impl Exchange<'_> {
             return Ok(());
         }
         let status = self.first_error(status);
-        if let Some(desk) = desk::explaining()
+        if let Some(dev) = dev_reload::explaining()
             && self.is_for_this_machine()
         {
-            return Box::pin(self.explain(desk, status)).await;
+            return Box::pin(self.explain(dev, status)).await;
         }
         self.open_page(status).finish(self, b"").await
     }
@@ -76,15 +76,15 @@ impl Exchange<'_> {
     }
 
     /// An error page for whoever works on the site.
-    async fn explain(&mut self, desk: &Desk, status: u16) -> Result<(), Gone> {
-        let page = explanation::explain(desk, status, self.path()).await;
+    async fn explain(&mut self, dev: &DevReload, status: u16) -> Result<(), Gone> {
+        let page = explanation::explain(dev, status, self.path()).await;
         self.reply.fields.clear();
         self.reply.fields.push(b"Content-Type", b"text/html; charset=utf-8");
         self.write_head(status, Some(page.len() as u64)).finish(self, &page).await
     }
 
     /// A complete error page, which is not compressed; nothing of another reply's body comes after it.
-    pub(crate) fn open_page(&mut self, status: u16) -> Writer {
+    pub(crate) fn open_page(&mut self, status: u16) -> BodyWriter {
         let page = self.prepare_page(status);
         self.reply.framing = Some(Framing::Length(page.len() as u64));
         if let Err(exception) = self.change_fields(status) {
@@ -94,12 +94,12 @@ impl Exchange<'_> {
     }
 
     /// The same where what the configuration says of the fields cannot be worked out.
-    pub(super) fn open_bare_page(&mut self, status: u16) -> Writer {
+    pub(super) fn open_bare_page(&mut self, status: u16) -> BodyWriter {
         let page = self.prepare_page(status);
         self.write_page(status, &page)
     }
 
-    fn write_page(&mut self, status: u16, page: &[u8]) -> Writer {
+    fn write_page(&mut self, status: u16, page: &[u8]) -> BodyWriter {
         let mut writer = self.write_head(status, Some(page.len() as u64));
         writer.hold(self, page);
         writer
@@ -111,7 +111,7 @@ impl Exchange<'_> {
     }
 
     /// Fields and body of an error page.
-    fn prepare_page(&mut self, status: u16) -> Page {
+    fn prepare_page(&mut self, status: u16) -> ErrorPageBody {
         self.reply.fields.clear();
         match status {
             406 => self.reply.fields.push(b"Vary", b"Accept-Encoding"),
@@ -137,7 +137,7 @@ impl Exchange<'_> {
 }
 
 /// The page for people.
-fn html(status: u16) -> Page {
+fn html(status: u16) -> ErrorPageBody {
     match status {
         response::PLAIN_ON_TLS => SmallVec::from_slice(response::PLAIN_ON_TLS_PAGE),
         _ => response::error_page(status).into(),

@@ -7,15 +7,15 @@ use corral_channel::MAX_INLINE_BODY;
 
 use super::Exchange;
 use crate::io::now;
-use crate::request::body::{BodyError, Store, Stored};
-use crate::storage::buffered::Held;
+use crate::request::body::{BodyError, BodyStore, StoredBody};
+use crate::storage::buffered::HeldMemory;
 use crate::storage::buffers::Rest;
 
 impl Exchange<'_> {
     /// Reads all of it.
-    pub(crate) async fn store_body(&mut self) -> Result<Stored, BodyError> {
+    pub(crate) async fn store_body(&mut self) -> Result<StoredBody, BodyError> {
         let rules = self.rules();
-        let mut store = Store::new(self.begin_body()?);
+        let mut store = BodyStore::new(self.begin_body()?);
         loop {
             store.spill(rules.body_buffer_size, rules.body_temp_path.as_deref())?;
             if self.carrier.body_is_done() {
@@ -46,7 +46,7 @@ impl Exchange<'_> {
         if self.request.head.content_length().is_some_and(|length| length > most as u64) {
             return Ok(false);
         }
-        let mut held = Held::default();
+        let mut held = HeldMemory::default();
         let mut out = self.begin_body()?;
         while !self.carrier.body_is_done() && out.len() <= most {
             let more = (out.capacity() as u64).saturating_sub(held.bytes());

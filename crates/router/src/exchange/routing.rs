@@ -13,7 +13,7 @@ mod rewrite;
 use corral_config::route::{Action, ActionKind, Destination, Route};
 
 use crate::exchange::Exchange;
-use crate::request::routing::{Guarded, Target, log};
+use crate::request::routing::{Guarded, RouteTarget, log};
 use crate::storage::buffers;
 use crate::variables::encoded::PassValues;
 use crate::variables::script;
@@ -23,32 +23,32 @@ const MAX_ACTIONS: u16 = 256;
 
 impl<'c> Exchange<'c> {
     /// Follows a `pass` through the routes.
-    pub(crate) fn follow(&mut self, pass: &'c Destination) -> Target<'c> {
+    pub(crate) fn follow(&mut self, pass: &'c Destination) -> RouteTarget<'c> {
         let (Ok(target) | Err(target)) = self.try_follow(pass);
         let target = self.or_preflight(target);
-        let Target::Application { app, .. } = target else { return target };
+        let RouteTarget::Application { app, .. } = target else { return target };
         let limits = self.settings.generation.config.application_limits.get(app);
         let limits = limits.map_or(&[][..], Vec::as_slice);
         self.admit(limits).map_or_else(|refused| refused, |()| target)
     }
 
     /// Follows the listener's `pass`, unless the listener's limits refuse the request.
-    pub(crate) fn enter(&mut self) -> Target<'c> {
+    pub(crate) fn enter(&mut self) -> RouteTarget<'c> {
         let listener = self.settings.listener();
         if let Err(target) = self.admit(&listener.limits) {
             return target;
         }
         if self.request.head.is_for_server() {
-            return Target::Server;
+            return RouteTarget::Server;
         }
         match listener.authentication {
             None => self.follow(&listener.pass),
-            Some(place) => Target::Authenticate(place, Guarded::Pass(&listener.pass)),
+            Some(place) => RouteTarget::Authenticate(place, Guarded::Pass(&listener.pass)),
         }
     }
 
     /// Goes on where `authenticate` has let the request pass.
-    pub(crate) fn follow_authenticated(&mut self, guarded: Guarded<'c>) -> Target<'c> {
+    pub(crate) fn follow_authenticated(&mut self, guarded: Guarded<'c>) -> RouteTarget<'c> {
         let action = match guarded {
             Guarded::Action(action) => action,
             Guarded::Pass(pass) => return self.follow(pass),
@@ -60,7 +60,7 @@ impl<'c> Exchange<'c> {
     }
 
     /// Follows an action that was reached otherwise, such as a `fallback`.
-    pub(crate) fn follow_action(&mut self, action: &'c Action) -> Target<'c> {
+    pub(crate) fn follow_action(&mut self, action: &'c Action) -> RouteTarget<'c> {
         match self.take(action) {
             Ok(pass) => self.follow(pass),
             Err(target) => self.or_preflight(target),
@@ -68,7 +68,7 @@ impl<'c> Exchange<'c> {
     }
 
     /// `Err` is a target like any other: it ends the way early.
-    fn try_follow(&mut self, pass: &'c Destination) -> Result<Target<'c>, Target<'c>> {
+    fn try_follow(&mut self, pass: &'c Destination) -> Result<RouteTarget<'c>, RouteTarget<'c>> {
         let mut pass = pass;
         loop {
             let route = self.resolve(pass)?;
@@ -78,7 +78,7 @@ impl<'c> Exchange<'c> {
     }
 
     /// The route that a `pass` leads to, unless it leads somewhere else.
-    fn resolve(&mut self, pass: &'c Destination) -> Result<usize, Target<'c>> {
+    fn resolve(&mut self, pass: &'c Destination) -> Result<usize, RouteTarget<'c>> {
         let Destination::Template(template) = pass else { return enter(pass) };
         let mut text = buffers::take();
         let rendered = template.render(&mut PassValues(self.variables()), &mut text);
@@ -86,18 +86,19 @@ impl<'c> Exchange<'c> {
         buffers::give(text);
         match found {
             Ok(Some(destination)) => enter(&destination),
-            Ok(None) => Err(Target::Nothing(404)),
+            Ok(None) => Err(RouteTarget::Nothing(404)),
             Err(exception) => {
                 script::report(&exception);
-                Err(Target::Nothing(500))
+                Err(RouteTarget::Nothing(500))
             }
         }
     }
 
     /// The action of the first step whose conditions hold.
-    fn choose(&mut self, route: usize) -> Result<&'c Action, Target<'c>> {
+    fn choose(&mut self, route: usize) -> Result<&'c Action, RouteTarget<'c>> {
         let settings = self.settings;
-        let route: &'c Route = settings.generation.config.routes.get(route).ok_or(Target::Nothing(404))?;
+        let route: &'c Route =
+            settings.generation.config.routes.get(route).ok_or(RouteTarget::Nothing(404))?;
         let found = if self.rules().log_route {
             log::choose(route, &mut self.variables())
         } else {
@@ -105,19 +106,19 @@ impl<'c> Exchange<'c> {
         };
         match found {
             Ok(Some(step)) => Ok(&step.action),
-            Ok(None) => Err(Target::Nothing(404)),
+            Ok(None) => Err(RouteTarget::Nothing(404)),
             Err(undecided) => {
                 script::report(&undecided);
-                Err(Target::Nothing(500))
+                Err(RouteTarget::Nothing(500))
             }
         }
     }
 
     /// Notes an action and does what every kind of them does first. Its `pass`, if that is its kind.
-    fn take(&mut self, action: &'c Action) -> Result<&'c Destination, Target<'c>> {
+    fn take(&mut self, action: &'c Action) -> Result<&'c Destination, RouteTarget<'c>> {
         if self.way.n_actions == MAX_ACTIONS {
             tracing::error!("the request went through more than {MAX_ACTIONS} actions");
-            return Err(Target::Nothing(500));
+            return Err(RouteTarget::Nothing(500));
         }
         self.way.enter(action);
         let options = &action.options;
@@ -131,37 +132,37 @@ impl<'c> Exchange<'c> {
             self.way.mirror = options.mirror;
         }
         match options.authentication {
-            Some(place) => Err(Target::Authenticate(place, Guarded::Action(action))),
+            Some(place) => Err(RouteTarget::Authenticate(place, Guarded::Action(action))),
             None => self.carry_on(action),
         }
     }
 
     /// Does the rest of an action, whose client may go on.
-    fn carry_on(&mut self, action: &'c Action) -> Result<&'c Destination, Target<'c>> {
+    fn carry_on(&mut self, action: &'c Action) -> Result<&'c Destination, RouteTarget<'c>> {
         self.change_request(&action.options.request_headers).map_err(|exception| {
             script::report(&exception);
-            Target::Nothing(500)
+            RouteTarget::Nothing(500)
         })?;
         if let Some(rewrite) = &action.options.rewrite {
-            self.rewrite(rewrite).map_err(|error| Target::Nothing(error.report()))?;
+            self.rewrite(rewrite).map_err(|error| RouteTarget::Nothing(error.report()))?;
         }
         match &action.kind {
             ActionKind::Pass(pass) => Ok(pass),
-            ActionKind::Return(answer) => Err(Target::Return(answer)),
-            ActionKind::Share(share) => Err(Target::Share(share)),
-            ActionKind::Proxy(proxy) => Err(Target::Proxy(*proxy)),
-            ActionKind::Gateway(gateway) => Err(Target::Gateway(gateway)),
+            ActionKind::Return(answer) => Err(RouteTarget::Return(answer)),
+            ActionKind::Share(share) => Err(RouteTarget::Share(share)),
+            ActionKind::Proxy(proxy) => Err(RouteTarget::Proxy(*proxy)),
+            ActionKind::Gateway(gateway) => Err(RouteTarget::Gateway(gateway)),
         }
     }
 }
 
 /// The route that this destination is, or what answers the request there.
-fn enter<'c>(destination: &Destination) -> Result<usize, Target<'c>> {
+fn enter<'c>(destination: &Destination) -> Result<usize, RouteTarget<'c>> {
     Err(match *destination {
         Destination::Route(route) => return Ok(route),
-        Destination::Application { app, target } => Target::Application { app, target },
-        Destination::Upstream(upstream) => Target::Upstream(upstream),
+        Destination::Application { app, target } => RouteTarget::Application { app, target },
+        Destination::Upstream(upstream) => RouteTarget::Upstream(upstream),
         // What was rendered is never rendered again.
-        Destination::Template(_) => Target::Nothing(404),
+        Destination::Template(_) => RouteTarget::Nothing(404),
     })
 }

@@ -13,7 +13,7 @@ impl Exchange<'_> {
     /// all that the configuration says: an authority has no credentials, and does not follow every redirect.
     #[inline]
     pub(crate) fn key_authorization(&self) -> Option<Arc<[u8]>> {
-        let tokens = &self.services.provisions.tokens;
+        let tokens = &self.services.secrets.tokens;
         if tokens.is_empty() {
             return None;
         }

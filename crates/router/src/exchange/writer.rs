@@ -9,14 +9,14 @@ use corral_http::response::Framing;
 
 use crate::exchange::Exchange;
 use crate::reply::compression::Encoder;
-use crate::reply::compression::cache::Part;
+use crate::reply::compression::cache::PartEncoder;
 use crate::request::client::Gone;
 
 /// A piece up to this size is copied behind the head.
 const MAX_JOINED: usize = 4096;
 
 /// Sends the pieces of a body.
-pub(crate) struct Writer {
+pub(crate) struct BodyWriter {
     /// Bytes that may still be sent.
     left: u64,
     /// Their number was announced, so that the client would wait for those that are missing.
@@ -24,11 +24,11 @@ pub(crate) struct Writer {
     is_head: bool,
     /// Lines behind the body.
     trailers: Vec<u8>,
-    encoding: Option<Box<Encoding>>,
+    encoding: Option<Box<BodyEncoder>>,
 }
 
 /// A body that is compressed on its way.
-struct Encoding {
+struct BodyEncoder {
     encoder: Encoder,
     /// Bytes of the body before compression that may still come.
     left: u64,
@@ -43,7 +43,7 @@ struct Encoding {
 /// Compressed bytes that are sent without waiting for more.
 const ENCODED_STEP: usize = 16 * 1024;
 
-impl Writer {
+impl BodyWriter {
     /// For a reply whose head is held.
     pub(super) fn new(framing: Framing, is_head: bool) -> Self {
         let left = match framing {
@@ -60,7 +60,8 @@ impl Writer {
         if !self.is_head {
             let left = length.unwrap_or(u64::MAX);
             let is_measured = length.is_some();
-            self.encoding = Some(Box::new(Encoding { encoder, left, is_measured, is_live, is_dirty: false }));
+            self.encoding =
+                Some(Box::new(BodyEncoder { encoder, left, is_measured, is_live, is_dirty: false }));
         }
         self
     }
@@ -192,8 +193,8 @@ impl Writer {
         let len = range.len().min(encoding.left);
         encoding.left -= len;
         encoding.is_dirty |= len > 0;
-        let mut part = Part::new(file, range.first, len).map_err(|error| failed(&error))?;
-        let Encoding { mut encoder, .. } = *encoding;
+        let mut part = PartEncoder::new(file, range.first, len).map_err(|error| failed(&error))?;
+        let BodyEncoder { mut encoder, .. } = *encoding;
         while !part.is_done() {
             let output;
             (encoder, output) = part.next(encoder).await.map_err(|error| match error.kind() {
@@ -205,7 +206,7 @@ impl Writer {
                 self.send_piece(exchange, &output).await?;
             }
         }
-        *encoding = Encoding { encoder, ..*encoding };
+        *encoding = BodyEncoder { encoder, ..*encoding };
         self.encoding = Some(encoding);
         Ok(())
     }
@@ -229,7 +230,7 @@ impl Writer {
     }
 }
 
-impl Encoding {
+impl BodyEncoder {
     fn write(&mut self, piece: &[u8]) -> Result<(), Gone> {
         let len = self.left.min(piece.len() as u64) as usize;
         self.left -= len as u64;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The figures that change when a file is replaced or written to, or when a folder gets or loses an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Identity {
+pub(crate) struct FileIdentity {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     pub(crate) size: u64,
@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// The same for file systems that note whole seconds (or two).
 const COARSE_TICK: Duration = Duration::from_millis(2050);
 
-impl Identity {
+impl FileIdentity {
     pub(crate) fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -59,7 +59,7 @@ mod tests {
 
     #[track_caller]
     fn check(changed: (i64, i64), now_millis: u64, expect: bool) {
-        let identity = Identity { changed, ..Identity::default() };
+        let identity = FileIdentity { changed, ..Identity::default() };
         let now = UNIX_EPOCH + Duration::from_millis(now_millis);
         assert_eq!(identity.is_settled_at(now), expect, "changed at {changed:?}, now {now_millis} ms");
     }

@@ -13,7 +13,7 @@ use corral_http::response::{HttpDate, format_date};
 use smallvec::SmallVec;
 
 use super::siblings::Siblings;
-use super::{Identity, Moment, Place};
+use super::{CacheTime, ConfinedPath, FileIdentity};
 
 /// A file up to this size is kept in memory: its reply is one system call instead of two.
 pub(crate) const MAX_IN_MEMORY: u64 = 32 * 1024;
@@ -26,7 +26,7 @@ pub(crate) struct OpenFile {
     pub(super) modified: i64,
     pub(crate) etag: EntityTag,
     last_modified: HttpDate,
-    pub(crate) identity: Identity,
+    pub(crate) identity: FileIdentity,
     checked: Cell<Instant>,
     /// Nobody was writing to it when it was checked.
     settled: Cell<bool>,
@@ -44,7 +44,7 @@ type Compressed = (Coding, Option<i32>, Weak<[u8]>);
 impl OpenFile {
     pub(super) fn new(file: File, metadata: &Metadata, now: Instant) -> Self {
         let modified = metadata.mtime();
-        let identity = Identity::of(metadata);
+        let identity = FileIdentity::of(metadata);
         Self {
             file,
             size: metadata.len(),
@@ -62,11 +62,11 @@ impl OpenFile {
     }
 
     /// Whether the same, unchanged file is what the place leads to.
-    pub(super) fn is_current(&self, place: &Place<'_>, moment: Moment) -> bool {
+    pub(super) fn is_current(&self, place: &ConfinedPath<'_>, moment: CacheTime) -> bool {
         if self.is_trusted(moment) {
             return true;
         }
-        let is_current = place.metadata().is_ok_and(|metadata| Identity::of(&metadata) == self.identity);
+        let is_current = place.metadata().is_ok_and(|metadata| FileIdentity::of(&metadata) == self.identity);
         if is_current {
             self.checked.set(moment.now);
             self.settled.set(self.is_settled());
@@ -87,7 +87,7 @@ impl OpenFile {
 
     /// Whether it needs no look. A file that is being written is never trusted: its head would be of one state and its
     /// body of another.
-    pub(super) fn is_trusted(&self, moment: Moment) -> bool {
+    pub(super) fn is_trusted(&self, moment: CacheTime) -> bool {
         moment.trusts(self.checked.get()) && self.settled.get()
     }
 
@@ -115,15 +115,15 @@ impl OpenFile {
         let mut content = vec![0; self.size as usize];
         self.file.read_exact_at(&mut content, 0).ok()?;
         let metadata = self.file.metadata().ok()?;
-        Identity::of(&metadata).has_content_of(&self.identity).then(|| content.into_boxed_slice())
+        FileIdentity::of(&metadata).has_content_of(&self.identity).then(|| content.into_boxed_slice())
     }
 
     /// The siblings that are there, `style.css.br` beside `style.css`, best first. For a client that takes none of them
     /// it is enough to know whether there were any when one was asked for that does: what they decide is a Vary.
     pub(crate) fn siblings(
         &self,
-        place: &Place<'_>,
-        moment: Moment,
+        place: &ConfinedPath<'_>,
+        moment: CacheTime,
         are_wanted: bool,
     ) -> SmallVec<[(Coding, Rc<Self>); 3]> {
         let mut siblings = self.siblings.borrow_mut();

@@ -9,7 +9,7 @@ use std::time::Instant;
 use corral_http::encoding::Coding;
 use smallvec::SmallVec;
 
-use super::{Found, Identity, Moment, OpenFile, Place, open_anew};
+use super::{CacheTime, ConfinedPath, FileIdentity, FoundFile, OpenFile, open_anew};
 
 /// What is beside a file.
 pub(super) struct Siblings {
@@ -18,7 +18,7 @@ pub(super) struct Siblings {
     /// The path of the folder.
     folder: Vec<u8>,
     /// The folder when they were looked for; `None` when it cannot tell whether one comes.
-    folder_identity: Option<Identity>,
+    folder_identity: Option<FileIdentity>,
     checked: Cell<Instant>,
 }
 
@@ -30,7 +30,7 @@ struct Sibling {
 }
 
 /// The outcome of a look for one of them.
-enum Lookup {
+enum SiblingLookup {
     File(Rc<OpenFile>),
     Nothing,
     /// What can become a file, or readable, without the folder being any wiser.
@@ -39,27 +39,27 @@ enum Lookup {
 
 impl Siblings {
     /// Looks for those of the file at `place`. Of those that are known already, all that was made of them stays.
-    pub(super) fn find(place: &Place<'_>, moment: Moment, known: Option<&Self>) -> Self {
+    pub(super) fn find(place: &ConfinedPath<'_>, moment: CacheTime, known: Option<&Self>) -> Self {
         let folder = folder_of(place.path);
         // Before the rest: what comes meanwhile makes it another one.
-        let mut folder_identity = identity(&place.at(&folder)).filter(Identity::is_settled);
+        let mut folder_identity = identity(&place.at(&folder)).filter(FileIdentity::is_settled);
         let mut found = SmallVec::new();
         for coding in Coding::COMPRESSED {
             let path = [place.path, coding.suffix().as_bytes()].concat();
             match look(&place.at(&path), moment.now) {
-                Lookup::File(file) => {
+                SiblingLookup::File(file) => {
                     let file = known.and_then(|known| known.unchanged(&file)).unwrap_or(file);
                     found.push(Sibling { coding, path, file });
                 }
-                Lookup::Nothing => {}
-                Lookup::Other => folder_identity = None,
+                SiblingLookup::Nothing => {}
+                SiblingLookup::Other => folder_identity = None,
             }
         }
         Self { found, folder, folder_identity, checked: Cell::new(moment.now) }
     }
 
     /// Whether the same ones are still there, and no other.
-    pub(super) fn are_current(&self, place: &Place<'_>, moment: Moment) -> bool {
+    pub(super) fn are_current(&self, place: &ConfinedPath<'_>, moment: CacheTime) -> bool {
         let are_trusted = self.found.iter().all(|known| known.file.is_trusted(moment));
         if moment.trusts(self.checked.get()) && are_trusted {
             return true;
@@ -91,17 +91,17 @@ fn folder_of(path: &[u8]) -> Vec<u8> {
     [&path[..len], b"."].concat()
 }
 
-fn identity(place: &Place<'_>) -> Option<Identity> {
-    place.metadata().ok().map(|metadata| Identity::of(&metadata))
+fn identity(place: &ConfinedPath<'_>) -> Option<FileIdentity> {
+    place.metadata().ok().map(|metadata| FileIdentity::of(&metadata))
 }
 
-fn look(place: &Place<'_>, now: Instant) -> Lookup {
+fn look(place: &ConfinedPath<'_>, now: Instant) -> SiblingLookup {
     match open_anew(place, now) {
-        Found::File(file) => Lookup::File(file),
+        FoundFile::File(file) => SiblingLookup::File(file),
         // A symbolic link that leads nowhere yet.
-        Found::Nothing if fs::symlink_metadata(place.as_path()).is_ok() => Lookup::Other,
-        Found::Nothing => Lookup::Nothing,
-        Found::Directory(_) | Found::Refused(_) | Found::Failed(_) => Lookup::Other,
+        FoundFile::Nothing if fs::symlink_metadata(place.as_path()).is_ok() => SiblingLookup::Other,
+        FoundFile::Nothing => SiblingLookup::Nothing,
+        FoundFile::Directory(_) | FoundFile::Refused(_) | FoundFile::Failed(_) => SiblingLookup::Other,
     }
 }
 

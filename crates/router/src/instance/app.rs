@@ -11,46 +11,46 @@ use corral_ipc::message::AppId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::failure::Failure;
-use super::habits::{Habit, Habits};
+use super::failure::AppFailure;
 use super::left_state;
+use super::leniencies::{Leniencies, Leniency};
 use super::overload::Overload;
 use super::pool::Pool;
-use super::pool::bounds::Bounds;
-use super::pool::job::Job;
-use super::pool::serving::{Cancelled, Ended, Rejected, Rejection};
+use super::pool::bounds::PoolBounds;
+use super::pool::pool_request::PoolRequest;
+use super::pool::serving::{Cancelled, EndedRequest, Rejected, Rejection};
 use super::pool::worker::WorkerKey;
 use super::port::{AnyPort, ChannelPort};
 use super::sizes;
-use super::turns::Turns;
-use crate::main_link::MainLink;
+use super::turns::ProgramTurns;
+use crate::control_waker::ControlWaker;
+use crate::main_link::MainSender;
 use crate::storage::buffers;
-use crate::upkeep::Upkeep;
 
 /// An application instance: its specification and its workers.
 ///
 /// Event loops share the pool behind a mutex that is held for well under a microsecond: for choosing a
 /// worker and copying one request into its ring. Responses never take it, but for their last frame.
-pub(crate) struct App {
+pub(crate) struct AppInstance {
     pub(crate) id: AppId,
     pub(crate) spec: AppSpec,
     pub(super) pool: Mutex<Pool<AnyPort>>,
     /// Of requests that programs serve.
-    pub(super) turns: Arc<Turns>,
-    pub(super) main: MainLink,
-    pub(super) upkeep: Arc<Upkeep>,
+    pub(super) turns: Arc<ProgramTurns>,
+    pub(super) main: MainSender,
+    pub(super) control_waker: Arc<ControlWaker>,
     /// No generation refers to this instance any more.
     pub(super) retired: AtomicBool,
     /// `main` was told that its processes can go.
     pub(super) concluded: AtomicBool,
     /// Serves nothing before this instance has finished.
-    pub(super) successor: Mutex<Option<Arc<App>>>,
+    pub(super) successor: Mutex<Option<Arc<AppInstance>>>,
     /// Its workers take bodies as they come, and want to know at once that a client has left.
     pub(super) streams: AtomicBool,
     pub(super) last_error: Mutex<Option<String>>,
-    pub(super) left_state: left_state::Counts,
+    pub(super) left_state: left_state::LeftStateCounts,
     pub(super) overload: Overload,
-    habits: Habits,
+    leniencies: Leniencies,
     /// Requests wait, and `growth` has to look after them.
     pub(super) waiting: Arc<Notify>,
 }
@@ -62,11 +62,16 @@ pub(crate) enum WasRunning {
     No,
 }
 
-impl App {
-    pub(super) fn new(id: AppId, spec: AppSpec, main: MainLink, upkeep: Arc<Upkeep>) -> Arc<Self> {
+impl AppInstance {
+    pub(super) fn new(
+        id: AppId,
+        spec: AppSpec,
+        main: MainSender,
+        control_waker: Arc<ControlWaker>,
+    ) -> Arc<Self> {
         let n_processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let processes = sizes::bounds(&spec, n_processors);
-        let mut bounds = Bounds::new(&spec.limits, &processes, spec.runtime.hands());
+        let mut bounds = PoolBounds::new(&spec.limits, &processes, spec.runtime.hands());
         if spec.runtime.ends_requests() {
             bounds.leave_time();
         }
@@ -80,27 +85,27 @@ impl App {
             pool,
             turns: Arc::default(),
             main,
-            upkeep,
+            control_waker,
             retired: AtomicBool::new(false),
             concluded: AtomicBool::new(false),
             successor: Mutex::new(None),
             streams: AtomicBool::new(false),
             last_error: Mutex::new(None),
-            left_state: left_state::Counts::default(),
+            left_state: left_state::LeftStateCounts::default(),
             overload: Overload::default(),
-            habits: Habits::default(),
+            leniencies: Leniencies::default(),
             waiting: Arc::new(Notify::new()),
         })
     }
 
     /// Hands a request to a worker, or queues it; gives it back when too many wait, or nobody is going to serve it.
-    pub(crate) fn submit(&self, request: Job, now: Instant) -> Result<(), Rejected> {
+    pub(crate) fn submit(&self, request: PoolRequest, now: Instant) -> Result<(), Rejected> {
         let want_worker = {
             let mut pool = self.pool.lock();
             pool.submit(request, now)?;
             pool.want_worker()
         };
-        self.upkeep.want();
+        self.control_waker.want();
         if want_worker {
             self.start_worker();
         }
@@ -119,7 +124,7 @@ impl App {
         let mut pool = self.pool.lock();
         let ended = pool.done(worker, lane, id, run_time, now).ok();
         self.conclude_if_unused(pool);
-        let Some(Ended { payload, inline, slow }) = ended else { return false };
+        let Some(EndedRequest { payload, inline, slow }) = ended else { return false };
         buffers::give(payload);
         inline.give();
         if let Some(slow) = slow {
@@ -187,26 +192,26 @@ impl App {
     }
 
     /// What is said of a request that was given back.
-    pub(super) fn explain(&self, refusal: Rejection) -> Failure {
+    pub(super) fn explain(&self, refusal: Rejection) -> AppFailure {
         match refusal {
-            Rejection::QueueFull => Failure::QueueFull,
-            Rejection::NoWorker => Failure::NoWorker(self.last_error.lock().clone().unwrap_or_default()),
+            Rejection::QueueFull => AppFailure::QueueFull,
+            Rejection::NoWorker => AppFailure::NoWorker(self.last_error.lock().clone().unwrap_or_default()),
         }
     }
 
     /// A request gets no answer because there are too many.
     pub(crate) fn count_refused(&self) {
         self.overload.count();
-        self.upkeep.want();
+        self.control_waker.want();
     }
 
     /// Serves on, and says once what is wrong.
-    pub(crate) fn tolerate(&self, habit: Habit) {
-        self.habits.notice(&self.spec.name, habit);
+    pub(crate) fn tolerate(&self, leniency: Leniency) {
+        self.leniencies.notice(&self.spec.name, leniency);
     }
 }
 
-impl Drop for App {
+impl Drop for AppInstance {
     fn drop(&mut self) {
         self.waiting.notify_one();
     }

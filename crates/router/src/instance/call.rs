@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 
 use corral_channel::{Opcode, RequestId, SendError, WorkerPort};
 
-use super::failure::Failure;
+use super::failure::AppFailure;
 use super::loop_app::{INDEX_BITS, LoopApp};
-use super::patience::Patience;
-use super::pool::job::Job;
-use super::state::{Piece, Shared, State};
+use super::pool::pool_request::PoolRequest;
+use super::request_timeouts::RequestTimeouts;
+use super::state::{AnswerPiece, CallState, SharedCall};
 use crate::request::body::rest::RequestBody;
 use crate::storage::buffers::{self, Rest};
 
 /// A request that was handed to an application. Dropping it gives the answer up.
-pub(crate) struct Call {
+pub(crate) struct AppCall {
     pub(super) app: Rc<LoopApp>,
-    pub(super) shared: Rc<Shared>,
+    pub(super) shared: Rc<SharedCall>,
 }
 
-impl Call {
+impl AppCall {
     /// The next piece of the answer. Cancel safe: a piece is only taken when it is returned.
-    pub(crate) async fn next_piece(&self) -> Result<Piece, Failure> {
+    pub(crate) async fn next_piece(&self) -> Result<AnswerPiece, AppFailure> {
         poll_fn(|context| {
             if let Some(piece) = self.try_next_piece() {
                 return Poll::Ready(piece);
@@ -41,7 +41,7 @@ impl Call {
     }
 
     /// The next piece, if it is there already.
-    pub(crate) fn try_next_piece(&self) -> Option<Result<Piece, Failure>> {
+    pub(crate) fn try_next_piece(&self) -> Option<Result<AnswerPiece, AppFailure>> {
         let mut state = self.shared.state.borrow_mut();
         let piece = state.next_piece().transpose();
         if piece.is_some()
@@ -78,7 +78,7 @@ impl Call {
         self.send(bytes.len(), |channel| channel.message(id, lane, bytes, opcode, ends))
     }
 
-    /// Sends a piece of the body, as [`Call::send_message`].
+    /// Sends a piece of the body, as [`AppCall::send_message`].
     pub(crate) fn send_body(&self, bytes: &[u8], ends: bool) -> bool {
         let (id, lane) = (self.shared.id, self.app.lane);
         self.send(bytes.len(), |channel| channel.body(id, lane, bytes, ends))
@@ -138,8 +138,8 @@ impl Call {
     }
 
     /// For how long the next piece is waited for.
-    pub(crate) fn patience(&self) -> Patience {
-        Patience::new(&self.app.app.spec.limits, self.shared.state.borrow().worker.is_none())
+    pub(crate) fn timeouts(&self) -> RequestTimeouts {
+        RequestTimeouts::new(&self.app.app.spec.limits, self.shared.state.borrow().worker.is_none())
     }
 
     /// Whether no worker has begun to run the request.
@@ -174,7 +174,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for AppCall {
     fn drop(&mut self) {
         self.app.abandon(&self.shared);
     }
@@ -188,22 +188,22 @@ impl LoopApp {
         inline: Rest,
         body: RequestBody,
         now: Instant,
-    ) -> Call {
+    ) -> AppCall {
         let mut entries = self.entries.borrow_mut();
         let entry = entries.vacant_entry();
         let stamp = self.next_stamp.get();
         self.next_stamp.set(stamp.wrapping_add(1));
         let id = RequestId((stamp << INDEX_BITS) | entry.key() as u32 & ((1 << INDEX_BITS) - 1));
-        let shared = Rc::new(Shared { id, state: RefCell::new(State::new(body)) });
+        let shared = Rc::new(SharedCall { id, state: RefCell::new(CallState::new(body)) });
         entry.insert(Rc::clone(&shared));
         drop(entries);
         self.touched.set(true);
         self.busy.add(self);
-        let job = Job { lane: self.lane, id, payload, inline, arrived: now };
+        let job = PoolRequest { lane: self.lane, id, payload, inline, arrived: now };
         if let Err(rejected) = self.app.submit(job, now) {
             buffers::give(rejected.request.payload);
             self.fail(id, self.app.explain(rejected.reason));
         }
-        Call { app: Rc::clone(self), shared }
+        AppCall { app: Rc::clone(self), shared }
     }
 }

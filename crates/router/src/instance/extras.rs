@@ -4,12 +4,12 @@
 use corral_channel::message;
 use corral_http::response;
 
-use super::failure::Failure;
+use super::failure::AppFailure;
 use super::hijacked::Hijacked;
-use super::state::State;
+use super::state::CallState;
 use crate::reply::interim;
 
-impl State {
+impl CallState {
     /// What comes too late is dropped, and a worker that sends more than it may is given up.
     pub(super) fn take_informational(&mut self, payload: &[u8]) -> Result<(), String> {
         self.take(payload.len())?;
@@ -20,7 +20,7 @@ impl State {
         match message::decode_informational(payload) {
             Ok(_) if self.abandoned => {}
             Ok(view) => interim::append(&mut self.interim, view.status, view.fields),
-            Err(error) => self.failure = Some(Failure::Malformed(error)),
+            Err(error) => self.failure = Some(AppFailure::Malformed(error)),
         }
         Ok(())
     }
@@ -38,7 +38,7 @@ impl State {
             Ok(fields) => {
                 fields.for_each(|(name, value)| response::append_field(&mut self.trailers, name, value));
             }
-            Err(error) => self.failure = Some(Failure::Malformed(error)),
+            Err(error) => self.failure = Some(AppFailure::Malformed(error)),
         }
         Ok(())
     }
@@ -51,7 +51,7 @@ impl State {
         match hijacked {
             _ if self.abandoned => {}
             Some(hijacked) => self.hijacked = Some(hijacked),
-            None => self.failure = Some(Failure::NoSocket),
+            None => self.failure = Some(AppFailure::NoSocket),
         }
         Ok(())
     }
@@ -60,10 +60,10 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::state::Piece;
+    use crate::instance::state::AnswerPiece;
     use crate::request::body::rest::RequestBody;
 
-    fn informational(state: &mut State, status: u16) {
+    fn informational(state: &mut CallState, status: u16) {
         let mut payload = Vec::new();
         message::encode_response(&mut payload, status, [(&b"Link"[..], &b"</a>"[..]), (b"Keep-Alive", b"")]);
         state.take_informational(&payload).unwrap();
@@ -71,12 +71,12 @@ mod tests {
 
     #[test]
     fn informational_responses_wait_as_they_are_sent_without_fields_of_the_connection() {
-        let mut state = State::new(RequestBody::Complete);
+        let mut state = CallState::new(RequestBody::Complete);
         assert!(!state.has_piece());
         informational(&mut state, 103);
         informational(&mut state, 102);
         assert!(state.has_piece());
-        let Ok(Some(Piece::Interim(heads))) = state.next_piece() else { panic!("{state:?}") };
+        let Ok(Some(AnswerPiece::Interim(heads))) = state.next_piece() else { panic!("{state:?}") };
         let heads = String::from_utf8(heads).unwrap();
         assert_eq!(
             heads,
@@ -88,13 +88,13 @@ mod tests {
     #[test]
     fn what_is_no_informational_response_fails_the_request() {
         for status in [100, 101, 200] {
-            let mut state = State::new(RequestBody::Complete);
+            let mut state = CallState::new(RequestBody::Complete);
             informational(&mut state, status);
-            assert!(matches!(state.next_piece(), Err(Failure::Malformed(_))), "{status}");
+            assert!(matches!(state.next_piece(), Err(AppFailure::Malformed(_))), "{status}");
         }
     }
 
-    fn trailers(state: &mut State, name: &[u8], value: &[u8]) {
+    fn trailers(state: &mut CallState, name: &[u8], value: &[u8]) {
         let mut payload = Vec::new();
         message::encode_trailers(&mut payload, [(name, value)]);
         state.take_trailers(&payload).unwrap();
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn trailers_are_kept_as_lines_and_the_last_count() {
-        let mut state = State::new(RequestBody::Complete);
+        let mut state = CallState::new(RequestBody::Complete);
         trailers(&mut state, b"X-A", b"too early");
         assert_eq!(state.trailers, b"");
         state.has_begun = true;
@@ -116,15 +116,15 @@ mod tests {
 
     #[test]
     fn trailers_that_no_client_may_see_fail_the_response() {
-        let mut state = State::new(RequestBody::Complete);
+        let mut state = CallState::new(RequestBody::Complete);
         state.has_begun = true;
         trailers(&mut state, b"Content-Length", b"1");
-        assert!(state.trailers.is_empty() && matches!(state.next_piece(), Err(Failure::Malformed(_))));
+        assert!(state.trailers.is_empty() && matches!(state.next_piece(), Err(AppFailure::Malformed(_))));
     }
 
     #[test]
     fn what_comes_behind_the_head_is_dropped() {
-        let mut state = State::new(RequestBody::Complete);
+        let mut state = CallState::new(RequestBody::Complete);
         state.has_begun = true;
         informational(&mut state, 103);
         informational(&mut state, 500);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn more_than_is_allowed_is_a_violation() {
-        let mut state = State::new(RequestBody::Complete);
+        let mut state = CallState::new(RequestBody::Complete);
         assert!(state.take_informational(&vec![0; state.allowed as usize + 1]).is_err());
         state.has_begun = true;
         assert!(state.take_trailers(&vec![0; state.allowed as usize + 1]).is_err());
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_for_nobody() {
-        let mut state = State::new(RequestBody::Complete);
+        let mut state = CallState::new(RequestBody::Complete);
         state.abandoned = true;
         informational(&mut state, 103);
         assert!(!state.has_piece());

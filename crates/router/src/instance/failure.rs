@@ -10,12 +10,12 @@ use corral_http::chunked::ChunkError;
 use corral_ipc::message::Exit;
 
 use super::mebibytes::Mebibytes;
-use super::pool::verdict::{Condemned, Excess};
+use super::pool::verdict::{Condemned, WorkerExcess};
 use crate::upstream::ServerFailure;
 
 /// Why no (complete) answer comes.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum AppFailure {
     #[error("the worker {pid} ended ({}) while it ran the request{}", describe(.exit), describe_note(.note))]
     WorkerGone { pid: u32, exit: Exit, note: Vec<u8> },
     #[error("no worker could be started: {0}")]
@@ -63,7 +63,7 @@ pub(crate) enum FramingError {
     File,
 }
 
-impl Failure {
+impl AppFailure {
     /// What the client gets.
     pub(crate) fn status(&self) -> u16 {
         match self {
@@ -81,10 +81,10 @@ impl Failure {
 
 impl Condemned {
     /// What becomes of a request of the worker `pid`, if it is the one that the worker was to be killed for.
-    pub(super) fn failure(&self, request: (Lane, RequestId), pid: u32) -> Option<Failure> {
+    pub(super) fn failure(&self, request: (Lane, RequestId), pid: u32) -> Option<AppFailure> {
         (self.request == Some(request)).then_some(match self.excess {
-            Excess::Time(elapsed) => Failure::Killed { pid, elapsed },
-            Excess::Memory(used) => Failure::Outgrown { pid, used },
+            WorkerExcess::Time(elapsed) => AppFailure::Killed { pid, elapsed },
+            WorkerExcess::Memory(used) => AppFailure::Outgrown { pid, used },
         })
     }
 }

@@ -12,7 +12,7 @@ use corral_channel::{Arrived, FrameHead, Kind, LaneReceiver};
 use corral_http::range::ByteRange;
 use corral_sys::sendable::Sent;
 
-use super::failure::Failure;
+use super::failure::AppFailure;
 
 /// What is sent of an open file.
 #[derive(Debug)]
@@ -37,12 +37,12 @@ impl SentFile {
 
     /// A file that came, or why the response cannot be completed: it may have been cut on its way, and this process may
     /// have no room for it.
-    pub(super) fn new(arrived: Option<Arrived>, part: FilePart) -> Result<Self, Failure> {
-        let Arrived { file, size } = arrived.ok_or(Failure::NoDescriptor)?;
+    pub(super) fn new(arrived: Option<Arrived>, part: FilePart) -> Result<Self, AppFailure> {
+        let Arrived { file, size } = arrived.ok_or(AppFailure::NoDescriptor)?;
         // A part is never empty and never ends beyond what a number of these can say.
         let range = ByteRange { first: part.offset, last: part.offset + part.len - 1 };
         if range.last >= size {
-            return Err(Failure::FileCut);
+            return Err(AppFailure::FileCut);
         }
         Ok(Self { file, range })
     }
@@ -53,7 +53,7 @@ pub(super) fn take(
     receiver: &LaneReceiver,
     head: &FrameHead,
     payload: &mut Vec<u8>,
-) -> Result<Result<SentFile, Failure>, String> {
+) -> Result<Result<SentFile, AppFailure>, String> {
     if !matches!(head.kind, Kind::Response | Kind::Data) {
         return Err(format!("a frame of the kind {:?} speaks of a file", head.kind));
     }
@@ -66,7 +66,7 @@ pub(super) fn take(
 #[cfg(test)]
 impl SentFile {
     /// A part of a file of this size, or of one that did not come.
-    pub(super) fn of(size: Option<u64>, offset: u64, len: u64) -> Result<Self, Failure> {
+    pub(super) fn of(size: Option<u64>, offset: u64, len: u64) -> Result<Self, AppFailure> {
         let file = || std::os::fd::OwnedFd::from(File::open("/dev/null").unwrap());
         let arrived = size.map(|size| Arrived { file: file().into(), size });
         Self::new(arrived, FilePart { number: 0, offset, len })
@@ -83,6 +83,6 @@ mod tests {
             let taken = SentFile::of(Some(10), offset, len);
             assert_eq!(taken.is_ok(), is_good, "{offset} {len}");
         }
-        assert!(matches!(SentFile::of(None, 0, 1), Err(Failure::NoDescriptor)));
+        assert!(matches!(SentFile::of(None, 0, 1), Err(AppFailure::NoDescriptor)));
     }
 }

@@ -7,14 +7,14 @@ use corral_channel::message;
 use corral_ipc::message::{FromRouter, WorkerId};
 use corral_sys::usage;
 
-use super::app::App;
+use super::app::AppInstance;
 use super::mebibytes::Mebibytes;
-use super::pool::verdict::{Excess, Finding, Verdict};
+use super::pool::verdict::{Finding, WorkerExcess, WorkerVerdict};
 
 /// More of a request's target helps nobody, and messages to `main` are bounded.
 const MAX_TARGET: usize = 512;
 
-impl App {
+impl AppInstance {
     /// Whether `watch` has anything to do.
     pub(crate) fn is_watched(&self) -> bool {
         let limits = &self.spec.limits;
@@ -54,18 +54,18 @@ impl App {
     pub(super) fn report(&self, finding: &Finding) {
         let (name, worker) = (&self.spec.name, finding.worker);
         match finding.verdict {
-            Verdict::Kill(excess) => {
+            WorkerVerdict::Kill(excess) => {
                 let option = match excess {
-                    Excess::Time(_) => "limits.kill_after",
-                    Excess::Memory(_) => "limits.memory.hard",
+                    WorkerExcess::Time(_) => "limits.kill_after",
+                    WorkerExcess::Memory(_) => "limits.memory.hard",
                 };
                 let reason = format!("{finding} ({option})");
                 self.main.send(&FromRouter::KillWorker { app: self.id, worker, reason });
             }
-            Verdict::Replace(_) => {
+            WorkerVerdict::Replace(_) => {
                 tracing::info!("\"{name}\": replacing a worker: {finding} (limits.memory.soft)");
             }
-            Verdict::IsSlow(_) | Verdict::WasSlow(_) => {
+            WorkerVerdict::IsSlow(_) | WorkerVerdict::WasSlow(_) => {
                 tracing::warn!("\"{name}\": slow: {finding} (limits.slow)");
             }
         }
@@ -78,11 +78,13 @@ impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "process {} ", self.pid)?;
         match self.verdict {
-            Verdict::WasSlow(elapsed) => self.write_time(out, "ran", elapsed)?,
-            Verdict::IsSlow(elapsed) | Verdict::Kill(Excess::Time(elapsed)) => {
+            WorkerVerdict::WasSlow(elapsed) => self.write_time(out, "ran", elapsed)?,
+            WorkerVerdict::IsSlow(elapsed) | WorkerVerdict::Kill(WorkerExcess::Time(elapsed)) => {
                 self.write_time(out, "has run", elapsed)?;
             }
-            Verdict::Replace(used) | Verdict::Kill(Excess::Memory(used)) => self.write_memory(out, used)?,
+            WorkerVerdict::Replace(used) | WorkerVerdict::Kill(WorkerExcess::Memory(used)) => {
+                self.write_memory(out, used)?
+            }
         }
         match &self.note[..] {
             [] => Ok(()),

@@ -6,12 +6,12 @@ use std::time::Instant;
 use corral_sys::usage;
 use tokio::sync::Notify;
 
-use super::app::App;
+use super::app::AppInstance;
 use super::pool::growth::LOOK;
 
 /// Looks while requests of the application wait. Told that some do by `waiting`, which also has to be told when the
 /// application is gone.
-pub(super) async fn keep_looking(app: Weak<App>, waiting: Arc<Notify>) {
+pub(super) async fn keep_looking(app: Weak<AppInstance>, waiting: Arc<Notify>) {
     loop {
         waiting.notified().await;
         loop {
@@ -24,7 +24,7 @@ pub(super) async fn keep_looking(app: Weak<App>, waiting: Arc<Notify>) {
     }
 }
 
-impl App {
+impl AppInstance {
     /// Starts one more worker if that helps a request that waits; true while some do.
     fn look(&self, now: Instant) -> bool {
         let Some(mut candidates) = self.pool.lock().survey(now) else { return false };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use corral_sys::aside::Foreign;
 
-use super::app::App;
+use super::app::AppInstance;
 use super::pool::worker::WorkerKey;
 use super::port::{AnyPort, ChannelPort};
 
@@ -19,12 +19,12 @@ pub(crate) struct Hijacked {
 
 /// Keeps a worker from being told to leave, until it is dropped.
 pub(crate) struct Hold {
-    app: Arc<App>,
+    app: Arc<AppInstance>,
     worker: WorkerKey,
 }
 
 impl Hold {
-    pub(super) fn new(app: &Arc<App>, worker: WorkerKey) -> Self {
+    pub(super) fn new(app: &Arc<AppInstance>, worker: WorkerKey) -> Self {
         app.with_port(worker, ChannelPort::hold);
         Self { app: Arc::clone(app), worker }
     }
@@ -42,7 +42,7 @@ impl fmt::Debug for Hold {
     }
 }
 
-impl App {
+impl AppInstance {
     /// One connection less that a worker has taken over. With the last one, it may leave.
     fn release(&self, worker: WorkerKey) {
         let mut pool = self.pool.lock();

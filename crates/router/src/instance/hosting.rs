@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use corral_channel::{Lane, RequestId};
 use corral_ipc::message::FromRouter;
 
-use super::app::App;
+use super::app::AppInstance;
 use super::pool::worker::WorkerKey;
 use super::port::AnyPort;
-use super::program::Program;
+use super::program::ReadyProgram;
 use super::program_port::ProgramPort;
 
-impl App {
+impl AppInstance {
     /// Puts a program into the pool, where it takes nothing yet.
-    pub(crate) fn add_program(&self, program: &Arc<Program>) -> WorkerKey {
+    pub(crate) fn add_program(&self, program: &Arc<ReadyProgram>) -> WorkerKey {
         *self.last_error.lock() = None;
         let (id, pid) = (program.id, program.pid);
         let port = ProgramPort { program: Arc::clone(program), turns: Arc::clone(&self.turns) };
@@ -25,14 +25,19 @@ impl App {
     }
 
     /// A program can take another request in place of this one.
-    pub(super) fn free_hand(&self, program: &Program, (lane, id): (Lane, RequestId), elapsed: Duration) {
+    pub(super) fn release_worker(
+        &self,
+        program: &ReadyProgram,
+        (lane, id): (Lane, RequestId),
+        elapsed: Duration,
+    ) {
         let Some(worker) = program.key() else { return };
         let run_time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
         self.done(worker, lane, id, run_time, Instant::now());
     }
 
     /// A program's turn, whose hand is free, has ended.
-    pub(super) fn end_turn(&self, program: &Program) {
+    pub(super) fn end_turn(&self, program: &ReadyProgram) {
         let was_last = program.end_turn();
         let Some(worker) = program.key() else { return };
         if was_last {
@@ -45,7 +50,7 @@ impl App {
     }
 
     /// A program accepts no connections: it is of no use, if it has not ended already.
-    pub(crate) fn forsake(&self, program: &Program, why: &dyn fmt::Display) {
+    pub(crate) fn forsake(&self, program: &ReadyProgram, why: &dyn fmt::Display) {
         let Some(worker) = program.key() else { return };
         if self.pool.lock().is_leaving(worker) {
             return; // somebody has done so

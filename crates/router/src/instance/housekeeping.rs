@@ -5,10 +5,10 @@ use std::time::Instant;
 use corral_config::plan::MemoryBounds;
 use corral_ipc::message::AppStatus;
 
-use super::app::App;
-use crate::upkeep;
+use super::app::AppInstance;
+use crate::control_waker;
 
-impl App {
+impl AppInstance {
     /// Regular upkeep: spare workers retire, missing ones are asked for.
     pub(crate) fn tick(&self, now: Instant) {
         self.overload.report(&self.spec.name);
@@ -42,7 +42,7 @@ impl App {
 
     /// Whether an idle worker is to leave before it would be looked after.
     pub(crate) fn is_impatient(&self) -> bool {
-        self.spec.processes.idle_timeout < upkeep::INTERVAL
+        self.spec.processes.idle_timeout < control_waker::INTERVAL
     }
 
     pub(crate) fn status(&self) -> AppStatus {

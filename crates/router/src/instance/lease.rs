@@ -7,15 +7,15 @@ use std::time::Instant;
 use corral_ipc::message::FromRouter;
 use parking_lot::MutexGuard;
 
-use super::app::App;
+use super::app::AppInstance;
 use super::pool::Pool;
 use super::port::AnyPort;
 
 /// A generation's claim on an application instance. When the last one is gone, so are all requests
 /// that could still name the instance, and `main` may stop its processes once it is quiet.
-pub(crate) struct Lease(pub(crate) Arc<App>);
+pub(crate) struct InstanceLease(pub(crate) Arc<AppInstance>);
 
-impl Drop for Lease {
+impl Drop for InstanceLease {
     fn drop(&mut self) {
         self.0.retired.store(true, Ordering::Relaxed);
         let mut pool = self.0.pool.lock();
@@ -24,7 +24,7 @@ impl Drop for Lease {
     }
 }
 
-impl App {
+impl AppInstance {
     /// Has another instance wait until this one, which is in use, has finished.
     pub(crate) fn precede(&self, successor: &Arc<Self>) {
         successor.pool.lock().hold();

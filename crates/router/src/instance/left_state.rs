@@ -8,12 +8,12 @@ use corral_ipc::message::{LeftState, STATE_KINDS};
 
 /// The counts of one application.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct LeftStateCounts {
     requests: AtomicU64,
     kinds: [AtomicU64; STATE_KINDS.len()],
 }
 
-impl Counts {
+impl LeftStateCounts {
     /// Counts a request of an application that leaves these kinds, a bit each. Bits without a kind are ignored. The tenth
     /// request, the hundredth and so on are logged with all counts, so that the log of a leak stays short.
     pub(super) fn note(&self, app: &str, kinds: u32) {
@@ -40,7 +40,7 @@ impl Counts {
     }
 }
 
-impl Display for Counts {
+impl Display for LeftStateCounts {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let counts = self.kinds.iter().map(|count| count.load(Ordering::Relaxed));
         let counts = STATE_KINDS.iter().zip(counts).filter(|(_, count)| *count > 0);
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn each_kind_is_counted_and_others_are_ignored() {
-        let counts = Counts::default();
+        let counts = LeftStateCounts::default();
         let totals = [0b1001, 0b0001, u32::MAX].map(|kinds| counts.add(kinds));
         assert_eq!(totals, [1, 2, 3]);
         let figures = counts.figures();
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn kinds_that_nothing_was_left_of_are_not_shown() {
-        let counts = Counts::default();
+        let counts = LeftStateCounts::default();
         assert_eq!(counts.to_string(), "");
         for kinds in [0b1010, 0b0010] {
             counts.add(kinds);

@@ -12,12 +12,12 @@ use corral_config::plan::RuntimeSpec;
 use corral_ipc::message::{Exit, WorkerId};
 use slab::Slab;
 
-use super::app::{App, WasRunning};
-use super::failure::Failure;
+use super::app::{AppInstance, WasRunning};
+use super::failure::AppFailure;
 use super::pool::worker::WorkerKey;
-use super::program::Program;
-use super::rules::Unknown;
-use super::state::Shared;
+use super::program::ReadyProgram;
+use super::protocol_guard::UnknownRequests;
+use super::state::SharedCall;
 use super::workers::DeadWorker;
 use crate::upstream::{LoopServer, LoopServers};
 
@@ -28,22 +28,22 @@ pub(super) const INDEX_BITS: u32 = 20;
 const LAST_WORDS: usize = 8;
 
 /// What one worker says to an event loop.
-pub(super) struct Listener {
+pub(super) struct WorkerFrames {
     pub(super) worker: WorkerKey,
     pub(super) receiver: LaneReceiver,
     /// With what it says of requests that are not known.
-    pub(super) patience: Unknown,
+    pub(super) unknown_requests: UnknownRequests,
 }
 
 /// An application as one event loop uses it.
 pub(crate) struct LoopApp {
-    pub(crate) app: Arc<App>,
+    pub(crate) app: Arc<AppInstance>,
     pub(super) lane: Lane,
     /// Replaced when a new prototype takes the place of one that died.
     pub(super) bell: RefCell<Arc<Bell>>,
     /// By worker index; `None` where the worker is gone.
-    pub(super) listeners: RefCell<Vec<Option<Listener>>>,
-    pub(super) entries: RefCell<Slab<Rc<Shared>>>,
+    pub(super) listeners: RefCell<Vec<Option<WorkerFrames>>>,
+    pub(super) entries: RefCell<Slab<Rc<SharedCall>>>,
     /// Kept connections to workers that are programs.
     pub(super) programs: RefCell<HashMap<WorkerId, Rc<LoopServer>>>,
     pub(super) next_stamp: Cell<u32>,
@@ -105,7 +105,7 @@ impl BusyApps {
 }
 
 impl LoopApp {
-    pub(crate) fn new(app: Arc<App>, lane: Lane, bell: Arc<Bell>, busy: Rc<BusyApps>) -> Rc<Self> {
+    pub(crate) fn new(app: Arc<AppInstance>, lane: Lane, bell: Arc<Bell>, busy: Rc<BusyApps>) -> Rc<Self> {
         Rc::new(Self {
             app,
             lane,
@@ -124,7 +124,7 @@ impl LoopApp {
     }
 
     /// The connections of this loop to a program.
-    pub(crate) fn server(&self, program: &Program, servers: &LoopServers) -> Rc<LoopServer> {
+    pub(crate) fn server(&self, program: &ReadyProgram, servers: &LoopServers) -> Rc<LoopServer> {
         let mut programs = self.programs.borrow_mut();
         let server = programs.entry(program.id).or_insert_with(|| servers.server(&program.server, self.lane));
         Rc::clone(server)
@@ -151,7 +151,8 @@ impl LoopApp {
         if listeners.len() <= worker.index {
             listeners.resize_with(worker.index + 1, || None);
         }
-        listeners[worker.index] = Some(Listener { worker, receiver, patience: Unknown::default() });
+        listeners[worker.index] =
+            Some(WorkerFrames { worker, receiver, unknown_requests: UnknownRequests::default() });
     }
 
     /// A worker's process is gone: takes what it still said, then fails what it left behind.
@@ -170,7 +171,7 @@ impl LoopApp {
     }
 
     /// Ends a request without an answer.
-    pub(crate) fn fail(&self, id: RequestId, failure: Failure) {
+    pub(crate) fn fail(&self, id: RequestId, failure: AppFailure) {
         if self.app.turns.fail(self.lane, id, &failure) {
             return;
         }
@@ -209,13 +210,13 @@ impl LoopApp {
         self.touched.replace(false) && self.app.wake_workers()
     }
 
-    pub(super) fn lookup(&self, id: RequestId) -> Option<Rc<Shared>> {
+    pub(super) fn lookup(&self, id: RequestId) -> Option<Rc<SharedCall>> {
         let entries = self.entries.borrow();
         let shared = entries.get(index(id))?;
         (shared.id == id).then(|| Rc::clone(shared))
     }
 
-    pub(super) fn abandon(&self, shared: &Shared) {
+    pub(super) fn abandon(&self, shared: &SharedCall) {
         {
             let mut state = shared.state.borrow_mut();
             state.abandoned = true;

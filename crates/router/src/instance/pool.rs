@@ -2,9 +2,9 @@
 //!
 //! A worker has as many *hands* as it runs requests at once. An idle worker is preferred, the most recently used one
 //! first, so that spare ones can retire; then the one that has the fewest, of those with a free hand. Without one, a busy worker may hold requests *ahead*, so that it goes on without waiting for the router
-//! to be scheduled: one, or as many short ones as make up `hands::AHEAD`. A request that waits ahead is taken
+//! to be scheduled: one, or as many short ones as make up `worker_choice::AHEAD`. A request that waits ahead is taken
 //! back when another worker has nothing to do, or when it has waited behind a slow one for longer than
-//! `hands::STALE`. Everything else waits in one queue, first come, first served.
+//! `worker_choice::STALE`. Everything else waits in one queue, first come, first served.
 //!
 //! There is one case in which an idle worker is left asleep: every processor has a busy worker already, and
 //! the scripts are so short that waiting for one costs less than waking another. If a script turns out
@@ -14,17 +14,17 @@ pub(super) mod bounds;
 mod broken;
 mod crash_loop;
 pub(super) mod growth;
-mod hands;
-pub(super) mod job;
 pub(super) mod members;
+pub(super) mod pool_request;
 pub(super) mod port;
 mod run_time;
 pub(super) mod serving;
-mod setbacks;
 mod staffing;
+mod start_failures;
 pub(super) mod verdict;
 mod watch;
 pub(super) mod worker;
+mod worker_choice;
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -34,19 +34,19 @@ use corral_config::plan::Processes;
 use corral_ipc::message::WorkerId;
 use slab::Slab;
 
-use self::bounds::Bounds;
+use self::bounds::PoolBounds;
 use self::crash_loop::CrashLoop;
-use self::job::Job;
-use self::port::Port;
+use self::pool_request::PoolRequest;
+use self::port::PoolPort;
 use self::run_time::RunTime;
-use self::setbacks::Setbacks;
-use self::verdict::Broken;
-use self::worker::{Worker, WorkerKey};
+use self::start_failures::StartFailures;
+use self::verdict::BrokenWorker;
+use self::worker::{PoolWorker, WorkerKey};
 
 /// The workers of one application and the requests that wait for them.
 #[derive(Debug)]
 pub(crate) struct Pool<P> {
-    workers: Slab<Worker<P>>,
+    workers: Slab<PoolWorker<P>>,
     /// Workers without a request, the most recently used last.
     idle: Vec<usize>,
     /// Busy workers that may take one more ahead. The last is the next: the one that has most recently
@@ -55,15 +55,15 @@ pub(crate) struct Pool<P> {
     open: VecDeque<(usize, u32)>,
     /// Requests that were handed over ahead, oldest first. Void when the worker no longer holds them.
     ahead: VecDeque<(usize, Lane, RequestId)>,
-    queue: VecDeque<Job>,
+    queue: VecDeque<PoolRequest>,
     /// Workers that got a request or an order since the last wake-up call.
     touched: Vec<usize>,
     /// Workers that broke the rules of the channel and that nobody was told of.
-    broken: Vec<Broken>,
+    broken: Vec<BrokenWorker>,
     n_held: usize,
     n_starting: u32,
     processes: Processes,
-    bounds: Bounds,
+    bounds: PoolBounds,
     /// Processors that workers can run on.
     n_processors: usize,
     run_time: RunTime,
@@ -73,20 +73,20 @@ pub(crate) struct Pool<P> {
     /// Nothing is handed over for the time being.
     is_held: bool,
     crash_loop: CrashLoop,
-    setbacks: Setbacks,
+    start_failures: StartFailures,
 }
 
 /// The figures of a pool for the status.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Figures {
+pub(crate) struct PoolFigures {
     pub(crate) running: u32,
     pub(crate) starting: u32,
     pub(crate) idle: u32,
     pub(crate) active_requests: u32,
 }
 
-impl<P: Port> Pool<P> {
-    pub(crate) fn new(processes: Processes, bounds: Bounds, n_processors: usize, now: Instant) -> Self {
+impl<P: PoolPort> Pool<P> {
+    pub(crate) fn new(processes: Processes, bounds: PoolBounds, n_processors: usize, now: Instant) -> Self {
         Self {
             workers: Slab::new(),
             idle: Vec::new(),
@@ -105,7 +105,7 @@ impl<P: Port> Pool<P> {
             now,
             is_held: false,
             crash_loop: CrashLoop::default(),
-            setbacks: Setbacks::default(),
+            start_failures: StartFailures::default(),
         }
     }
 
@@ -115,7 +115,7 @@ impl<P: Port> Pool<P> {
 
     /// Has other bounds from now on. Its workers speak of themselves, and all say the same; whatever does not when
     /// there are some already is not believed.
-    pub(crate) fn set_bounds(&mut self, bounds: Bounds) {
+    pub(crate) fn set_bounds(&mut self, bounds: PoolBounds) {
         if self.workers.is_empty() {
             self.bounds = bounds;
         }
@@ -138,8 +138,8 @@ impl<P: Port> Pool<P> {
         self.n_held + self.queue.len()
     }
 
-    pub(crate) fn figures(&self) -> Figures {
-        Figures {
+    pub(crate) fn figures(&self) -> PoolFigures {
+        PoolFigures {
             running: self.n_running(),
             starting: self.n_starting,
             idle: self.idle.len() as u32,
@@ -164,7 +164,7 @@ impl<P: Port> Pool<P> {
     }
 
     /// What is said about a worker may come late: another one can have its index by then.
-    fn find(&mut self, worker: WorkerKey) -> Option<&mut Worker<P>> {
+    fn find(&mut self, worker: WorkerKey) -> Option<&mut PoolWorker<P>> {
         self.workers.get_mut(worker.index).filter(|entry| entry.id == worker.id)
     }
 

@@ -2,8 +2,8 @@
 
 use corral_channel::{SendError, Slot, WorkerPort};
 
-use super::pool::job::Job;
-use super::pool::port::Port;
+use super::pool::pool_request::PoolRequest;
+use super::pool::port::PoolPort;
 use super::pool::verdict::Condemned;
 use super::program_port::ProgramPort;
 
@@ -25,22 +25,22 @@ impl AnyPort {
     }
 }
 
-impl Port for AnyPort {
-    fn submit(&mut self, slot: Slot, request: &Job) -> Result<(), SendError> {
+impl PoolPort for AnyPort {
+    fn submit(&mut self, slot: Slot, request: &PoolRequest) -> Result<(), SendError> {
         match self {
             Self::Channel(port) => port.submit(slot, request),
             Self::Program(port) => port.submit(slot, request),
         }
     }
 
-    fn take_back(&self, slot: Slot, request: &Job) -> bool {
+    fn take_back(&self, slot: Slot, request: &PoolRequest) -> bool {
         match self {
             Self::Channel(port) => port.take_back(slot, request),
             Self::Program(port) => port.take_back(slot, request),
         }
     }
 
-    fn is_started(&self, slot: Slot, request: &Job) -> bool {
+    fn is_started(&self, slot: Slot, request: &PoolRequest) -> bool {
         match self {
             Self::Channel(port) => port.is_started(slot, request),
             Self::Program(port) => port.is_started(slot, request),
@@ -107,16 +107,16 @@ impl ChannelPort {
     }
 }
 
-impl Port for ChannelPort {
-    fn submit(&mut self, slot: Slot, request: &Job) -> Result<(), SendError> {
+impl PoolPort for ChannelPort {
+    fn submit(&mut self, slot: Slot, request: &PoolRequest) -> Result<(), SendError> {
         self.channel.submit(slot, request.id, request.lane, &[&request.payload, &request.inline])
     }
 
-    fn take_back(&self, slot: Slot, request: &Job) -> bool {
+    fn take_back(&self, slot: Slot, request: &PoolRequest) -> bool {
         self.channel.take_back(slot, request.id, request.lane)
     }
 
-    fn is_started(&self, slot: Slot, request: &Job) -> bool {
+    fn is_started(&self, slot: Slot, request: &PoolRequest) -> bool {
         self.channel.is_started(slot, request.id, request.lane)
     }
 

@@ -11,17 +11,17 @@ use std::sync::{Arc, OnceLock};
 use corral_channel::{Lane, RequestId};
 use corral_ipc::message::WorkerId;
 
-use super::failure::Failure;
+use super::failure::AppFailure;
 use super::pool::verdict::Condemned;
 use super::pool::worker::WorkerKey;
-use crate::upstream::Server;
+use crate::upstream::UpstreamServer;
 
 /// A program that is ready for requests.
-pub(crate) struct Program {
+pub(crate) struct ReadyProgram {
     pub(crate) id: WorkerId,
     pub(crate) pid: u32,
     /// How it is spoken to.
-    pub(crate) server: Arc<Server>,
+    pub(crate) server: Arc<UpstreamServer>,
     /// Keeps alive what `server` leads to.
     _socket: Option<OwnedFd>,
     /// Turns that were given and have not ended.
@@ -38,12 +38,12 @@ pub(crate) struct Program {
     pub(super) condemned: OnceLock<Condemned>,
 }
 
-impl Program {
+impl ReadyProgram {
     /// It is replaced after `n_requests`.
     pub(crate) fn new(
         id: WorkerId,
         pid: u32,
-        server: Arc<Server>,
+        server: Arc<UpstreamServer>,
         socket: Option<OwnedFd>,
         n_requests: Option<u32>,
     ) -> Arc<Self> {
@@ -98,15 +98,15 @@ impl Program {
     pub(super) fn retires_now(&self) -> bool {
         let is_done = self.is_dismissed.load(Ordering::Acquire) && self.n_turns.load(Ordering::Acquire) == 0;
         let retires = is_done && !self.is_retired.swap(true, Ordering::AcqRel);
-        if let Some(seats) = self.server.seats.as_ref().filter(|_| retires) {
+        if let Some(slots) = self.server.slots.as_ref().filter(|_| retires) {
             // A program of FastCGI that waits for a request there may not hear of its end before the connection's.
-            seats.close_idle();
+            slots.close_idle();
         }
         retires
     }
 
     /// Why it was killed, if that was for this request.
-    pub(crate) fn verdict(&self, request: (Lane, RequestId)) -> Option<Failure> {
+    pub(crate) fn verdict(&self, request: (Lane, RequestId)) -> Option<AppFailure> {
         self.condemned.get().and_then(|condemned| condemned.failure(request, self.pid))
     }
 }

@@ -5,20 +5,20 @@ use std::sync::atomic::Ordering;
 
 use corral_channel::{SendError, Slot};
 
-use super::pool::job::Job;
-use super::pool::port::Port;
+use super::pool::pool_request::PoolRequest;
+use super::pool::port::PoolPort;
 use super::pool::verdict::Condemned;
-use super::program::Program;
-use super::turns::Turns;
+use super::program::ReadyProgram;
+use super::turns::ProgramTurns;
 
 /// The pool's port to a program.
 pub(crate) struct ProgramPort {
-    pub(crate) program: Arc<Program>,
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) program: Arc<ReadyProgram>,
+    pub(crate) turns: Arc<ProgramTurns>,
 }
 
-impl Port for ProgramPort {
-    fn submit(&mut self, _slot: Slot, request: &Job) -> Result<(), SendError> {
+impl PoolPort for ProgramPort {
+    fn submit(&mut self, _slot: Slot, request: &PoolRequest) -> Result<(), SendError> {
         self.program.n_turns.fetch_add(1, Ordering::AcqRel);
         if let Some(cell) = self.turns.find(request.lane, request.id) {
             cell.give(&self.program);
@@ -26,7 +26,7 @@ impl Port for ProgramPort {
         Ok(())
     }
 
-    fn take_back(&self, _slot: Slot, request: &Job) -> bool {
+    fn take_back(&self, _slot: Slot, request: &PoolRequest) -> bool {
         let is_back = self.turns.find(request.lane, request.id).is_some_and(|cell| cell.take_back());
         if is_back {
             self.program.n_turns.fetch_sub(1, Ordering::AcqRel);
@@ -34,7 +34,7 @@ impl Port for ProgramPort {
         is_back
     }
 
-    fn is_started(&self, _slot: Slot, request: &Job) -> bool {
+    fn is_started(&self, _slot: Slot, request: &PoolRequest) -> bool {
         // One that nobody waits for any more is about to end.
         self.turns.find(request.lane, request.id).is_none_or(|cell| cell.is_started())
     }

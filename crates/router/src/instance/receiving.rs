@@ -7,13 +7,13 @@ use std::time::Instant;
 use corral_channel::{Flags, FrameHead, Kind, MAX_INLINE_BODY, RequestId};
 use corral_sys::aside::Foreign;
 
-use super::failure::Failure;
+use super::failure::AppFailure;
 use super::file::{self, SentFile};
 use super::hijacked::{Hijacked, Hold};
-use super::loop_app::{Listener, LoopApp, index};
+use super::loop_app::{LoopApp, WorkerFrames, index};
 use super::pool::worker::WorkerKey;
-use super::rules::{self, Ration};
-use super::state::{Shared, State};
+use super::protocol_guard::{self, FrameAllowance};
+use super::state::{CallState, SharedCall};
 use crate::request::body::rest::RequestBody;
 use crate::storage::buffers;
 
@@ -46,7 +46,7 @@ impl LoopApp {
     }
 
     /// Takes what one worker has said.
-    pub(super) fn drain_listener(&self, place: &mut Option<Listener>, now: Instant) {
+    pub(super) fn drain_listener(&self, place: &mut Option<WorkerFrames>, now: Instant) {
         let Some(listener) = place.as_mut().filter(|listener| listener.receiver.has_frames()) else { return };
         if let Err(violation) = self.drain_worker(listener, now) {
             let worker = listener.worker;
@@ -56,10 +56,10 @@ impl LoopApp {
         }
     }
 
-    fn drain_worker(&self, listener: &mut Listener, now: Instant) -> Result<(), String> {
+    fn drain_worker(&self, listener: &mut WorkerFrames, now: Instant) -> Result<(), String> {
         let worker = listener.worker;
         let mut payload = buffers::take();
-        let mut ration = Ration::default();
+        let mut allowance = FrameAllowance::default();
         while let Some(head) = listener.receiver.recv(&mut payload).map_err(|corrupt| corrupt.to_string())? {
             let receiver = &listener.receiver;
             let file = match head.flags.contains(Flags::FILE) {
@@ -71,8 +71,8 @@ impl LoopApp {
                 self.on_hijacked(worker, head.request, socket)?;
             }
             let is_known = self.on_frame(worker, &head, &mut payload, file, now)?;
-            listener.patience.hear(is_known, head.flags)?;
-            if !ration.take(head.len) {
+            listener.unknown_requests.hear(is_known, head.flags)?;
+            if !allowance.take(head.len) {
                 self.busy.leave_rest();
                 break;
             }
@@ -95,10 +95,10 @@ impl LoopApp {
         worker: WorkerKey,
         head: &FrameHead,
         payload: &mut Vec<u8>,
-        file: Option<Result<SentFile, Failure>>,
+        file: Option<Result<SentFile, AppFailure>>,
         now: Instant,
     ) -> Result<bool, String> {
-        rules::check_payload(head.kind, payload)?;
+        protocol_guard::check_payload(head.kind, payload)?;
         if head.kind == Kind::Started {
             self.touched.set(true);
             self.app.started(worker, now);
@@ -140,10 +140,10 @@ impl LoopApp {
     fn on_answer(
         &self,
         worker: WorkerKey,
-        shared: &Rc<Shared>,
+        shared: &Rc<SharedCall>,
         head: &FrameHead,
         payload: &mut Vec<u8>,
-        file: Option<Result<SentFile, Failure>>,
+        file: Option<Result<SentFile, AppFailure>>,
     ) -> Result<(), String> {
         let mut state = shared.state.borrow_mut();
         state.check_order(worker, head.kind, file.is_some() || !payload.is_empty())?;
@@ -160,8 +160,8 @@ impl LoopApp {
             }
             Kind::Informational => state.take_informational(payload)?,
             Kind::Trailers => state.take_trailers(payload)?,
-            Kind::Failed if state.has_left => state.failure = Some(Failure::ClientLeft),
-            Kind::Failed => state.failure = Some(Failure::NoResponse),
+            Kind::Failed if state.has_left => state.failure = Some(AppFailure::ClientLeft),
+            Kind::Failed => state.failure = Some(AppFailure::NoResponse),
             Kind::BodyCredit => {
                 state.wanted = state.wanted.saturating_add(head.aux);
                 if !state.is_stuck {
@@ -179,7 +179,7 @@ impl LoopApp {
         Ok(())
     }
 
-    pub(super) fn wake(&self, state: &mut State) {
+    pub(super) fn wake(&self, state: &mut CallState) {
         if let Some(waker) = state.waker.take() {
             waker.wake();
             self.woke.set(true);
@@ -187,7 +187,7 @@ impl LoopApp {
     }
 
     /// Lets the worker send more once what it sent is stored, unless too much is.
-    pub(super) fn credit(&self, worker: WorkerKey, id: RequestId, state: &mut State) {
+    pub(super) fn credit(&self, worker: WorkerKey, id: RequestId, state: &mut CallState) {
         let is_full =
             state.spool.len() > MAX_SPOOLED || state.spool.is_stuck() || state.interim.len() > MAX_INTERIM;
         if state.ended || state.uncredited < CREDIT_STEP || is_full {
@@ -201,7 +201,7 @@ impl LoopApp {
     }
 
     /// Sends as much of the request's body as the worker has asked for.
-    fn send_body(&self, worker: WorkerKey, id: RequestId, state: &mut State) {
+    fn send_body(&self, worker: WorkerKey, id: RequestId, state: &mut CallState) {
         if matches!(state.body, RequestBody::Messages | RequestBody::Live) {
             return;
         }
@@ -229,7 +229,7 @@ impl LoopApp {
             let end = match state.body.read(&mut piece, wanted.min(MAX_INLINE_BODY).min(room)) {
                 Ok(end) => end,
                 Err(error) => {
-                    state.failure = Some(Failure::Store(Arc::new(error)));
+                    state.failure = Some(AppFailure::Store(Arc::new(error)));
                     break;
                 }
             };
@@ -238,7 +238,7 @@ impl LoopApp {
             let sent =
                 self.app.with_port(worker, |port| port.channel.body(id, self.lane, &piece, end).is_ok());
             if sent != Some(true) {
-                state.failure = Some(Failure::NoResponse);
+                state.failure = Some(AppFailure::NoResponse);
             }
             if sent != Some(true) || end {
                 state.wanted = 0;

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use corral_channel::{INITIAL_CREDIT, RequestId};
 
-use super::failure::Failure;
+use super::failure::AppFailure;
 use super::file::SentFile;
 use super::hijacked::Hijacked;
 use super::pool::worker::WorkerKey;
@@ -16,7 +16,7 @@ use crate::storage::spool::Spool;
 
 /// What a worker's answer consists of, in order.
 #[derive(Debug)]
-pub(crate) enum Piece {
+pub(crate) enum AnswerPiece {
     /// Heads of informational responses, as they are sent.
     Interim(Vec<u8>),
     /// The application has taken the connection over: there is no response.
@@ -33,13 +33,13 @@ pub(crate) enum Piece {
 
 /// The state of one request, shared by the connection that waits and the loop that drains.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedCall {
     pub(super) id: RequestId,
-    pub(super) state: RefCell<State>,
+    pub(super) state: RefCell<CallState>,
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct CallState {
     pub(super) waker: Option<Waker>,
     /// Heads of informational responses that wait to be sent.
     pub(super) interim: Vec<u8>,
@@ -56,7 +56,7 @@ pub(super) struct State {
     pub(super) ended: bool,
     /// The lines behind the body, as they are sent.
     pub(super) trailers: Vec<u8>,
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<AppFailure>,
     pub(super) body: RequestBody,
     /// Bytes of it that the worker has asked for and not got.
     pub(super) wanted: u32,
@@ -74,7 +74,7 @@ pub(super) struct State {
     pub(super) abandoned: bool,
 }
 
-impl State {
+impl CallState {
     pub(super) fn new(body: RequestBody) -> Self {
         Self {
             waker: None,
@@ -99,25 +99,25 @@ impl State {
         }
     }
 
-    pub(super) fn next_piece(&mut self) -> Result<Option<Piece>, Failure> {
+    pub(super) fn next_piece(&mut self) -> Result<Option<AnswerPiece>, AppFailure> {
         if !self.interim.is_empty() {
-            return Ok(Some(Piece::Interim(std::mem::take(&mut self.interim))));
+            return Ok(Some(AnswerPiece::Interim(std::mem::take(&mut self.interim))));
         }
         if let Some(hijacked) = self.hijacked.take() {
-            return Ok(Some(Piece::Hijacked(hijacked)));
+            return Ok(Some(AnswerPiece::Hijacked(hijacked)));
         }
         if let Some(head) = self.head.take() {
-            return Ok(Some(Piece::Head(head)));
+            return Ok(Some(AnswerPiece::Head(head)));
         }
-        if let Some(data) = self.spool.pop().map_err(|error| Failure::Store(Arc::new(error)))? {
-            return Ok(Some(Piece::Data(data)));
+        if let Some(data) = self.spool.pop().map_err(|error| AppFailure::Store(Arc::new(error)))? {
+            return Ok(Some(AnswerPiece::Data(data)));
         }
         if let Some(file) = self.file.take() {
-            return Ok(Some(Piece::File(file)));
+            return Ok(Some(AnswerPiece::File(file)));
         }
         match &self.failure {
             Some(failure) => Err(failure.clone()),
-            None => Ok(self.ended.then_some(Piece::End)),
+            None => Ok(self.ended.then_some(AnswerPiece::End)),
         }
     }
 
@@ -154,7 +154,7 @@ impl State {
     }
 
     /// The body ends with this file.
-    pub(super) fn take_file(&mut self, file: Result<SentFile, Failure>) {
+    pub(super) fn take_file(&mut self, file: Result<SentFile, AppFailure>) {
         match file {
             _ if self.abandoned => {}
             Ok(file) => self.file = Some(file),
@@ -176,42 +176,42 @@ mod tests {
 
     #[test]
     fn a_file_comes_behind_what_was_written_and_counts() {
-        let mut state = State::new(RequestBody::Complete);
+        let mut state = CallState::new(RequestBody::Complete);
         state.head = Some(b"head".to_vec());
         state.store(b"before".to_vec());
         state.take_file(SentFile::of(Some(10), 3, 5));
         state.ended = true;
         assert_eq!(state.n_stored(), 11);
-        assert!(matches!(state.next_piece(), Ok(Some(Piece::Head(_)))));
-        assert!(matches!(state.next_piece(), Ok(Some(Piece::Data(_)))));
-        let Ok(Some(Piece::File(file))) = state.next_piece() else { panic!("{state:?}") };
+        assert!(matches!(state.next_piece(), Ok(Some(AnswerPiece::Head(_)))));
+        assert!(matches!(state.next_piece(), Ok(Some(AnswerPiece::Data(_)))));
+        let Ok(Some(AnswerPiece::File(file))) = state.next_piece() else { panic!("{state:?}") };
         assert_eq!(file.range(), ByteRange { first: 3, last: 7 });
-        assert!(matches!(state.next_piece(), Ok(Some(Piece::End))));
+        assert!(matches!(state.next_piece(), Ok(Some(AnswerPiece::End))));
         assert_eq!(state.n_stored(), 0);
     }
 
     #[test]
     fn a_file_that_cannot_be_taken_is_an_error_in_the_place_of_the_head() {
-        let mut state = State::new(RequestBody::Complete);
+        let mut state = CallState::new(RequestBody::Complete);
         state.head = Some(b"head".to_vec());
         state.take_file(SentFile::of(None, 0, 1));
         state.ended = true;
-        assert!(matches!(state.next_piece(), Err(Failure::NoDescriptor)));
+        assert!(matches!(state.next_piece(), Err(AppFailure::NoDescriptor)));
     }
 
     #[test]
     fn nothing_of_a_body_comes_behind_a_file_also_when_that_is_on_its_way() {
-        let mut state = State::new(RequestBody::Complete);
+        let mut state = CallState::new(RequestBody::Complete);
         state.require_no_file().unwrap();
         state.take_file(SentFile::of(Some(10), 0, 5));
         state.require_no_file().unwrap_err();
-        assert!(matches!(state.next_piece(), Ok(Some(Piece::File(_)))));
+        assert!(matches!(state.next_piece(), Ok(Some(AnswerPiece::File(_)))));
         state.require_no_file().unwrap_err();
     }
 
     #[test]
     fn nothing_is_kept_for_nobody() {
-        let mut state = State::new(RequestBody::Complete);
+        let mut state = CallState::new(RequestBody::Complete);
         state.abandoned = true;
         state.take_file(SentFile::of(Some(10), 0, 5));
         assert!(state.file.is_none());

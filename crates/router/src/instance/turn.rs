@@ -9,25 +9,25 @@ use std::time::Instant;
 
 use corral_channel::{Lane, RequestId};
 
-use super::failure::Failure;
+use super::failure::AppFailure;
 use super::loop_app::LoopApp;
-use super::patience::Patience;
-use super::pool::job::Job;
-use super::program::Program;
+use super::pool::pool_request::PoolRequest;
+use super::program::ReadyProgram;
+use super::request_timeouts::RequestTimeouts;
 use super::turns;
 use crate::storage::buffers::{self, Rest};
 
 /// A request that waits for its turn, or has it. Dropping it ends the turn, or gives it up.
-pub(crate) struct Turn {
+pub(crate) struct ProgramTurn {
     app: Rc<LoopApp>,
     lane: Lane,
     id: RequestId,
-    cell: Arc<turns::Cell>,
+    cell: Arc<turns::TurnCell>,
     /// When it began.
     begun: Cell<Option<Instant>>,
 }
 
-impl Turn {
+impl ProgramTurn {
     /// Takes a request in.
     fn new(app: Rc<LoopApp>, lane: Lane, id: RequestId) -> Self {
         let cell = app.app.turns.insert(lane, id);
@@ -35,7 +35,7 @@ impl Turn {
     }
 
     /// Waits until it begins. Cancel safe: it has begun when this returns.
-    pub(crate) async fn begin(&self) -> Result<Arc<Program>, Failure> {
+    pub(crate) async fn begin(&self) -> Result<Arc<ReadyProgram>, AppFailure> {
         poll_fn(|context| {
             if let Some(begun) = self.try_begin() {
                 return Poll::Ready(begun);
@@ -47,7 +47,7 @@ impl Turn {
     }
 
     /// Begins, if it may at once.
-    pub(crate) fn try_begin(&self) -> Option<Result<Arc<Program>, Failure>> {
+    pub(crate) fn try_begin(&self) -> Option<Result<Arc<ReadyProgram>, AppFailure>> {
         let begun = self.cell.begin()?;
         self.begun.set(Some(Instant::now()));
         Some(begun)
@@ -56,18 +56,18 @@ impl Turn {
     /// The connection was upgraded. It counts as a request no more, but the program is not told to end before it has ended.
     pub(crate) fn become_tunnel(&self) {
         if let Some(program) = self.cell.become_tunnel() {
-            self.free_hand(&program);
+            self.release_worker(&program);
         }
     }
 
-    fn free_hand(&self, program: &Program) {
+    fn release_worker(&self, program: &ReadyProgram) {
         let elapsed = self.begun.get().map_or_else(Default::default, |begun| begun.elapsed());
-        self.app.app.free_hand(program, self.request(), elapsed);
+        self.app.app.release_worker(program, self.request(), elapsed);
     }
 
     /// For how long it is waited for.
-    pub(crate) fn patience(&self) -> Patience {
-        Patience::new(&self.app.app.spec.limits, true)
+    pub(crate) fn timeouts(&self) -> RequestTimeouts {
+        RequestTimeouts::new(&self.app.app.spec.limits, true)
     }
 
     /// What the pool knows the request by.
@@ -76,12 +76,12 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for ProgramTurn {
     fn drop(&mut self) {
         match self.cell.program() {
             Some((program, is_tunnel)) => {
                 if !is_tunnel {
-                    self.free_hand(&program);
+                    self.release_worker(&program);
                 }
                 self.app.app.end_turn(&program);
             }
@@ -93,13 +93,14 @@ impl Drop for Turn {
 
 impl LoopApp {
     /// Queues a request for the turn of a program; `description` is its head.
-    pub(crate) fn begin_turn(self: &Rc<Self>, description: Vec<u8>, now: Instant) -> Turn {
+    pub(crate) fn begin_turn(self: &Rc<Self>, description: Vec<u8>, now: Instant) -> ProgramTurn {
         let id = RequestId(self.next_stamp.get());
         self.next_stamp.set(id.0.wrapping_add(1));
-        let turn = Turn::new(Rc::clone(self), self.lane, id);
+        let turn = ProgramTurn::new(Rc::clone(self), self.lane, id);
         self.touched.set(true);
         self.busy.add(self);
-        let job = Job { lane: self.lane, id, payload: description, inline: Rest::default(), arrived: now };
+        let job =
+            PoolRequest { lane: self.lane, id, payload: description, inline: Rest::default(), arrived: now };
         if let Err(rejected) = self.app.submit(job, now) {
             buffers::give(rejected.request.payload);
             self.fail(id, self.app.explain(rejected.reason));

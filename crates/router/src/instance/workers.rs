@@ -10,18 +10,18 @@ use corral_config::plan::{AppSpec, Growth, Hands};
 use corral_ipc::message::{AppId, Exit, FromRouter, WorkerId};
 use smallvec::SmallVec;
 
-use super::app::App;
-use super::failure::Failure;
+use super::app::AppInstance;
+use super::failure::AppFailure;
 use super::growth;
-use super::pool::bounds::Bounds;
-use super::pool::job::Job;
+use super::pool::bounds::PoolBounds;
 use super::pool::members::Removed;
-use super::pool::port::Port;
-use super::pool::verdict::{Broken, Condemned};
+use super::pool::pool_request::PoolRequest;
+use super::pool::port::PoolPort;
+use super::pool::verdict::{BrokenWorker, Condemned};
 use super::pool::worker::WorkerKey;
 use super::port::{AnyPort, ChannelPort};
-use crate::main_link::MainLink;
-use crate::upkeep::Upkeep;
+use crate::control_waker::ControlWaker;
+use crate::main_link::MainSender;
 
 /// A worker whose process is gone.
 pub(crate) struct DeadWorker {
@@ -39,16 +39,21 @@ pub(crate) struct DeadWorker {
 
 impl DeadWorker {
     /// What became of a request that it took with it.
-    pub(super) fn failure(&self, request: (Lane, RequestId), exit: Exit) -> Failure {
+    pub(super) fn failure(&self, request: (Lane, RequestId), exit: Exit) -> AppFailure {
         let verdict = self.condemned.and_then(|condemned| condemned.failure(request, self.pid));
-        verdict.unwrap_or_else(|| Failure::WorkerGone { pid: self.pid, exit, note: self.note.clone() })
+        verdict.unwrap_or_else(|| AppFailure::WorkerGone { pid: self.pid, exit, note: self.note.clone() })
     }
 }
 
-impl App {
+impl AppInstance {
     /// To be called on the control thread, in its runtime.
-    pub(crate) fn start(id: AppId, spec: AppSpec, main: MainLink, upkeep: Arc<Upkeep>) -> Arc<Self> {
-        let app = Self::new(id, spec, main, upkeep);
+    pub(crate) fn start(
+        id: AppId,
+        spec: AppSpec,
+        main: MainSender,
+        control_waker: Arc<ControlWaker>,
+    ) -> Arc<Self> {
+        let app = Self::new(id, spec, main, control_waker);
         if app.spec.processes.growth == Growth::ByWaiting {
             tokio::spawn(growth::keep_looking(Arc::downgrade(&app), Arc::clone(&app.waiting)));
         }
@@ -105,7 +110,7 @@ impl App {
         for worker in retired {
             self.main.send(&FromRouter::RetireWorker { app: self.id, worker });
         }
-        for Broken { worker, reason } in broken {
+        for BrokenWorker { worker, reason } in broken {
             self.main.send(&FromRouter::KillWorker { app: self.id, worker, reason });
         }
         if want_worker {
@@ -114,19 +119,19 @@ impl App {
         may_need_rescue
     }
 
-    /// Takes a worker in; `hands` is how many requests it runs at once, if it knows better than its specification.
+    /// Takes a worker in; `concurrency` is how many requests it runs at once, if it knows better than its specification.
     pub(crate) fn add_worker(
         &self,
         id: WorkerId,
         pid: u32,
         port: ChannelPort,
-        hands: Option<NonZeroU32>,
+        concurrency: Option<NonZeroU32>,
     ) -> WorkerKey {
         *self.last_error.lock() = None;
-        self.streams.fetch_or(hands.is_some(), Ordering::Relaxed);
+        self.streams.fetch_or(concurrency.is_some(), Ordering::Relaxed);
         let mut pool = self.pool.lock();
-        if let Some(n) = hands {
-            let bounds = Bounds::new(&self.spec.limits, pool.processes(), Hands { n, ahead: false });
+        if let Some(n) = concurrency {
+            let bounds = PoolBounds::new(&self.spec.limits, pool.processes(), Hands { n, ahead: false });
             pool.set_bounds(bounds);
         }
         pool.add_worker(id, pid, AnyPort::Channel(port), Instant::now())
@@ -169,7 +174,7 @@ impl App {
     }
 
     /// A worker could not be started. Returns the requests that nobody can serve now.
-    pub(crate) fn worker_failed(&self, reason: String) -> Vec<Job> {
+    pub(crate) fn worker_failed(&self, reason: String) -> Vec<PoolRequest> {
         *self.last_error.lock() = Some(reason);
         let mut pool = self.pool.lock();
         let failed = pool.worker_failed(Instant::now());

@@ -10,9 +10,9 @@ use rustls::ServerConfig;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 
-use super::socket::Socket;
+use super::socket::AnySocket;
 use crate::storage::buffers;
-use crate::tls::{ACME_TLS_1, HTTP_2, Peer, Uncertified, choice};
+use crate::tls::{ACME_TLS_1, HTTP_2, NoCertificate, TlsPeer, certificate_choice};
 
 /// Bytes that are encrypted before they are sent: three records.
 const MAX_SEALED: usize = 48 * 1024;
@@ -33,7 +33,7 @@ pub(crate) struct ServerSession {
     server_name: Box<str>,
     /// Received and not decrypted: less than a record.
     incoming: Vec<u8>,
-    outgoing: Outgoing,
+    outgoing: EncryptedOutput,
     /// The client has said that it sends nothing more.
     is_read: bool,
     /// The client broke the protocol. rustls must not be asked for anything any more: it remembers places in what
@@ -43,7 +43,7 @@ pub(crate) struct ServerSession {
 
 /// What was encrypted and is to be sent.
 #[derive(Default)]
-struct Outgoing {
+struct EncryptedOutput {
     /// Encrypted.
     bytes: Vec<u8>,
     /// How many of them were sent.
@@ -56,27 +56,27 @@ struct Outgoing {
 
 /// Why there is no session.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum SessionError {
     /// The session cannot even be begun.
     Start(rustls::Error),
     /// No certificate is there for the client.
-    Uncertified(Uncertified),
+    NoCertificate(NoCertificate),
     /// The client went away, or does not speak TLS as it should.
     Failed(io::Error),
 }
 
-impl Fault {
+impl SessionError {
     /// The error as readers and writers know it.
     fn into_io(self) -> io::Error {
         match self {
             Self::Failed(error) => error,
             // There are neither before the handshake is done.
-            Self::Start(_) | Self::Uncertified(_) => io::ErrorKind::InvalidData.into(),
+            Self::Start(_) | Self::NoCertificate(_) => io::ErrorKind::InvalidData.into(),
         }
     }
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for SessionError {
     fn from(error: io::Error) -> Self {
         Self::Failed(error)
     }
@@ -84,13 +84,13 @@ impl From<io::Error> for Fault {
 
 impl ServerSession {
     /// A session that begins with what was `received` already.
-    pub(crate) fn new(config: Arc<ServerConfig>, received: Vec<u8>) -> Result<Self, Fault> {
-        let connection = UnbufferedServerConnection::new(config).map_err(Fault::Start)?;
+    pub(crate) fn new(config: Arc<ServerConfig>, received: Vec<u8>) -> Result<Self, SessionError> {
+        let connection = UnbufferedServerConnection::new(config).map_err(SessionError::Start)?;
         Ok(Self {
             connection,
             server_name: Box::default(),
             incoming: received,
-            outgoing: Outgoing::default(),
+            outgoing: EncryptedOutput::default(),
             is_read: false,
             is_broken: false,
         })
@@ -122,15 +122,19 @@ impl ServerSession {
     }
 
     /// The client at the other end.
-    pub(crate) fn peer(&self) -> Peer<'_> {
-        Peer::new(&self.connection, &self.server_name)
+    pub(crate) fn peer(&self) -> TlsPeer<'_> {
+        TlsPeer::new(&self.connection, &self.server_name)
     }
 
     /// Agrees with the client on everything. What it sends at once behind that is appended to `out`.
-    pub(crate) async fn handshake(&mut self, socket: &mut Socket, out: &mut Vec<u8>) -> Result<(), Fault> {
+    pub(crate) async fn handshake(
+        &mut self,
+        socket: &mut AnySocket,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SessionError> {
         loop {
             let processed = self.process(socket, out);
-            if let Some(name) = choice::take_wanted() {
+            if let Some(name) = certificate_choice::take_wanted() {
                 self.server_name = name;
             }
             processed?;
@@ -151,10 +155,10 @@ impl ServerSession {
     }
 
     /// Appends what there is to read; 0 at the end. Cancel safe.
-    pub(crate) async fn read(&mut self, socket: &mut Socket, out: &mut Vec<u8>) -> io::Result<usize> {
+    pub(crate) async fn read(&mut self, socket: &mut AnySocket, out: &mut Vec<u8>) -> io::Result<usize> {
         let before = out.len();
         loop {
-            self.process(socket, out).map_err(Fault::into_io)?;
+            self.process(socket, out).map_err(SessionError::into_io)?;
             if out.len() > before || self.is_read {
                 return Ok(out.len() - before);
             }
@@ -172,7 +176,7 @@ impl ServerSession {
     }
 
     /// Reads from the socket, which first gets what it waits for.
-    async fn fill(&mut self, socket: &mut Socket, room: usize) -> io::Result<usize> {
+    async fn fill(&mut self, socket: &mut AnySocket, room: usize) -> io::Result<usize> {
         self.flush_all(socket).await?;
         if self.incoming.capacity() == 0 {
             self.incoming = buffers::take();
@@ -185,7 +189,7 @@ impl ServerSession {
 
     /// Decrypts all that has arrived. What there is to answer is left in `outgoing`, so that it can be sent
     /// together with a reply.
-    fn process(&mut self, socket: &Socket, out: &mut Vec<u8>) -> Result<(), Fault> {
+    fn process(&mut self, socket: &AnySocket, out: &mut Vec<u8>) -> Result<(), SessionError> {
         if self.is_broken {
             return Err(io::Error::from(io::ErrorKind::NotConnected).into());
         }
@@ -221,10 +225,10 @@ impl ServerSession {
             }
         };
         if let Err(error) = result {
-            let reason = choice::take_uncertified();
+            let reason = certificate_choice::take_no_certificate();
             self.fail(socket, n_used, reason);
-            let failed = || Fault::Failed(io::Error::new(io::ErrorKind::InvalidData, error));
-            return Err(reason.map_or_else(failed, Fault::Uncertified));
+            let failed = || SessionError::Failed(io::Error::new(io::ErrorKind::InvalidData, error));
+            return Err(reason.map_or_else(failed, SessionError::NoCertificate));
         }
         self.incoming.drain(..n_used);
         self.rest();
@@ -233,7 +237,7 @@ impl ServerSession {
 
     /// Tells the client that it broke the protocol, or has no certificate to expect, if there is room for it. `n_used`
     /// bytes of the input were good.
-    fn fail(&mut self, socket: &Socket, n_used: usize, reason: Option<Uncertified>) {
+    fn fail(&mut self, socket: &AnySocket, n_used: usize, reason: Option<NoCertificate>) {
         self.is_broken = true;
         match reason {
             // The library knows one alert for all of them, which says that the client lacks permission.
@@ -258,7 +262,7 @@ impl ServerSession {
     }
 
     /// Encrypts and sends as much of the pieces as there is room for.
-    pub(crate) fn try_write(&mut self, socket: &Socket, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(crate) fn try_write(&mut self, socket: &AnySocket, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         if self.outgoing.n_sealed == 0 {
             self.outgoing.n_sealed = match pieces {
                 [piece] if self.outgoing.held.is_empty() => self.seal_start(piece)?,
@@ -284,7 +288,7 @@ impl ServerSession {
     /// Reads a piece of a file, encrypts and sends it; returns how much of it.
     pub(crate) fn try_send_file(
         &mut self,
-        socket: &Socket,
+        socket: &AnySocket,
         file: &File,
         offset: u64,
         len: u64,
@@ -306,7 +310,7 @@ impl ServerSession {
     }
 
     /// Says that nothing more will be written, if there is room for it.
-    pub(crate) fn close(&mut self, socket: &Socket) {
+    pub(crate) fn close(&mut self, socket: &AnySocket) {
         if self.is_broken {
             return;
         }
@@ -373,7 +377,7 @@ impl ServerSession {
     }
 
     /// Sends what was encrypted, and waits for the room. Cancel safe.
-    async fn flush_all(&mut self, socket: &Socket) -> io::Result<()> {
+    async fn flush_all(&mut self, socket: &AnySocket) -> io::Result<()> {
         while let Err(error) = self.flush(socket) {
             if error.kind() != io::ErrorKind::WouldBlock {
                 return Err(error);
@@ -384,8 +388,8 @@ impl ServerSession {
     }
 
     /// Sends what was encrypted, as far as there is room.
-    pub(crate) fn flush(&mut self, socket: &Socket) -> io::Result<()> {
-        let Outgoing { bytes, n_sent, .. } = &mut self.outgoing;
+    pub(crate) fn flush(&mut self, socket: &AnySocket) -> io::Result<()> {
+        let EncryptedOutput { bytes, n_sent, .. } = &mut self.outgoing;
         while *n_sent < bytes.len() {
             match socket.try_write(&[IoSlice::new(&bytes[*n_sent..])])? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
@@ -399,29 +403,33 @@ impl ServerSession {
 }
 
 /// Why something could not be put into a buffer.
-enum Need {
+enum BufferNeed {
     Room(usize),
     /// There is nothing that could be done about it.
     Other,
 }
 
-fn need_of_encode(error: &EncodeError) -> Need {
+fn need_of_encode(error: &EncodeError) -> BufferNeed {
     match error {
-        EncodeError::InsufficientSize(size) => Need::Room(size.required_size),
-        EncodeError::AlreadyEncoded => Need::Other,
+        EncodeError::InsufficientSize(size) => BufferNeed::Room(size.required_size),
+        EncodeError::AlreadyEncoded => BufferNeed::Other,
     }
 }
 
-fn need_of_encrypt(error: &EncryptError) -> Need {
+fn need_of_encrypt(error: &EncryptError) -> BufferNeed {
     match error {
-        EncryptError::InsufficientSize(size) => Need::Room(size.required_size),
-        EncryptError::EncryptExhausted => Need::Other,
+        EncryptError::InsufficientSize(size) => BufferNeed::Room(size.required_size),
+        EncryptError::EncryptExhausted => BufferNeed::Other,
     }
 }
 
-impl Outgoing {
+impl EncryptedOutput {
     /// Appends what `encode` writes into the room that it gets; false when it cannot.
-    fn append(&mut self, room: usize, mut encode: impl FnMut(&mut [u8]) -> Result<usize, Need>) -> bool {
+    fn append(
+        &mut self,
+        room: usize,
+        mut encode: impl FnMut(&mut [u8]) -> Result<usize, BufferNeed>,
+    ) -> bool {
         if self.bytes.capacity() == 0 {
             self.bytes = if room > buffers::SMALL_CAPACITY { buffers::take_large() } else { buffers::take() };
         }
@@ -434,7 +442,7 @@ impl Outgoing {
                     self.bytes.truncate(start + n);
                     return true;
                 }
-                Err(Need::Room(needed)) if needed > room => room = needed,
+                Err(BufferNeed::Room(needed)) if needed > room => room = needed,
                 Err(_) => {
                     self.bytes.truncate(start);
                     return false;

@@ -26,7 +26,7 @@ use self::local::LocalStream;
 const LEAST_ROOM: usize = 64;
 
 /// A socket of a client or a server.
-pub(crate) enum Socket {
+pub(crate) enum AnySocket {
     Tcp(TcpStream),
     Accepted(AcceptedStream),
     Unix(LocalStream),
@@ -34,12 +34,12 @@ pub(crate) enum Socket {
 
 /// What somebody waits for, or what there is: something to read (the end is something too), room to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct SocketInterest {
     pub(crate) bytes: bool,
     pub(crate) room: bool,
 }
 
-impl Wanted {
+impl SocketInterest {
     fn interest(self) -> Option<Interest> {
         match (self.bytes, self.room) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
@@ -57,7 +57,7 @@ impl Wanted {
     }
 }
 
-impl Socket {
+impl AnySocket {
     /// One that was accepted and does not block.
     pub(crate) fn accepted(stream: StdTcpStream) -> Self {
         Self::Accepted(AcceptedStream::new(stream))
@@ -209,9 +209,9 @@ impl Socket {
     }
 
     /// Waits until there is something of what is wanted. Cancel safe.
-    pub(crate) async fn wait(&self, wanted: Wanted) -> io::Result<Wanted> {
+    pub(crate) async fn wait(&self, wanted: SocketInterest) -> io::Result<SocketInterest> {
         let Some(interest) = wanted.interest() else { return std::future::pending().await };
-        self.ready(interest).await.map(Wanted::of)
+        self.ready(interest).await.map(SocketInterest::of)
     }
 
     async fn ready(&self, interest: Interest) -> io::Result<Ready> {

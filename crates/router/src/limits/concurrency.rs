@@ -5,16 +5,16 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 
-use super::{Counted, Tally};
+use super::{LimitCounts, LimitKey};
 
 /// The requests of each key.
 pub(super) struct Concurrency {
     most: u32,
-    state: Mutex<State>,
+    state: Mutex<KeyCounts>,
 }
 
 #[derive(Default)]
-struct State {
+struct KeyCounts {
     by_key: HashMap<u64, u32>,
     passed: u64,
     refused: u64,
@@ -26,7 +26,7 @@ impl Concurrency {
     }
 
     /// Whether there was room for one more, which is to [leave](Self::leave) in the end.
-    pub(super) fn enter(&self, Counted(key): Counted) -> bool {
+    pub(super) fn enter(&self, LimitKey(key): LimitKey) -> bool {
         let mut state = self.state.lock();
         let n_held = state.by_key.entry(key).or_default();
         let has_place = *n_held < self.most;
@@ -36,7 +36,7 @@ impl Concurrency {
         has_place
     }
 
-    pub(super) fn leave(&self, Counted(key): Counted) {
+    pub(super) fn leave(&self, LimitKey(key): LimitKey) {
         let mut state = self.state.lock();
         if let Some(n_held) = state.by_key.get_mut(&key) {
             *n_held -= 1;
@@ -46,9 +46,9 @@ impl Concurrency {
         }
     }
 
-    pub(super) fn tally(&self) -> Tally {
+    pub(super) fn tally(&self) -> LimitCounts {
         let state = self.state.lock();
         let keys = state.by_key.len() as u64;
-        Tally { passed: state.passed, delayed: 0, refused: state.refused, keys }
+        LimitCounts { passed: state.passed, delayed: 0, refused: state.refused, keys }
     }
 }

@@ -5,34 +5,34 @@ use std::time::{Duration, Instant};
 use corral_config::throttle::Rate;
 use parking_lot::Mutex;
 
-use super::pace::{Pace, Verdict};
-use super::table::{KEPT, Table};
-use super::{Answer, Counted, Quota, Tally};
+use super::gcra::{Gcra, GcraDecision};
+use super::table::{DueTable, KEPT};
+use super::{LimitCounts, LimitDecision, LimitKey, Quota};
 
 /// Parts that event loops rarely want at the same time.
 const N_PARTS: usize = 1 << KEPT;
 
 /// The limiter of one rate.
 pub(super) struct RateLimiter {
-    pace: Pace,
+    pace: Gcra,
     delays: bool,
     tells: bool,
     /// The beginning of its time.
     start: Instant,
-    parts: Box<[Mutex<Part>]>,
+    parts: Box<[Mutex<RateShard>]>,
 }
 
-struct Part {
-    table: Table,
-    tally: Tally,
+struct RateShard {
+    table: DueTable,
+    tally: LimitCounts,
 }
 
 impl RateLimiter {
     pub(super) fn new(rate: &Rate, start: Instant) -> Self {
         let most = rate.entries.div_ceil(N_PARTS);
-        let part = |_| Mutex::new(Part { table: Table::new(most), tally: Tally::default() });
+        let part = |_| Mutex::new(RateShard { table: DueTable::new(most), tally: LimitCounts::default() });
         Self {
-            pace: Pace::new(nanoseconds(rate.interval), rate.burst),
+            pace: Gcra::new(nanoseconds(rate.interval), rate.burst),
             delays: rate.delay,
             tells: rate.headers,
             start,
@@ -40,24 +40,24 @@ impl RateLimiter {
         }
     }
 
-    pub(super) fn ask(&self, Counted(key): Counted, now: Instant) -> Answer {
+    pub(super) fn ask(&self, LimitKey(key): LimitKey, now: Instant) -> LimitDecision {
         let now = self.since_start(now);
         let mut part = self.parts[(key >> (u64::BITS - KEPT)) as usize].lock();
-        let Part { table, tally } = &mut *part;
+        let RateShard { table, tally } = &mut *part;
         let due = table.due(key, now);
         match self.pace.judge(*due, now) {
-            Verdict::Passes { ahead, next } => {
+            GcraDecision::Passes { ahead, next } => {
                 *due = next;
                 let delay = if self.delays { ahead } else { 0 };
                 tally.passed += 1;
                 tally.delayed += u64::from(delay > 0);
                 let quota = self.tells.then(|| self.quota(next, now, None));
-                Answer { delay: Duration::from_nanos(delay), quota, ..Answer::default() }
+                LimitDecision { delay: Duration::from_nanos(delay), quota, ..LimitDecision::default() }
             }
-            Verdict::TooEarly { by } => {
+            GcraDecision::TooEarly { by } => {
                 tally.refused += 1;
                 let quota = Some(self.quota(*due, now, Some(by)));
-                Answer { is_refused: true, quota, ..Answer::default() }
+                LimitDecision { is_refused: true, quota, ..LimitDecision::default() }
             }
         }
     }
@@ -69,16 +69,16 @@ impl RateLimiter {
 
     /// A request that was let through is not answered after all: the next one comes in its place. Those that wait behind it keep
     /// the time that they were told, so that no more than a burst can meet.
-    pub(super) fn give_back(&self, Counted(key): Counted, now: Instant) {
+    pub(super) fn give_back(&self, LimitKey(key): LimitKey, now: Instant) {
         let now = self.since_start(now);
         let mut part = self.parts[(key >> (u64::BITS - KEPT)) as usize].lock();
         let due = part.table.due(key, now);
         *due = self.pace.give_back(*due);
     }
 
-    pub(super) fn tally(&self, now: Instant) -> Tally {
+    pub(super) fn tally(&self, now: Instant) -> LimitCounts {
         let now = self.since_start(now);
-        let mut sum = Tally::default();
+        let mut sum = LimitCounts::default();
         for part in &self.parts {
             let part = part.lock();
             sum.passed += part.tally.passed;
@@ -128,14 +128,14 @@ mod tests {
     fn a_refusal_says_when_to_come_again() {
         let start = Instant::now();
         let limiter = RateLimiter::new(&rate(Duration::from_millis(1500), 1), start);
-        let ask = |milliseconds| limiter.ask(Counted(7), start + Duration::from_millis(milliseconds));
+        let ask = |milliseconds| limiter.ask(LimitKey(7), start + Duration::from_millis(milliseconds));
         assert!([0, 0].iter().all(|at| !ask(*at).is_refused));
         let refused = ask(100);
         let quota = Quota { most: 2, window: 3, remaining: 0, reset: 3, retry_after: Some(2) };
         assert!(refused.is_refused && refused.quota == Some(quota), "{refused:?}");
         assert!(!ask(1500).is_refused);
         let tally = limiter.tally(start + Duration::from_millis(1600));
-        assert_eq!(tally, Tally { passed: 3, delayed: 0, refused: 1, keys: 1 });
+        assert_eq!(tally, LimitCounts { passed: 3, delayed: 0, refused: 1, keys: 1 });
         assert_eq!(limiter.tally(start + Duration::from_secs(60)).keys, 0);
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let start = Instant::now();
         let limiter =
             RateLimiter::new(&Rate { delay: true, headers: true, ..rate(Duration::from_secs(1), 2) }, start);
-        let answers: Vec<_> = (0..4).map(|_| limiter.ask(Counted(7), start)).collect();
+        let answers: Vec<_> = (0..4).map(|_| limiter.ask(LimitKey(7), start)).collect();
         let delays: Vec<_> = answers.iter().map(|answer| answer.delay.as_secs()).collect();
         assert_eq!(delays, [0, 1, 2, 0]);
         let remaining: Vec<_> = answers.iter().map(|answer| answer.quota.unwrap().remaining).collect();
@@ -157,15 +157,15 @@ mod tests {
     fn places_of_those_that_left_are_given_back() {
         let start = Instant::now();
         let limiter = RateLimiter::new(&Rate { delay: true, ..rate(Duration::from_secs(1), 2) }, start);
-        let ask = |n| (0..n).map(|_| limiter.ask(Counted(7), start)).collect::<Vec<_>>();
+        let ask = |n| (0..n).map(|_| limiter.ask(LimitKey(7), start)).collect::<Vec<_>>();
         assert_eq!(ask(4).iter().filter(|answer| answer.is_refused).count(), 1);
-        (0..2).for_each(|_| limiter.give_back(Counted(7), start));
+        (0..2).for_each(|_| limiter.give_back(LimitKey(7), start));
         let delays: Vec<_> = ask(2).iter().map(|answer| answer.delay.as_secs()).collect();
         assert_eq!(delays, [1, 2]);
         assert!(ask(1)[0].is_refused);
         // One too many is nothing that others have to pay for.
-        limiter.give_back(Counted(8), start);
-        assert!(!limiter.ask(Counted(8), start).is_refused);
+        limiter.give_back(LimitKey(8), start);
+        assert!(!limiter.ask(LimitKey(8), start).is_refused);
     }
 
     /// Keys of one limit have nothing to do with each other.
@@ -174,8 +174,8 @@ mod tests {
         let start = Instant::now();
         let limiter = RateLimiter::new(&rate(Duration::from_secs(1), 0), start);
         let keys = [1, 1 << 60, 2 << 60, u64::MAX];
-        assert!(keys.iter().all(|key| !limiter.ask(Counted(*key), start).is_refused));
-        assert!(keys.iter().all(|key| limiter.ask(Counted(*key), start).is_refused));
+        assert!(keys.iter().all(|key| !limiter.ask(LimitKey(*key), start).is_refused));
+        assert!(keys.iter().all(|key| limiter.ask(LimitKey(*key), start).is_refused));
     }
 
     /// Two threads that ask without a pause get together what the rate grants, within five parts of a hundred.
@@ -195,7 +195,7 @@ mod tests {
                         if now > end {
                             break;
                         }
-                        let passes = !limiter.ask(Counted(7), start + now).is_refused;
+                        let passes = !limiter.ask(LimitKey(7), start + now).is_refused;
                         n_passed.fetch_add(u64::from(passes), Ordering::Relaxed);
                     }
                 });

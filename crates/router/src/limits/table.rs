@@ -10,25 +10,25 @@ const WAYS: usize = 16;
 
 /// A part of all keys, which has a lock of its own.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct DueTable {
     /// Whole sets, one behind the other.
-    entries: Vec<Entry>,
+    entries: Vec<DueKey>,
     /// Most entries.
     most: usize,
 }
 
 /// A key whose next request is due at some time. One that is due by now is the same as none.
 #[derive(Debug, Default, Clone, Copy)]
-struct Entry {
+struct DueKey {
     key: u64,
     due: u64,
 }
 
-impl Table {
+impl DueTable {
     /// A table of about so many entries at most, which begins with few.
     pub(super) fn new(most: usize) -> Self {
         let most = most.div_ceil(WAYS).max(1) * WAYS;
-        Self { entries: vec![Entry::default(); WAYS], most }
+        Self { entries: vec![DueKey::default(); WAYS], most }
     }
 
     /// When the key's next request is due, to be changed.
@@ -39,7 +39,7 @@ impl Table {
         }
         let entry = &mut self.entries[place];
         if entry.key != key {
-            *entry = Entry { key, due: 0 };
+            *entry = DueKey { key, due: 0 };
         }
         &mut entry.due
     }
@@ -66,7 +66,7 @@ impl Table {
             return false;
         }
         let larger = (self.entries.len() * 2).min(self.most);
-        let known = std::mem::replace(&mut self.entries, vec![Entry::default(); larger]);
+        let known = std::mem::replace(&mut self.entries, vec![DueKey::default(); larger]);
         for entry in known.into_iter().filter(|entry| entry.due > now) {
             let place = self.place(entry.key);
             if self.entries[place].due < entry.due {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn keys_are_known_until_they_are_due() {
-        let mut table = Table::new(1000);
+        let mut table = DueTable::new(1000);
         let hasher = RandomState::new();
         let keys: Vec<u64> = (0..500).map(|n| hasher.hash_one(n)).collect();
         for (idx, key) in (1..).zip(&keys) {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn few_keys_take_little() {
-        let mut table = Table::new(1_000_000);
+        let mut table = DueTable::new(1_000_000);
         for n in 0..1_000_000u64 {
             // Each is due again before the next one comes.
             *table.due(n.wrapping_mul(0x9e37_79b9_7f4a_7c15), n * 10) = n * 10 + 5;
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_keys_takes_no_more_than_its_bound() {
-        let mut table = Table::new(1000);
+        let mut table = DueTable::new(1000);
         let hasher = RandomState::new();
         for n in 0..1_000_000u64 {
             *table.due(hasher.hash_one(n), 0) = 1_000_000 + n;
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_flood_does_not_forget_who_has_used_most() {
-        let mut table = Table::new(1000);
+        let mut table = DueTable::new(1000);
         let hasher = RandomState::new();
         let busy = hasher.hash_one("busy");
         *table.due(busy, 0) = 1_000_000;

@@ -22,31 +22,31 @@ fn concurrency(most: u32) -> Bound {
 }
 
 /// Requests of one key until one is refused.
-fn n_passed(limit: &Arc<Limit>, now: Instant) -> usize {
+fn n_passed(limit: &Arc<ClientLimit>, now: Instant) -> usize {
     let counted = limit.count("key");
     std::iter::repeat_with(|| limit.ask(counted, now)).take_while(|answer| !answer.is_refused).count()
 }
 
 /// Requests that have passed, that were refused, and keys.
-fn figures(limit: &Limit) -> (u64, u64, u64) {
+fn figures(limit: &ClientLimit) -> (u64, u64, u64) {
     let status = limit.status(Instant::now());
     (status.passed, status.refused, status.keys)
 }
 
 #[test]
 fn what_stays_as_it_was_goes_on() {
-    let before = Limits::new(&[throttle("/a", rate(4)), throttle("/b", rate(4))], None);
+    let before = ClientLimits::new(&[throttle("/a", rate(4)), throttle("/b", rate(4))], None);
     let now = Instant::now();
     assert!(before.iter().count() == 2 && before.0.iter().all(|limit| n_passed(limit, now) == 5));
     let throttles = [throttle("/b", rate(4)), throttle("/a", rate(5)), throttle("/c", rate(4))];
-    let after = Limits::new(&throttles, Some(&before));
+    let after = ClientLimits::new(&throttles, Some(&before));
     let n_passed: Vec<_> = after.0.iter().map(|limit| n_passed(limit, now)).collect();
     assert_eq!(n_passed, [0, 6, 5]);
 }
 
 #[test]
 fn places_come_back_when_requests_end() {
-    let limits = Limits::new(&[throttle("/a", concurrency(2))], None);
+    let limits = ClientLimits::new(&[throttle("/a", concurrency(2))], None);
     let limit = limits.get(0).unwrap();
     let ask = |key: &str| limit.ask(limit.count(key), Instant::now());
     let (first, second) = (ask("a"), ask("a"));
@@ -62,10 +62,10 @@ fn places_come_back_when_requests_end() {
 /// A configuration may be gone while its requests go on.
 #[test]
 fn a_place_outlives_its_generation() {
-    let before = Limits::new(&[throttle("/a", concurrency(1))], None);
+    let before = ClientLimits::new(&[throttle("/a", concurrency(1))], None);
     let limit = before.get(0).unwrap();
     let held = limit.ask(limit.count("a"), Instant::now());
-    let after = Limits::new(&[throttle("/a", concurrency(1))], Some(&before));
+    let after = ClientLimits::new(&[throttle("/a", concurrency(1))], Some(&before));
     drop(before);
     let limit = after.get(0).unwrap();
     assert!(limit.ask(limit.count("a"), Instant::now()).is_refused);
@@ -76,7 +76,7 @@ fn a_place_outlives_its_generation() {
 #[test]
 fn a_dry_run_counts_what_it_lets_pass() {
     let dry = Throttle { dry_run: true, ..throttle("/a", rate(0)) };
-    let limits = Limits::new(&[dry], None);
+    let limits = ClientLimits::new(&[dry], None);
     let limit = limits.get(0).unwrap();
     let now = Instant::now();
     let counted = limit.count("a");

@@ -18,12 +18,12 @@ use parking_lot::RwLock;
 
 use self::gather::Gatherer;
 use self::losses::Losses;
+use crate::control_waker::ControlWaker;
 use crate::storage::buffers;
-use crate::upkeep::Upkeep;
 use crate::variables::script;
 
 /// An open log; its file is in append mode, so that entries of several event loops do not mix.
-pub(crate) struct AccessLog {
+pub(crate) struct AccessLogWriter {
     /// Exchanged when log files are reopened.
     file: RwLock<File>,
     lines: Lines,
@@ -32,11 +32,16 @@ pub(crate) struct AccessLog {
     gatherer: Option<Gatherer>,
     losses: Losses,
     /// What is gathered is to be written some time.
-    upkeep: Arc<Upkeep>,
+    control_waker: Arc<ControlWaker>,
 }
 
-impl AccessLog {
-    pub(crate) fn new(file: File, settings: &Settings, n_lanes: usize, upkeep: Arc<Upkeep>) -> Self {
+impl AccessLogWriter {
+    pub(crate) fn new(
+        file: File,
+        settings: &Settings,
+        n_lanes: usize,
+        control_waker: Arc<ControlWaker>,
+    ) -> Self {
         let Settings { path: _, format, condition, buffer } = settings;
         Self {
             file: RwLock::new(file),
@@ -45,7 +50,7 @@ impl AccessLog {
             condition: condition.clone(),
             gatherer: buffer.map(|buffer| Gatherer::new(buffer, n_lanes)),
             losses: Losses::default(),
-            upkeep,
+            control_waker,
         }
     }
 
@@ -81,7 +86,7 @@ impl AccessLog {
         let written = match &self.gatherer {
             Some(gatherer) => {
                 let written = gatherer.add(lane, entry, |entries| self.append(entries));
-                self.upkeep.want();
+                self.control_waker.want();
                 written
             }
             None => self.append(entry),
@@ -113,7 +118,7 @@ impl AccessLog {
     }
 }
 
-impl Drop for AccessLog {
+impl Drop for AccessLogWriter {
     fn drop(&mut self) {
         self.flush();
     }

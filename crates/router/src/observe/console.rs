@@ -7,25 +7,25 @@ use std::sync::OnceLock;
 use crate::storage::buffers;
 use crate::variables::RequestVariables;
 
-static CONSOLE: OnceLock<Console> = OnceLock::new();
+static CONSOLE: OnceLock<RequestConsole> = OnceLock::new();
 
 /// Where the lines go.
-pub(crate) struct Console {
+pub(crate) struct RequestConsole {
     colours: bool,
 }
 
 /// Turned on once, at start.
 pub(crate) fn enable(colours: bool) {
     // Only the first call counts; the router starts once in a process.
-    let _ = CONSOLE.set(Console { colours });
+    let _ = CONSOLE.set(RequestConsole { colours });
 }
 
 /// The console, if requests are shown.
-pub(crate) fn get() -> Option<&'static Console> {
+pub(crate) fn get() -> Option<&'static RequestConsole> {
     CONSOLE.get()
 }
 
-impl Console {
+impl RequestConsole {
     /// `12:34:56 200 GET /path 1.2 ms 345 B`
     pub(crate) fn write(&self, request: &RequestVariables<'_>) {
         let mut line = buffers::take();

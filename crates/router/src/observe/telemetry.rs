@@ -17,9 +17,9 @@ use rustls::ClientConfig;
 use tokio::sync::mpsc;
 
 pub(crate) use self::context::PARENT_LEN;
-use self::context::Parent;
-use self::span::Record;
-use crate::request::head::Request;
+use self::context::TraceParent;
+use self::span::SpanRecord;
+use crate::request::head::ReceivedRequest;
 use crate::variables::random;
 
 /// The field that carries a trace from one server to the next.
@@ -31,7 +31,7 @@ const QUEUE: usize = 4096;
 /// Where spans of one configuration go.
 pub(crate) struct Telemetry {
     settings: TelemetrySettings,
-    queue: mpsc::Sender<Record>,
+    queue: mpsc::Sender<SpanRecord>,
     n_lost: Arc<AtomicU64>,
 }
 
@@ -67,8 +67,8 @@ impl Telemetry {
     }
 
     /// Goes on with the client's trace, or begins one.
-    pub(crate) fn trace(&self, request: Request<'_>) -> Box<Trace> {
-        let Request { head, bytes, started: instant } = request;
+    pub(crate) fn trace(&self, request: ReceivedRequest<'_>) -> Box<Trace> {
+        let ReceivedRequest { head, bytes, started: instant } = request;
         let values = |wanted: &'static [u8]| {
             let named = move |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(wanted);
             head.fields(bytes).filter(named).map(|(_, value)| value)
@@ -78,7 +78,7 @@ impl Telemetry {
         let mut parents = values(TRACEPARENT);
         let parent = parents.next().and_then(context::parse_parent).filter(|_| parents.next().is_none());
         let trace = match parent {
-            Some(Parent { trace_id, span_id: parent, sampled }) => {
+            Some(TraceParent { trace_id, span_id: parent, sampled }) => {
                 let state = context::join_states(values(b"tracestate"));
                 Trace { trace_id, span_id, parent: Some(parent), state, sampled, started }
             }
@@ -92,7 +92,7 @@ impl Telemetry {
     }
 
     /// The request is over.
-    pub(crate) fn finish(&self, record: Record) {
+    pub(crate) fn finish(&self, record: SpanRecord) {
         if self.queue.try_send(record).is_err() {
             self.n_lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -107,7 +107,7 @@ impl Trace {
 
     /// The value of `traceparent` for whoever this request is passed to.
     pub(crate) fn header(&self) -> [u8; PARENT_LEN] {
-        context::print_parent(&Parent {
+        context::print_parent(&TraceParent {
             trace_id: self.trace_id,
             span_id: self.span_id,
             sampled: self.sampled,
@@ -118,8 +118,8 @@ impl Trace {
 /// What a request leaves for its span.
 pub(crate) fn record(
     trace: Trace,
-    request: Request<'_>,
+    request: ReceivedRequest<'_>,
     variables: &crate::variables::RequestVariables<'_>,
-) -> Record {
+) -> SpanRecord {
     span::record(trace, request, variables, Instant::now())
 }

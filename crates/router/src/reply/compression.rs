@@ -12,18 +12,18 @@ use corral_http::request::Name;
 use corral_http::{list, trim};
 
 pub(crate) use self::codec::{Effort, Encoder};
-use crate::reply::Fields;
-use crate::request::head::Request;
+use crate::reply::ReplyFields;
+use crate::request::head::ReceivedRequest;
 
 /// The configured compressors in the form in which replies need them.
-pub(crate) struct Compression {
+pub(crate) struct Compressors {
     types: Option<PatternSet>,
     compressors: Vec<Compressor>,
 }
 
 /// One compressor, chosen for a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenCompressor {
     pub(crate) coding: Coding,
     /// As configured; `None` leaves it to what is compressed.
     pub(crate) level: Option<i32>,
@@ -32,16 +32,16 @@ pub(crate) struct Chosen {
 
 /// What becomes of a reply whose coding depends on the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum CompressionChoice {
     /// It goes out as it is, with this weight for the client in thousandths.
     Plain(u16),
     /// It goes through a compressor, with this weight.
-    Compressed(Chosen, u16),
+    Compressed(ChosenCompressor, u16),
     /// The client takes nothing that there is.
     NotAcceptable,
 }
 
-impl Compression {
+impl Compressors {
     pub(crate) fn new(configured: &settings::Compression) -> Self {
         for compressor in &configured.compressors {
             if let Level::OutOfRange(level) = compressor.level {
@@ -67,31 +67,31 @@ impl Compression {
     }
 
     /// What the request asks for.
-    pub(crate) fn decide(&self, request: &Request<'_>) -> Decision {
+    pub(crate) fn decide(&self, request: &ReceivedRequest<'_>) -> CompressionChoice {
         let fields = request.head.values(request.bytes, Name::AcceptEncoding);
         let chosen = encoding::negotiate(fields, |coding| self.find(coding).is_some());
         match chosen {
-            None => Decision::NotAcceptable,
+            None => CompressionChoice::NotAcceptable,
             Some((coding, weight)) => match self.find(coding) {
-                Some(chosen) if coding != Coding::Identity => Decision::Compressed(chosen, weight),
-                _ => Decision::Plain(weight),
+                Some(chosen) if coding != Coding::Identity => CompressionChoice::Compressed(chosen, weight),
+                _ => CompressionChoice::Plain(weight),
             },
         }
     }
 
-    fn find(&self, wanted: Coding) -> Option<Chosen> {
+    fn find(&self, wanted: Coding) -> Option<ChosenCompressor> {
         let compressor = self.compressors.iter().find(|known| coding(known.encoding) == wanted)?;
         let level = match compressor.level {
             Level::Chosen(level) => Some(level),
             Level::Default | Level::OutOfRange(_) => None,
         };
-        Some(Chosen { coding: wanted, level, min_length: compressor.min_length })
+        Some(ChosenCompressor { coding: wanted, level, min_length: compressor.min_length })
     }
 }
 
 /// Whether a reply with these fields could be compressed, whatever the client accepts: it has a body of its own, a
 /// type, no coding yet, and nobody has forbidden it.
-pub(crate) fn is_compressible(compression: &Compression, status: u16, fields: &Fields) -> bool {
+pub(crate) fn is_compressible(compression: &Compressors, status: u16, fields: &ReplyFields) -> bool {
     let has_own_body = !matches!(status, 0..=199 | 204 | 206 | 304);
     has_own_body
         && fields.get(b"Content-Encoding").is_none()
@@ -106,7 +106,7 @@ pub(crate) fn forbids_transformation(cache_control: &[u8]) -> bool {
 }
 
 /// Makes the fields of a reply those of its compressed form.
-pub(crate) fn change_fields(fields: &mut Fields, coding: Coding) {
+pub(crate) fn change_fields(fields: &mut ReplyFields, coding: Coding) {
     fields.push(b"Content-Encoding", coding.name().as_bytes());
     // The other bytes are not those that the application had in mind.
     for name in [&b"Accept-Ranges"[..], b"Content-MD5", b"Content-Digest", b"Digest", b"Repr-Digest"] {
@@ -124,7 +124,7 @@ pub(crate) fn weakened(etag: &[u8]) -> Vec<u8> {
 }
 
 /// Says that the reply depends on what the request says in the field `name`.
-pub(crate) fn add_vary(fields: &mut Fields, name: &[u8]) {
+pub(crate) fn add_vary(fields: &mut ReplyFields, name: &[u8]) {
     let Some(vary) = fields.get(b"Vary") else { return fields.push(b"Vary", name) };
     let is_named = |known: &[u8]| known == b"*" || known.eq_ignore_ascii_case(name);
     if list(vary).any(|known| is_named(trim(known))) {
@@ -148,15 +148,15 @@ fn coding(encoding: Encoding) -> Coding {
 mod tests {
     use super::*;
 
-    fn compression() -> Compression {
+    fn compression() -> Compressors {
         let mut types = PatternSet::default();
         types.add(b"text/*", corral_config::pattern::Flavor::CaseInsensitive).unwrap();
-        Compression { types: Some(types), compressors: Vec::new() }
+        Compressors { types: Some(types), compressors: Vec::new() }
     }
 
     #[track_caller]
     fn check(status: u16, fields: &[(&str, &str)], expect: bool) {
-        let mut reply = Fields::default();
+        let mut reply = ReplyFields::default();
         for (name, value) in fields {
             reply.push(name.as_bytes(), value.as_bytes());
         }
@@ -182,7 +182,7 @@ mod tests {
 
     #[track_caller]
     fn check_vary(before: Option<&str>, after: &str) {
-        let mut fields = Fields::default();
+        let mut fields = ReplyFields::default();
         before.inspect(|before| fields.push(b"Vary", before.as_bytes()));
         add_vary(&mut fields, b"Accept-Encoding");
         assert_eq!(fields.get(b"vary").map(String::from_utf8_lossy).as_deref(), Some(after));
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_strong_tag_becomes_weak_and_ranges_are_not_offered() {
-        let mut fields = Fields::default();
+        let mut fields = ReplyFields::default();
         fields.push(b"ETag", b"\"1\"");
         fields.push(b"Accept-Ranges", b"bytes");
         change_fields(&mut fields, Coding::Br);

@@ -2,7 +2,7 @@
 
 use corral_config::cors::{Cors, Permitted};
 
-use crate::reply::Fields;
+use crate::reply::ReplyFields;
 use crate::reply::compression::add_vary;
 
 const ORIGIN: &[u8] = b"Access-Control-Allow-Origin";
@@ -21,7 +21,7 @@ pub(crate) struct Preflight<'r> {
 
 /// Puts these fields in the place of those that the reply has. Without any, browsers keep the reply from scripts.
 pub(crate) fn apply(
-    fields: &mut Fields,
+    fields: &mut ReplyFields,
     cors: &Cors,
     origin: Option<&[u8]>,
     preflight: Option<&Preflight<'_>>,
@@ -41,7 +41,7 @@ pub(crate) fn apply(
     }
 }
 
-fn answer(fields: &mut Fields, cors: &Cors, preflight: &Preflight<'_>) {
+fn answer(fields: &mut ReplyFields, cors: &Cors, preflight: &Preflight<'_>) {
     permit(fields, METHODS, &cors.methods, (b"Access-Control-Request-Method", preflight.method));
     permit(fields, HEADERS, &cors.headers, (b"Access-Control-Request-Headers", preflight.headers));
     if let Some(seconds) = cors.max_age {
@@ -50,7 +50,7 @@ fn answer(fields: &mut Fields, cors: &Cors, preflight: &Preflight<'_>) {
 }
 
 /// The browser compares the names with those of its request.
-fn permit(fields: &mut Fields, name: &[u8], permitted: &Permitted, (asked_by, asked): (&[u8], &[u8])) {
+fn permit(fields: &mut ReplyFields, name: &[u8], permitted: &Permitted, (asked_by, asked): (&[u8], &[u8])) {
     let names = match permitted {
         Permitted::Listed(names) => names.as_bytes(),
         // A star would not do for all: with credentials it stands for itself.

@@ -1,11 +1,11 @@
 //! The error page of `corral run`, which says what is wrong.
 
-use crate::desk::Desk;
+use crate::dev_reload::DevReload;
 use crate::reply::html;
 
 /// The page; for a failure of an application, with what that has printed last.
-pub(crate) async fn explain(desk: &Desk, status: u16, path: &[u8]) -> Vec<u8> {
-    let words = if status >= 500 { desk.last_words().await } else { Vec::new() };
+pub(crate) async fn explain(dev: &DevReload, status: u16, path: &[u8]) -> Vec<u8> {
+    let words = if status >= 500 { dev.last_words().await } else { Vec::new() };
     page(status, &String::from_utf8_lossy(path), &words).into_bytes()
 }
 

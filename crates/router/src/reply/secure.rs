@@ -1,11 +1,11 @@
 //! `"headers": "secure"`: fields that make browsers careful with a reply.
 
-use crate::reply::Fields;
+use crate::reply::ReplyFields;
 
-type Field = (&'static [u8], &'static [u8]);
+type SecureField = (&'static [u8], &'static [u8]);
 
 /// The fields of all replies.
-const FIELDS: [Field; 4] = [
+const FIELDS: [SecureField; 4] = [
     // A type is what it is said to be: an upload with markup in it is no page.
     (b"X-Content-Type-Options", b"nosniff"),
     // No other site shows a page as a part of its own.
@@ -17,10 +17,10 @@ const FIELDS: [Field; 4] = [
 ];
 
 /// Browsers come by TLS for a year. Without TLS they do not obey it.
-const TRANSPORT: Field = (b"Strict-Transport-Security", b"max-age=31536000");
+const TRANSPORT: SecureField = (b"Strict-Transport-Security", b"max-age=31536000");
 
 /// Adds the fields that a reply does not have.
-pub(crate) fn add(fields: &mut Fields, is_tls: bool) {
+pub(crate) fn add(fields: &mut ReplyFields, is_tls: bool) {
     let transport = is_tls.then_some(TRANSPORT);
     for (name, value) in FIELDS.into_iter().chain(transport) {
         if fields.get(name).is_none() {

@@ -12,7 +12,7 @@ use corral_http::chunked::ChunkError;
 use corral_sys::process::is_descriptor_shortage;
 
 use self::rest::RequestBody;
-use crate::storage::buffered::Held;
+use crate::storage::buffered::HeldMemory;
 use crate::storage::buffers::Rest;
 use crate::storage::temp;
 
@@ -57,16 +57,16 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 /// A body that was read: its length, its first piece, and the rest.
-pub(crate) struct Stored {
+pub(crate) struct StoredBody {
     pub(crate) len: u64,
     /// The piece that travels with the head.
     pub(crate) inline: Rest,
     pub(crate) rest: RequestBody,
     /// What of it is in memory.
-    pub(crate) held: Held,
+    pub(crate) held: HeldMemory,
 }
 
-impl Stored {
+impl StoredBody {
     /// No body.
     pub(crate) fn none() -> Self {
         Self::inline(Rest::default())
@@ -75,19 +75,19 @@ impl Stored {
     /// A body that travels with the head.
     pub(crate) fn inline(inline: Rest) -> Self {
         let len = inline.len() as u64;
-        Self { len, inline, rest: RequestBody::Complete, held: Held::default() }
+        Self { len, inline, rest: RequestBody::Complete, held: HeldMemory::default() }
     }
 }
 
 /// Where a body goes: memory first, a file when it grows.
 #[derive(Default)]
-pub(crate) struct Store {
+pub(crate) struct BodyStore {
     memory: Rest,
     file: Option<(File, u64)>,
-    held: Held,
+    held: HeldMemory,
 }
 
-impl Store {
+impl BodyStore {
     /// With what came along with the head.
     pub(crate) fn new(begun: Rest) -> Self {
         Self { memory: begun, ..Self::default() }
@@ -122,20 +122,20 @@ impl Store {
         Ok(())
     }
 
-    pub(crate) fn finish(mut self) -> io::Result<Stored> {
+    pub(crate) fn finish(mut self) -> io::Result<StoredBody> {
         let held = self.held;
         let Some((file, len)) = self.file else {
             let len = self.memory.len() as u64;
             if self.memory.len() <= MAX_INLINE_BODY {
-                return Ok(Stored { len, inline: self.memory, rest: RequestBody::Complete, held });
+                return Ok(StoredBody { len, inline: self.memory, rest: RequestBody::Complete, held });
             }
             let bytes = self.memory.to_mut().split_off(MAX_INLINE_BODY);
             let rest = RequestBody::Memory { bytes, position: 0 };
-            return Ok(Stored { len, inline: self.memory, rest, held });
+            return Ok(StoredBody { len, inline: self.memory, rest, held });
         };
         let mut rest = RequestBody::File { file, position: 0, len };
         let complete = rest.read(self.memory.to_mut(), MAX_INLINE_BODY)?;
         let rest = if complete { RequestBody::Complete } else { rest };
-        Ok(Stored { len, inline: self.memory, rest, held })
+        Ok(StoredBody { len, inline: self.memory, rest, held })
     }
 }

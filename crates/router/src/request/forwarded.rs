@@ -5,27 +5,31 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use corral_config::listener::Forwarded;
 use corral_http::list;
 
-use crate::request::client::Client;
-use crate::request::head::Request;
+use crate::request::client::RequestClient;
+use crate::request::head::ReceivedRequest;
 
 /// The client, as far as what is said about it is trusted.
-pub(crate) fn client(rules: &[Forwarded], connected: Client, request: Request<'_>) -> Client {
+pub(crate) fn client(
+    rules: &[Forwarded],
+    connected: RequestClient,
+    request: ReceivedRequest<'_>,
+) -> RequestClient {
     let mut client = connected;
     for rule in rules {
-        let Client { address, tls } = client;
+        let RequestClient { address, tls } = client;
         if !rule.source.matches(address) {
             continue;
         }
         let said = rule.client_ip.as_ref().and_then(|name| said_address(rule, &values(request, name)));
         let tls = rule.protocol.as_ref().and_then(|name| said_tls(&values(request, name))).unwrap_or(tls);
-        client = Client { address: said.or(address), tls };
+        client = RequestClient { address: said.or(address), tls };
     }
     client
 }
 
 /// The values of all fields with this name that are not empty.
-fn values<'r>(request: Request<'r>, name: &str) -> Vec<&'r [u8]> {
-    let Request { head, bytes, .. } = request;
+fn values<'r>(request: ReceivedRequest<'r>, name: &str) -> Vec<&'r [u8]> {
+    let ReceivedRequest { head, bytes, .. } = request;
     let named = head.fields(bytes).filter(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
     named.map(|(_, value)| value).filter(|value| !value.is_empty()).collect()
 }

@@ -7,13 +7,13 @@ use corral_http::request::{Head, Version};
 
 /// The request's head.
 #[derive(Clone, Copy)]
-pub(crate) struct Request<'c> {
+pub(crate) struct ReceivedRequest<'c> {
     pub(crate) head: &'c Head,
     pub(crate) bytes: &'c [u8],
     pub(crate) started: Instant,
 }
 
-impl<'c> Request<'c> {
+impl<'c> ReceivedRequest<'c> {
     pub(crate) fn method(self) -> &'c [u8] {
         self.head.method(self.bytes)
     }

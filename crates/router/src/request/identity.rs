@@ -6,7 +6,7 @@ use corral_auth::claims::Claims;
 
 /// The user of a request.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Identity {
+pub(crate) struct AuthenticatedUser {
     /// Without control characters; empty for a client that may go on without a name.
     user: Vec<u8>,
     /// How it was found out, as CGI has it in `AUTH_TYPE` (RFC 3875 section 4.1.1).
@@ -15,7 +15,7 @@ pub(crate) struct Identity {
     pub(crate) claims: Option<Arc<Claims>>,
 }
 
-impl Identity {
+impl AuthenticatedUser {
     /// The identity of a user; none if the name has control characters, which could break out of a line or a log.
     pub(crate) fn new(user: Vec<u8>, scheme: &'static [u8]) -> Option<Self> {
         let is_sound = !user.iter().any(u8::is_ascii_control);

@@ -1,14 +1,14 @@
 //! The way of a request through the configuration: how far it has come, where it leads, and what is logged of it.
 
 pub(crate) mod log;
-pub(crate) mod way;
+pub(crate) mod route_progress;
 
 use corral_config::gateway::Gateway;
 use corral_config::route::{Action, Destination, Return, Share};
 
 /// What answers a request.
 #[derive(Debug)]
-pub(crate) enum Target<'c> {
+pub(crate) enum RouteTarget<'c> {
     /// The application and the target with these indices.
     Application {
         app: usize,

@@ -17,8 +17,8 @@ use corral_config::settings::ServerLimits;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-pub(crate) use self::bound::{Bound, Shortage};
-use crate::complaints::Complaints;
+pub(crate) use self::bound::{ConnectionBound, DescriptorShortage};
+use crate::log_throttle::LogThrottle;
 
 /// Who waits for a place looks again after this, whoever else may have taken the one that he was told of.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -27,7 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 pub(crate) struct Admission {
     n_open: AtomicUsize,
     most: AtomicUsize,
-    by_network: Mutex<HashMap<Network, u32>>,
+    by_network: Mutex<HashMap<ClientNetwork, u32>>,
     /// 0 for any number.
     most_per_network: AtomicU32,
     n_waiting: AtomicUsize,
@@ -35,29 +35,29 @@ pub(crate) struct Admission {
     left: Notify,
     /// By event loop: others have no place to give.
     crowded: Vec<Notify>,
-    pub(crate) complaints: AdmissionComplaints,
+    pub(crate) throttle: AdmissionThrottles,
 }
 
 /// What is said about connections that are not served at once.
 #[derive(Default)]
-pub(crate) struct AdmissionComplaints {
+pub(crate) struct AdmissionThrottles {
     /// There is no place.
-    pub(crate) full: Complaints,
+    pub(crate) full: LogThrottle,
     /// An address has too many.
-    pub(crate) refused: Complaints,
+    pub(crate) refused: LogThrottle,
     /// The system has refused.
-    pub(crate) exhausted: Complaints,
+    pub(crate) exhausted: LogThrottle,
 }
 
 /// Whose connections are counted together: an address, or 64 bits of one, which is what a single client of version 6
 /// has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Network(IpAddr);
+pub(super) struct ClientNetwork(IpAddr);
 
 /// What a connection has as long as it is open.
-pub(crate) struct Place {
+pub(crate) struct ConnectionPermit {
     admission: Arc<Admission>,
-    network: Option<Network>,
+    network: Option<ClientNetwork>,
     /// Whether it is one of those that there are only so many of.
     is_counted: bool,
 }
@@ -72,14 +72,15 @@ impl Admission {
             n_waiting: AtomicUsize::new(0),
             left: Notify::new(),
             crowded: (0..n_loops).map(|_| Notify::new()).collect(),
-            complaints: AdmissionComplaints::default(),
+            throttle: AdmissionThrottles::default(),
         })
     }
 
     /// Who is there already stays, and is not counted for an address that had no bound before. Something else than
     /// connections has `n_fixed` descriptors.
-    pub(crate) fn configure(&self, limits: &ServerLimits, n_fixed: u64) -> Option<Shortage> {
-        let bound = Bound::new(limits.connections, corral_sys::process::descriptor_limit(), n_fixed);
+    pub(crate) fn configure(&self, limits: &ServerLimits, n_fixed: u64) -> Option<DescriptorShortage> {
+        let bound =
+            ConnectionBound::new(limits.connections, corral_sys::process::descriptor_limit(), n_fixed);
         self.most.store(bound.connections, Ordering::Relaxed);
         let per_address = limits.connections_per_address.map_or(0, std::num::NonZeroU32::get);
         self.most_per_network.store(per_address, Ordering::Relaxed);
@@ -95,28 +96,28 @@ impl Admission {
     }
 
     /// A place, if one is free.
-    pub(crate) fn try_enter(self: &Arc<Self>) -> Option<Place> {
+    pub(crate) fn try_enter(self: &Arc<Self>) -> Option<ConnectionPermit> {
         let most = self.most();
         let enter = |n_open| (n_open < most).then_some(n_open + 1);
         self.n_open.fetch_update(Ordering::SeqCst, Ordering::SeqCst, enter).ok()?;
-        Some(Place { admission: Arc::clone(self), network: None, is_counted: true })
+        Some(ConnectionPermit { admission: Arc::clone(self), network: None, is_counted: true })
     }
 
     /// A place in any case: for those who were accepted and cannot be asked to wait.
-    pub(crate) fn enter(self: &Arc<Self>) -> Place {
+    pub(crate) fn enter(self: &Arc<Self>) -> ConnectionPermit {
         self.n_open.fetch_add(1, Ordering::SeqCst);
-        Place { admission: Arc::clone(self), network: None, is_counted: true }
+        ConnectionPermit { admission: Arc::clone(self), network: None, is_counted: true }
     }
 
     /// A place that takes none from anybody: for connections of the router to itself.
-    pub(crate) fn beside(self: &Arc<Self>) -> Place {
-        Place { admission: Arc::clone(self), network: None, is_counted: false }
+    pub(crate) fn beside(self: &Arc<Self>) -> ConnectionPermit {
+        ConnectionPermit { admission: Arc::clone(self), network: None, is_counted: false }
     }
 
     /// Waits for a place. `make_room` asks connections of this event loop to leave and says whether there were any.
     /// Cancel safe.
-    pub(crate) async fn wait(self: &Arc<Self>, lane: Lane, make_room: impl Fn() -> bool) -> Place {
-        let _waiting = Waiting::new(&self.n_waiting);
+    pub(crate) async fn wait(self: &Arc<Self>, lane: Lane, make_room: impl Fn() -> bool) -> ConnectionPermit {
+        let _waiting = WaiterCount::new(&self.n_waiting);
         let mut is_due = true;
         loop {
             if let Some(place) = self.try_enter() {
@@ -143,7 +144,7 @@ impl Admission {
         }
     }
 
-    fn count(&self, network: Network, most: u32) -> bool {
+    fn count(&self, network: ClientNetwork, most: u32) -> bool {
         let mut by_network = self.by_network.lock();
         let n_open = by_network.entry(network).or_default();
         let fits = *n_open < most;
@@ -151,7 +152,7 @@ impl Admission {
         fits
     }
 
-    fn uncount(&self, network: Network) {
+    fn uncount(&self, network: ClientNetwork) {
         let mut by_network = self.by_network.lock();
         if let Some(n_open) = by_network.get_mut(&network) {
             *n_open -= 1;
@@ -162,14 +163,14 @@ impl Admission {
     }
 }
 
-impl Place {
+impl ConnectionPermit {
     /// Counts the connection for its client's address; false when that has too many already.
     pub(crate) fn claim(&mut self, address: IpAddr) -> bool {
         let most = self.admission.most_per_network.load(Ordering::Relaxed);
         if most == 0 {
             return true;
         }
-        let network = Network::of(address);
+        let network = ClientNetwork::of(address);
         let fits = self.admission.count(network, most);
         if fits {
             self.network = Some(network);
@@ -178,7 +179,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         if let Some(network) = self.network {
             self.admission.uncount(network);
@@ -193,7 +194,7 @@ impl Drop for Place {
     }
 }
 
-impl Network {
+impl ClientNetwork {
     pub(super) fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -203,16 +204,16 @@ impl Network {
 }
 
 /// Counts somebody who waits.
-struct Waiting<'w>(&'w AtomicUsize);
+struct WaiterCount<'w>(&'w AtomicUsize);
 
-impl<'w> Waiting<'w> {
+impl<'w> WaiterCount<'w> {
     fn new(n_waiting: &'w AtomicUsize) -> Self {
         n_waiting.fetch_add(1, Ordering::SeqCst);
         Self(n_waiting)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaiterCount<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -8,70 +8,72 @@ use corral_ipc::message::FromRouter;
 use parking_lot::Mutex;
 
 use crate::clock::Millis;
-use crate::complaints::Complaints;
-use crate::main_link::MainLink;
-use crate::services::wanted::Wanted;
-use crate::tls::Uncertified;
+use crate::log_throttle::LogThrottle;
+use crate::main_link::MainSender;
+use crate::services::wanted::WantedNames;
+use crate::tls::NoCertificate;
 
 /// Notes them for all event loops.
 pub(crate) struct Unserved {
-    main: MainLink,
-    wanted: Mutex<Wanted>,
+    main: MainSender,
+    wanted: Mutex<WantedNames>,
     /// Names of the configuration that have none yet.
-    missing: Complaints,
+    missing: LogThrottle,
     /// Names that main was told of.
-    told: Complaints,
+    told: LogThrottle,
     /// All others: anybody can ask for anything.
-    unknown: Complaints,
+    unknown: LogThrottle,
 }
 
 impl Unserved {
-    pub(crate) fn new(main: MainLink) -> Arc<Self> {
+    pub(crate) fn new(main: MainSender) -> Arc<Self> {
         let [missing, told, unknown] = Default::default();
         Arc::new(Self { main, wanted: Mutex::default(), missing, told, unknown })
     }
 
     /// A client has got none for this name in lower case, which is empty where it has sent none.
-    pub(crate) fn note(&self, name: &str, reason: Uncertified, client: Option<SocketAddr>, now: Instant) {
+    pub(crate) fn note(&self, name: &str, reason: NoCertificate, client: Option<SocketAddr>, now: Instant) {
         let now = Millis::of(now);
         match reason {
-            Uncertified::NotYet | Uncertified::NothingYet => self.complain(name, now),
-            Uncertified::OnDemand if is_host_name(name) => self.want(name, client, now),
-            Uncertified::OnDemand
-            | Uncertified::Unknown
-            | Uncertified::Nameless
-            | Uncertified::NoChallenge => {
+            NoCertificate::NotYet | NoCertificate::NothingYet => self.warn(name, now),
+            NoCertificate::OnDemand if is_host_name(name) => self.want(name, client, now),
+            NoCertificate::OnDemand
+            | NoCertificate::Unknown
+            | NoCertificate::Nameless
+            | NoCertificate::NoChallenge => {
                 self.mention(name, reason, now);
             }
         }
     }
 
-    fn complain(&self, name: &str, now: Millis) {
-        let Some(unsaid) = self.missing.admit(now) else { return };
+    fn warn(&self, name: &str, now: Millis) {
+        let Some(suppressed) = self.missing.admit(now) else { return };
         if name.is_empty() {
             tracing::warn!(
-                "a client that names no host got no certificate, as none is there yet: see /status/certificates{unsaid}"
+                "a client that names no host got no certificate, as none is there yet: see /status/certificates{suppressed}"
             );
         } else {
-            tracing::warn!("there is no certificate for \"{name}\" yet: see /status/certificates{unsaid}");
+            tracing::warn!(
+                "there is no certificate for \"{name}\" yet: see /status/certificates{suppressed}"
+            );
         }
     }
 
-    fn mention(&self, name: &str, reason: Uncertified, now: Millis) {
-        let Some(unsaid) = self.unknown.admit(now) else { return };
+    fn mention(&self, name: &str, reason: NoCertificate, now: Millis) {
+        let Some(suppressed) = self.unknown.admit(now) else { return };
         match reason {
-            Uncertified::Nameless => {
+            NoCertificate::Nameless => {
                 tracing::info!(
-                    "a client got no certificate, as it names no host and there are several{unsaid}"
+                    "a client got no certificate, as it names no host and there are several{suppressed}"
                 );
             }
-            Uncertified::NoChallenge => {
+            NoCertificate::NoChallenge => {
                 tracing::info!(
-                    "somebody wants to validate \"{name}\", for which nothing was ordered{unsaid}"
+                    "somebody wants to validate \"{name}\", for which nothing was ordered{suppressed}"
                 );
             }
             _ => tracing::info!(
-                "a client got no certificate, as \"{name}\" is not a name that is served{unsaid}"
+                "a client got no certificate, as \"{name}\" is not a name that is served{suppressed}"
             ),
         }
     }
@@ -81,9 +83,9 @@ impl Unserved {
         if !self.wanted.lock().admit(name, client, now) {
             return;
         }
-        if let Some(unsaid) = self.told.admit(now) {
+        if let Some(suppressed) = self.told.admit(now) {
             tracing::info!(
-                "there is no certificate for \"{name}\" yet, which a client wants: see /status/certificates{unsaid}"
+                "there is no certificate for \"{name}\" yet, which a client wants: see /status/certificates{suppressed}"
             );
         }
         self.main.send(&FromRouter::CertificateWanted { name: name.to_owned(), client });

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use crate::clock::Millis;
-use crate::services::admission::Network;
+use crate::services::admission::ClientNetwork;
 
 /// How long a name, or an address, is remembered; up to twice as long.
 const TERM: u64 = 5000;
@@ -17,21 +17,21 @@ const MOST_PER_CLIENT: u32 = 20;
 
 /// The names of this term and of the one before. What they take is bounded by how many are told.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct WantedNames {
     ends: u64,
     names: HashSet<Box<str>>,
     before: HashSet<Box<str>>,
-    by_client: HashMap<Option<Network>, u32>,
+    by_client: HashMap<Option<ClientNetwork>, u32>,
 }
 
-impl Wanted {
+impl WantedNames {
     /// Whether main is to be told.
     pub(super) fn admit(&mut self, name: &str, client: Option<IpAddr>, now: Millis) -> bool {
         self.turn(now);
         if self.names.len() >= MOST || self.names.contains(name) || self.before.contains(name) {
             return false;
         }
-        let n_told = self.by_client.entry(client.map(Network::of)).or_default();
+        let n_told = self.by_client.entry(client.map(ClientNetwork::of)).or_default();
         if *n_told >= MOST_PER_CLIENT {
             return false;
         }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_name_is_told_once_in_a_while() {
-        let mut wanted = Wanted::default();
+        let mut wanted = WantedNames::default();
         let mut told = |now| wanted.admit("a.example", ip("192.0.2.1"), Millis(now));
         assert!(told(1000) && !told(1001) && !told(1000 + TERM));
         assert!(told(1000 + 2 * TERM) && !told(1001 + 2 * TERM));
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn one_client_cannot_take_all() {
-        let mut wanted = Wanted::default();
+        let mut wanted = WantedNames::default();
         let mut told = |from: &str, client: &str| {
             (0..1000).filter(|n| wanted.admit(&format!("{n}.{from}"), ip(client), Millis(1000))).count()
         };
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_bounded() {
-        let mut wanted = Wanted::default();
+        let mut wanted = WantedNames::default();
         let client = |n: u32| Some(IpAddr::from(n.to_be_bytes()));
         let told = (0..100_000).filter(|n| wanted.admit(&n.to_string(), client(*n), Millis(1000))).count();
         assert_eq!(told, MOST);

@@ -9,28 +9,28 @@ use corral_config::settings::ServerLimits;
 
 /// What there is for all event loops.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct MemoryBudget {
     held: AtomicU64,
     most: AtomicU64,
 }
 
 thread_local! {
     /// That of the server, once the event loop has joined it.
-    static BUDGET: RefCell<Arc<Budget>> = RefCell::default();
+    static BUDGET: RefCell<Arc<MemoryBudget>> = RefCell::default();
 }
 
 /// From now on, what this thread holds counts there.
-pub(crate) fn join(budget: Arc<Budget>) {
+pub(crate) fn join(budget: Arc<MemoryBudget>) {
     BUDGET.set(budget);
 }
 
-impl Default for Budget {
+impl Default for MemoryBudget {
     fn default() -> Self {
         Self { held: AtomicU64::new(0), most: AtomicU64::new(ServerLimits::default().buffered_bytes) }
     }
 }
 
-impl Budget {
+impl MemoryBudget {
     /// What is held already stays.
     pub(crate) fn set_most(&self, bytes: u64) {
         self.most.store(bytes, Ordering::Relaxed);
@@ -52,9 +52,9 @@ impl Budget {
 
 /// Bytes that somebody holds, until they are dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Held(u64);
+pub(crate) struct HeldMemory(u64);
 
-impl Held {
+impl HeldMemory {
     pub(crate) fn bytes(&self) -> u64 {
         self.0
     }
@@ -75,7 +75,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldMemory {
     fn drop(&mut self) {
         if self.0 > 0 {
             self.shrink(self.0);
@@ -94,10 +94,10 @@ mod tests {
 
     #[test]
     fn what_is_held_is_bounded_and_given_back() {
-        let budget = Arc::<Budget>::default();
+        let budget = Arc::<MemoryBudget>::default();
         budget.set_most(100);
         join(Arc::clone(&budget));
-        let (mut one, mut other) = (Held::default(), Held::default());
+        let (mut one, mut other) = (HeldMemory::default(), HeldMemory::default());
         assert!(one.grow(60) && !other.grow(41) && other.grow(40) && other.grow(0));
         one.shrink(10);
         assert!(other.grow(10) && !other.grow(1));

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::storage::buffered::Held;
+use crate::storage::buffered::HeldMemory;
 use crate::storage::{buffers, temp};
 
 mod failures;
@@ -25,7 +25,7 @@ pub(crate) struct Spool {
     memory: VecDeque<Vec<u8>>,
     n_in_memory: u64,
     /// What their buffers take, and that of the piece that was taken last: it is on its way.
-    held: Held,
+    held: HeldMemory,
     n_on_its_way: u64,
     /// What came after the pieces in memory.
     file: Option<Tail>,

@@ -15,12 +15,12 @@ use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate, X509Version};
 
 /// What verifiers go by.
 #[derive(Debug)]
-pub(crate) struct Authorities {
+pub(crate) struct TrustedAuthorities {
     trusted: Vec<CertificateDer<'static>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl Authorities {
+impl TrustedAuthorities {
     pub(crate) fn new(trusted: Vec<CertificateDer<'static>>, algorithms: WebPkiSupportedAlgorithms) -> Self {
         Self { trusted, algorithms }
     }

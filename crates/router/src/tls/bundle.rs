@@ -10,14 +10,14 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 /// The contents of a bundle.
-pub(super) struct Bundle {
+pub(super) struct CertificateBundle {
     /// The leaf, then those that vouch for it.
     pub(super) chain: Vec<CertificateDer<'static>>,
     /// None in a bundle that is nothing but authorities.
     key: Option<PrivateKeyDer<'static>>,
 }
 
-impl Bundle {
+impl CertificateBundle {
     /// Reads PEM.
     pub(super) fn parse(pem: &[u8]) -> anyhow::Result<Self> {
         let chain: Vec<_> =
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn certificates_of_version_1_are_served() {
-        let bundle = Bundle::parse(VERSION_1.as_bytes()).unwrap();
+        let bundle = CertificateBundle::parse(VERSION_1.as_bytes()).unwrap();
         let (_, names) = bundle.certify(&default_provider()).unwrap();
         assert_eq!(names, ["old.example"]);
     }
@@ -88,7 +88,7 @@ mod tests {
     fn the_key_must_be_that_of_the_certificate() {
         let other = include_str!("testdata/other_key.pem");
         let (certificate, _) = VERSION_1.split_once("-----BEGIN PRIVATE KEY").unwrap();
-        let bundle = Bundle::parse((certificate.to_owned() + other).as_bytes()).unwrap();
+        let bundle = CertificateBundle::parse((certificate.to_owned() + other).as_bytes()).unwrap();
         let error = bundle.certify(&default_provider()).unwrap_err();
         assert_eq!(error.to_string(), "its private key does not belong to its first certificate");
     }

@@ -12,17 +12,17 @@ use rustls::server::StoresServerSessions;
 pub(super) struct SessionCache {
     size: usize,
     timeout: Duration,
-    sessions: Mutex<Sessions>,
+    sessions: Mutex<StoredSessions>,
 }
 
 #[derive(Default)]
-struct Sessions {
-    by_id: HashMap<Vec<u8>, Stored>,
+struct StoredSessions {
+    by_id: HashMap<Vec<u8>, StoredSession>,
     /// In the order in which they came; some are gone already.
     order: VecDeque<Vec<u8>>,
 }
 
-struct Stored {
+struct StoredSession {
     value: Vec<u8>,
     at: Instant,
 }
@@ -32,12 +32,12 @@ impl SessionCache {
         Arc::new(Self { size, timeout, sessions: Mutex::default() })
     }
 
-    fn is_fresh(&self, stored: &Stored) -> bool {
+    fn is_fresh(&self, stored: &StoredSession) -> bool {
         stored.at.elapsed() < self.timeout
     }
 }
 
-impl Sessions {
+impl StoredSessions {
     /// Makes room for one more.
     fn shrink(&mut self, size: usize) {
         while self.by_id.len() >= size || self.order.len() >= size.saturating_mul(2) {
@@ -52,7 +52,7 @@ impl StoresServerSessions for SessionCache {
         let mut sessions = self.sessions.lock();
         sessions.shrink(self.size);
         sessions.order.push_back(id.clone());
-        sessions.by_id.insert(id, Stored { value, at: Instant::now() });
+        sessions.by_id.insert(id, StoredSession { value, at: Instant::now() });
         true
     }
 

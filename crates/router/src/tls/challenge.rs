@@ -9,9 +9,9 @@ use rustls::crypto::CryptoProvider;
 use rustls::server::{Acceptor, ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use super::choice;
-use super::shelf::Shelf;
-use super::uncertified::Uncertified;
+use super::certificate_choice;
+use super::no_certificate::NoCertificate;
+use super::shared_map::SharedMap;
 
 /// The protocol's name in handshakes (RFC 8737 section 6.2).
 pub(crate) const ACME_TLS_1: &[u8] = b"acme-tls/1";
@@ -19,15 +19,15 @@ pub(crate) const ACME_TLS_1: &[u8] = b"acme-tls/1";
 /// The settings of these handshakes, whichever listener they come to.
 pub(crate) struct Challenges {
     /// By host name in lower case.
-    pub(super) certificates: Arc<Shelf<Arc<CertifiedKey>>>,
+    pub(super) certificates: Arc<SharedMap<Arc<CertifiedKey>>>,
     /// No listener's own: authorities have no certificates to show, and no sessions are resumed.
     pub(super) config: Arc<ServerConfig>,
 }
 
 impl Challenges {
     pub(super) fn new(provider: CryptoProvider) -> anyhow::Result<Arc<Self>> {
-        let certificates = Arc::<Shelf<_>>::default();
-        let resolver = Resolver(Arc::clone(&certificates));
+        let certificates = Arc::<SharedMap<_>>::default();
+        let resolver = ChallengeResolver(Arc::clone(&certificates));
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
             .with_safe_default_protocol_versions()
             .context("choose the protocol versions")?
@@ -59,11 +59,11 @@ pub(super) fn is_wanted(hello: &ClientHello<'_>) -> bool {
 
 /// Chooses among the challenges' certificates alone.
 #[derive(Debug)]
-struct Resolver(Arc<Shelf<Arc<CertifiedKey>>>);
+struct ChallengeResolver(Arc<SharedMap<Arc<CertifiedKey>>>);
 
-impl ResolvesServerCert for Resolver {
+impl ResolvesServerCert for ChallengeResolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let found = hello.server_name().and_then(|host| self.0.get(host));
-        choice::note(&hello, found.ok_or(Uncertified::NoChallenge))
+        certificate_choice::note(&hello, found.ok_or(NoCertificate::NoChallenge))
     }
 }

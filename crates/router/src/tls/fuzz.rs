@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use corral_ipc::message::{Provision, ProvisionKind};
 
-use super::provisions::Provisions;
+use super::issued_secrets::IssuedSecrets;
 
 /// A whole chain with its key.
 const GOOD: &[u8] = include_bytes!("testdata/version1.pem");
@@ -13,40 +13,40 @@ const NAME: &str = "a.example";
 
 /// A client that wants a challenge's certificate has begun a handshake, and nobody gets one where there is none.
 pub(crate) fn hello(data: &[u8]) {
-    let provisions = provisions();
-    assert!(!provisions.challenges.are_wanted(data));
-    provide(&provisions, ProvisionKind::TlsAlpn, Some(GOOD));
-    assert!(!provisions.challenges.are_wanted(data) || data.first() == Some(&0x16));
+    let secrets = secrets();
+    assert!(!secrets.challenges.are_wanted(data));
+    provide(&secrets, ProvisionKind::TlsAlpn, Some(GOOD));
+    assert!(!secrets.challenges.are_wanted(data) || data.first() == Some(&0x16));
 }
 
 /// A certificate that can be used is there, one that cannot changes nothing, and one that is taken back is gone.
 pub(crate) fn provision(data: &[u8]) {
-    let provisions = provisions();
-    let (certificates, challenges) = (&provisions.certificates, &provisions.challenges.certificates);
-    provide(&provisions, ProvisionKind::Certificate, Some(data));
-    provide(&provisions, ProvisionKind::TlsAlpn, Some(data));
+    let secrets = secrets();
+    let (certificates, challenges) = (&secrets.certificates, &secrets.challenges.certificates);
+    provide(&secrets, ProvisionKind::Certificate, Some(data));
+    provide(&secrets, ProvisionKind::TlsAlpn, Some(data));
     let before = certificates.get(NAME);
     assert_eq!(before.is_some(), challenges.get(NAME).is_some());
-    provide(&provisions, ProvisionKind::Certificate, Some(GOOD));
+    provide(&secrets, ProvisionKind::Certificate, Some(GOOD));
     let good = certificates.get(NAME).expect("it can be used");
-    provide(&provisions, ProvisionKind::Certificate, Some(data));
+    provide(&secrets, ProvisionKind::Certificate, Some(data));
     let now = certificates.get(NAME).expect("one of the two");
     assert!(before.is_some() || Arc::ptr_eq(&now, &good));
-    provide(&provisions, ProvisionKind::HttpToken, Some(data));
-    assert_eq!(provisions.tokens.get(NAME).as_deref(), Some(data));
+    provide(&secrets, ProvisionKind::HttpToken, Some(data));
+    assert_eq!(secrets.tokens.get(NAME).as_deref(), Some(data));
     for kind in [ProvisionKind::Certificate, ProvisionKind::TlsAlpn, ProvisionKind::HttpToken] {
-        provide(&provisions, kind, None);
+        provide(&secrets, kind, None);
     }
-    assert!(certificates.is_empty() && challenges.is_empty() && provisions.tokens.is_empty());
+    assert!(certificates.is_empty() && challenges.is_empty() && secrets.tokens.is_empty());
 }
 
-fn provisions() -> Arc<Provisions> {
-    Provisions::new().expect("the usual versions of TLS are built in")
+fn secrets() -> Arc<IssuedSecrets> {
+    IssuedSecrets::new().expect("the usual versions of TLS are built in")
 }
 
-fn provide(provisions: &Provisions, kind: ProvisionKind, content: Option<&[u8]>) {
+fn provide(secrets: &IssuedSecrets, kind: ProvisionKind, content: Option<&[u8]>) {
     let bytes = content.map(<[u8]>::to_vec);
-    provisions.take(vec![Provision { kind, name: NAME.to_owned(), bytes }]);
+    secrets.take(vec![Provision { kind, name: NAME.to_owned(), bytes }]);
 }
 
 #[cfg(test)]
@@ -66,13 +66,13 @@ mod tests {
 
     #[test]
     fn authorities_are_known_by_their_first_message() {
-        let provisions = provisions();
-        provide(&provisions, ProvisionKind::TlsAlpn, Some(GOOD));
-        let wanted = HELLOS.map(|hello| provisions.challenges.are_wanted(hello));
+        let secrets = secrets();
+        provide(&secrets, ProvisionKind::TlsAlpn, Some(GOOD));
+        let wanted = HELLOS.map(|hello| secrets.challenges.are_wanted(hello));
         assert_eq!(wanted, [true, true, true, false, false]);
         let [whole, ..] = HELLOS;
         for len in 0..whole.len() {
-            assert!(!provisions.challenges.are_wanted(&whole[..len]), "the first {len} bytes");
+            assert!(!secrets.challenges.are_wanted(&whole[..len]), "the first {len} bytes");
         }
     }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use corral_config::tls::AcmeSettings;
 use rustls::sign::CertifiedKey;
 
+use super::issued_secrets::IssuedSecrets;
 use super::names::wildcard;
-use super::provisions::Provisions;
-use super::uncertified::Uncertified;
+use super::no_certificate::NoCertificate;
 
 /// A listener's part of what was ordered.
 pub(super) struct Ordered {
-    provisions: Arc<Provisions>,
+    secrets: Arc<IssuedSecrets>,
     /// In lower case; `*.example.com` as it is.
     names: HashSet<String>,
     /// The name for clients that name none, if there is just one.
@@ -23,18 +23,18 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    pub(super) fn new(settings: &AcmeSettings, provisions: Arc<Provisions>) -> Self {
+    pub(super) fn new(settings: &AcmeSettings, secrets: Arc<IssuedSecrets>) -> Self {
         let on_demand = settings.on_demand.is_some();
         let only = match &settings.names[..] {
             [only] if !on_demand => Some(only.clone()),
             _ => None,
         };
-        Self { provisions, names: settings.names.iter().cloned().collect(), only, on_demand }
+        Self { secrets, names: settings.names.iter().cloned().collect(), only, on_demand }
     }
 
     /// The certificate for a host in lower case: by its name, or by a wildcard in the place of its first label.
     pub(super) fn find(&self, host: Option<&str>) -> Option<Arc<CertifiedKey>> {
-        let certificates = &self.provisions.certificates;
+        let certificates = &self.secrets.certificates;
         let Some(host) = host else { return certificates.get(self.only.as_deref()?) };
         let exact = if self.on_demand || self.names.contains(host) { certificates.get(host) } else { None };
         let wildcard = || {
@@ -45,13 +45,13 @@ impl Ordered {
     }
 
     /// Why there is none.
-    pub(super) fn reason(&self, host: Option<&str>) -> Uncertified {
+    pub(super) fn reason(&self, host: Option<&str>) -> NoCertificate {
         match host {
-            Some(host) if self.has(host) => Uncertified::NotYet,
-            Some(_) if self.on_demand => Uncertified::OnDemand,
-            Some(_) => Uncertified::Unknown,
-            None if self.only.is_some() => Uncertified::NothingYet,
-            None => Uncertified::Nameless,
+            Some(host) if self.has(host) => NoCertificate::NotYet,
+            Some(_) if self.on_demand => NoCertificate::OnDemand,
+            Some(_) => NoCertificate::Unknown,
+            None if self.only.is_some() => NoCertificate::NothingYet,
+            None => NoCertificate::Nameless,
         }
     }
 

@@ -25,14 +25,14 @@ pub(crate) struct CertificateNames {
 
 /// What is known of a client that speaks TLS.
 #[derive(Debug, Clone)]
-pub(crate) struct Peer<'s> {
+pub(crate) struct TlsPeer<'s> {
     protocol: Option<ProtocolVersion>,
     cipher: &'static str,
     server_name: Cow<'s, str>,
     certificate: Option<CertificateDer<'s>>,
 }
 
-impl<'s> Peer<'s> {
+impl<'s> TlsPeer<'s> {
     /// The client at the other end of a connection, who has asked for this host name, or for none.
     pub(crate) fn new(connection: &'s UnbufferedServerConnection, server_name: &'s str) -> Self {
         let suite = connection.negotiated_cipher_suite();
@@ -46,9 +46,9 @@ impl<'s> Peer<'s> {
     }
 
     /// A copy that outlives the session.
-    pub(crate) fn into_owned(self) -> Peer<'static> {
+    pub(crate) fn into_owned(self) -> TlsPeer<'static> {
         let Self { protocol, cipher, server_name, certificate } = self;
-        Peer {
+        TlsPeer {
             protocol,
             cipher,
             server_name: server_name.into_owned().into(),

@@ -27,13 +27,13 @@ const TIME: usize = 8;
 /// Encrypts and decrypts the tickets of one listener.
 pub(super) struct Ticketer {
     /// The last one encrypts.
-    keys: Vec<Key>,
+    keys: Vec<SessionTicketKey>,
     timeout: Duration,
     /// Authenticated, not sent: what the listener asks of clients.
     scope: Vec<u8>,
 }
 
-struct Key {
+struct SessionTicketKey {
     name: [u8; BLOCK],
     mac: hmac::Key,
     encrypt: PaddedBlockEncryptingKey,
@@ -49,8 +49,8 @@ impl Ticketer {
         scope: Option<(Verify, &[Asset])>,
     ) -> anyhow::Result<Self> {
         let keys = match tickets {
-            Tickets::Keys(keys) => keys.iter().map(Key::new).collect::<Result<_, _>>()?,
-            Tickets::Off | Tickets::Random => vec![Key::new(own_key()?)?],
+            Tickets::Keys(keys) => keys.iter().map(SessionTicketKey::new).collect::<Result<_, _>>()?,
+            Tickets::Off | Tickets::Random => vec![SessionTicketKey::new(own_key()?)?],
         };
         Ok(Self { keys, timeout, scope: scope.map(scope_digest).unwrap_or_default() })
     }
@@ -82,20 +82,20 @@ impl Ticketer {
         (age < self.timeout.as_secs()).then(|| session.to_vec())
     }
 
-    fn tag(&self, key: &Key, ticket: &[u8]) -> hmac::Tag {
+    fn tag(&self, key: &SessionTicketKey, ticket: &[u8]) -> hmac::Tag {
         let mut context = hmac::Context::with_key(&key.mac);
         context.update(ticket);
         context.update(&self.scope);
         context.sign()
     }
 
-    fn verify(&self, key: &Key, ticket: &[u8], tag: &[u8]) -> Option<()> {
+    fn verify(&self, key: &SessionTicketKey, ticket: &[u8], tag: &[u8]) -> Option<()> {
         let content = [ticket, &self.scope].concat();
         hmac::verify(&key.mac, &content, tag).ok()
     }
 }
 
-impl Key {
+impl SessionTicketKey {
     fn new(key: &TicketKey) -> anyhow::Result<Self> {
         let algorithm = if key.aes.len() == 16 { &AES_128 } else { &AES_256 };
         let cipher = || UnboundCipherKey::new(algorithm, &key.aes);

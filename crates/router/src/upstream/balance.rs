@@ -4,9 +4,9 @@ use std::hash::{BuildHasher, RandomState};
 
 /// Chooses among the servers of one group, for one event loop.
 pub(crate) struct Balancer {
-    method: Method,
+    method: BalanceMethod,
     weights: Box<[u64]>,
-    /// A hash of each server's name: where it stands for `Method::Hash`.
+    /// A hash of each server's name: where it stands for `BalanceMethod::Hash`.
     seeds: Box<[u64]>,
     /// How far each is ahead of its share. The sum is always 0.
     turns: Box<[i64]>,
@@ -15,7 +15,7 @@ pub(crate) struct Balancer {
 
 /// How one is chosen, see `corral_config::upstream::Balance`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Method {
+pub(crate) enum BalanceMethod {
     RoundRobin,
     LeastConnections,
     RandomTwo,
@@ -27,13 +27,13 @@ pub(crate) struct Situation<'s> {
     pub(crate) is_usable: &'s dyn Fn(usize) -> bool,
     /// Requests in progress.
     pub(crate) load: &'s dyn Fn(usize) -> u64,
-    /// What `Method::Hash` goes by.
+    /// What `BalanceMethod::Hash` goes by.
     pub(crate) key: &'s [u8],
 }
 
 impl Balancer {
     /// For servers of these names and weights; a weight of 0 is never chosen.
-    pub(crate) fn new<'n>(method: Method, servers: impl Iterator<Item = (&'n str, u64)>) -> Self {
+    pub(crate) fn new<'n>(method: BalanceMethod, servers: impl Iterator<Item = (&'n str, u64)>) -> Self {
         let (seeds, weights): (Vec<_>, Vec<_>) =
             servers.map(|(name, weight)| (hash(name.as_bytes()), weight)).unzip();
         Self {
@@ -48,10 +48,10 @@ impl Balancer {
     /// The index of the server that gets the request; none when none is usable.
     pub(crate) fn choose(&mut self, situation: &Situation<'_>) -> Option<usize> {
         match self.method {
-            Method::RoundRobin => in_turn(&self.weights, &mut self.turns, situation.is_usable),
-            Method::LeastConnections => self.least_busy(situation),
-            Method::RandomTwo => self.of_two(situation),
-            Method::Hash => self.by_hash(situation),
+            BalanceMethod::RoundRobin => in_turn(&self.weights, &mut self.turns, situation.is_usable),
+            BalanceMethod::LeastConnections => self.least_busy(situation),
+            BalanceMethod::RandomTwo => self.of_two(situation),
+            BalanceMethod::Hash => self.by_hash(situation),
         }
     }
 

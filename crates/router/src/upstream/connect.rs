@@ -11,10 +11,10 @@ use corral_config::upstream::Host;
 use corral_sys::socket::refuse_descriptors;
 use tokio::net::{TcpStream, UnixSocket};
 
-use crate::io::Socket;
+use crate::io::AnySocket;
 use crate::upstream::failure::ServerFailure;
-use crate::upstream::line::Line;
-use crate::upstream::server::Server;
+use crate::upstream::server::UpstreamServer;
+use crate::upstream::server_connection::ServerConnection;
 use crate::upstream::tls;
 use crate::upstream::tls::session::ClientSession;
 
@@ -23,7 +23,10 @@ const QUEUE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Connects; `addresses` are what the server's name stands for, if it has one, and are tried in turn. The caller
 /// limits the time.
-pub(crate) async fn connect(server: &Server, addresses: &[IpAddr]) -> Result<Line, ServerFailure> {
+pub(crate) async fn connect(
+    server: &UpstreamServer,
+    addresses: &[IpAddr],
+) -> Result<ServerConnection, ServerFailure> {
     let socket = match &server.origin.host {
         Host::Address(ListenAddress::Inet(address)) => tcp(*address).await,
         Host::Address(ListenAddress::Unix(path)) => unix(path.as_os_str()).await,
@@ -35,26 +38,26 @@ pub(crate) async fn connect(server: &Server, addresses: &[IpAddr]) -> Result<Lin
         Host::Named { port, .. } => any(addresses, *port).await?,
     };
     let socket = socket.map_err(ServerFailure::of_connecting)?;
-    let Some(target) = &server.tls else { return Ok(Line::new(socket, None)) };
+    let Some(target) = &server.tls else { return Ok(ServerConnection::new(socket, None)) };
     let session = ClientSession::connect(&socket, target).await.map_err(ServerFailure::of_handshake)?;
     if server.options.http2 && !session.speaks(tls::HTTP2) {
         return Err(ServerFailure::NotAgreed);
     }
-    Ok(Line::new(socket, Some(Box::new(session))))
+    Ok(ServerConnection::new(socket, Some(Box::new(session))))
 }
 
-async fn tcp(address: SocketAddr) -> io::Result<Socket> {
+async fn tcp(address: SocketAddr) -> io::Result<AnySocket> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
-    Ok(Socket::Tcp(stream))
+    Ok(AnySocket::Tcp(stream))
 }
 
-async fn unix(path: &OsStr) -> io::Result<Socket> {
+async fn unix(path: &OsStr) -> io::Result<AnySocket> {
     loop {
         let socket = UnixSocket::new_stream()?;
         refuse_descriptors(&socket);
         match socket.connect(path).await {
-            Ok(stream) => return Ok(Socket::unix(stream)),
+            Ok(stream) => return Ok(AnySocket::unix(stream)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(QUEUE_PAUSE).await,
             Err(error) => return Err(error),
         }
@@ -62,7 +65,7 @@ async fn unix(path: &OsStr) -> io::Result<Socket> {
 }
 
 /// The first address that accepts a connection.
-async fn any(addresses: &[IpAddr], port: u16) -> Result<io::Result<Socket>, ServerFailure> {
+async fn any(addresses: &[IpAddr], port: u16) -> Result<io::Result<AnySocket>, ServerFailure> {
     let mut last = Err(ServerFailure::Unresolved);
     for address in addresses {
         let result = tcp(SocketAddr::new(*address, port)).await;

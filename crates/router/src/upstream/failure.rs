@@ -76,7 +76,7 @@ pub(crate) enum ServerFailure {
     NoTunnels,
     /// A part of the request.
     #[error("HTTP/2 has no place for what is in the request: {0}")]
-    Unsayable(&'static str),
+    NotRepresentable(&'static str),
     /// It says that it has not begun with the request.
     #[error("it does not take the request: {0}")]
     Refused(h2::Error),
@@ -128,7 +128,7 @@ impl ServerFailure {
 
     /// Whether it says something about the server that was asked.
     pub(crate) fn is_theirs(&self) -> bool {
-        !matches!(self, Self::Exhausted(_) | Self::Unsayable(_))
+        !matches!(self, Self::Exhausted(_) | Self::NotRepresentable(_))
     }
 
     /// Whether what came is no response that could be passed on.

@@ -8,11 +8,11 @@ use corral_config::gateway::Protocol;
 use crate::upstream::failure::ServerFailure;
 
 /// A name and its value.
-pub(crate) type Pair<'v> = (&'v [u8], &'v [u8]);
+pub(crate) type GatewayParam<'v> = (&'v [u8], &'v [u8]);
 
 /// Variables that a protocol cannot say.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unsayable {
+pub(crate) enum NotRepresentable {
     #[error(transparent)]
     HasNul(#[from] scgi::HasNul),
     #[error(transparent)]
@@ -25,9 +25,9 @@ pub(crate) enum Unsayable {
 pub(crate) fn encode<'v>(
     protocol: Protocol,
     length: Option<u64>,
-    variables: impl Iterator<Item = Pair<'v>> + Clone,
+    variables: impl Iterator<Item = GatewayParam<'v>> + Clone,
     out: &mut Vec<u8>,
-) -> Result<(), Unsayable> {
+) -> Result<(), NotRepresentable> {
     match protocol {
         Protocol::FastCgi => {
             let mut pairs = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn encode<'v>(
                 fastcgi::append_pair(name, value, &mut pairs);
             }
             if pairs.len() > MAX_PARAMS {
-                return Err(Unsayable::TooMany);
+                return Err(NotRepresentable::TooMany);
             }
             fastcgi::append_params(&pairs, out);
         }
@@ -49,7 +49,7 @@ pub(crate) fn encode<'v>(
 }
 
 /// A GET without a body, as one whole.
-pub(super) fn get(protocol: Protocol, target: &str, host: &str) -> Result<Vec<u8>, Unsayable> {
+pub(super) fn get(protocol: Protocol, target: &str, host: &str) -> Result<Vec<u8>, NotRepresentable> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     // php-fpm answers its `ping.path` by the name of the script, others by the path.
     let variables = [
@@ -79,12 +79,12 @@ pub(super) fn get(protocol: Protocol, target: &str, host: &str) -> Result<Vec<u8
 }
 
 /// The answer to a check on its way in.
-pub(super) struct Answer {
+pub(super) struct CheckResponse {
     decoder: Option<Decoder>,
     output: Vec<u8>,
 }
 
-impl Answer {
+impl CheckResponse {
     pub(super) fn new(protocol: Protocol) -> Self {
         Self { decoder: (protocol == Protocol::FastCgi).then(Decoder::default), output: Vec::new() }
     }

@@ -13,15 +13,15 @@ use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use crate::clock::Millis;
-use crate::upstream::balance::{Balancer, Method, Situation};
+use crate::upstream::balance::{BalanceMethod, Balancer, Situation};
 use crate::upstream::connect::connect;
 use crate::upstream::failure::ServerFailure;
-use crate::upstream::http2::{Place, Trunks};
+use crate::upstream::http2::{H2Connections, StreamPermit};
 use crate::upstream::idle::{Freshness, IdleConnections};
-use crate::upstream::line::Line;
-use crate::upstream::resolve::Addresses;
-use crate::upstream::seats::{Kept, Seat, Seats, Waiting};
-use crate::upstream::server::{Figures, Group, Groups, Server};
+use crate::upstream::process_slots::{KeptConnection, ProcessSlot, ProcessSlots, SlotFuture};
+use crate::upstream::resolve::LoopAddresses;
+use crate::upstream::server::{ServerCounters, ServerGroup, ServerGroups, UpstreamServer};
+use crate::upstream::server_connection::ServerConnection;
 
 /// How often idle connections are looked at.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -37,19 +37,19 @@ pub(crate) struct LoopGroups {
 
 /// A group in one event loop.
 pub(crate) struct LoopGroup {
-    pub(crate) shared: Arc<Group>,
+    pub(crate) shared: Arc<ServerGroup>,
     pub(crate) servers: Vec<Rc<LoopServer>>,
     balancer: RefCell<Balancer>,
 }
 
 /// A server in one event loop.
 pub(crate) struct LoopServer {
-    pub(crate) shared: Arc<Server>,
+    pub(crate) shared: Arc<UpstreamServer>,
     lane: usize,
     pub(crate) pool: RefCell<IdleConnections>,
     /// The same for HTTP/2.
-    trunks: Trunks,
-    addresses: Option<RefCell<Addresses>>,
+    h2_connections: H2Connections,
+    addresses: Option<RefCell<LoopAddresses>>,
     /// Which of several addresses is next.
     turn: Cell<usize>,
 }
@@ -61,20 +61,20 @@ pub(crate) type Tried = SmallVec<[usize; 8]>;
 #[derive(Default)]
 pub(crate) struct LoopServers {
     /// By where the shared one is in memory, which nothing else can be as long as this one lives.
-    known: RefCell<HashMap<*const Server, Weak<LoopServer>>>,
+    known: RefCell<HashMap<*const UpstreamServer, Weak<LoopServer>>>,
     /// There is an idle connection again.
     pub(crate) idle: Rc<Notify>,
     /// Servers for whose processes requests of this event loop wait.
-    crowded: RefCell<Vec<(Arc<Seats>, usize)>>,
+    crowded: RefCell<Vec<(Arc<ProcessSlots>, usize)>>,
     /// Rings when such a server is added.
     crowd: Notify,
 }
 
 impl LoopServers {
     /// The groups of a new generation.
-    pub(crate) fn groups(&self, groups: &Groups, lane: Lane) -> LoopGroups {
+    pub(crate) fn groups(&self, groups: &ServerGroups, lane: Lane) -> LoopGroups {
         self.known.borrow_mut().retain(|_, server| server.strong_count() > 0);
-        let all = |groups: &[Arc<Group>]| groups.iter().map(|group| self.group(group, lane)).collect();
+        let all = |groups: &[Arc<ServerGroup>]| groups.iter().map(|group| self.group(group, lane)).collect();
         LoopGroups { upstreams: all(&groups.upstreams), proxies: all(&groups.proxies) }
     }
 
@@ -95,15 +95,15 @@ impl LoopServers {
             while !self.crowded.borrow().is_empty() {
                 tokio::time::sleep(SERVE_INTERVAL).await;
                 let now = Instant::now();
-                self.crowded.borrow_mut().retain(|(seats, lane)| seats.serve(*lane, now));
+                self.crowded.borrow_mut().retain(|(slots, lane)| slots.serve(*lane, now));
             }
         }
     }
 
-    fn is_crowded(&self, seats: &Arc<Seats>, lane: usize) {
+    fn is_crowded(&self, slots: &Arc<ProcessSlots>, lane: usize) {
         let mut crowded = self.crowded.borrow_mut();
-        if !crowded.iter().any(|(known, _)| Arc::ptr_eq(known, seats)) {
-            crowded.push((Arc::clone(seats), lane));
+        if !crowded.iter().any(|(known, _)| Arc::ptr_eq(known, slots)) {
+            crowded.push((Arc::clone(slots), lane));
             self.crowd.notify_one();
         }
     }
@@ -118,12 +118,12 @@ impl LoopServers {
         servers.filter(|server| server.sweep(now)).count() > 0
     }
 
-    fn group(&self, group: &Arc<Group>, lane: Lane) -> LoopGroup {
+    fn group(&self, group: &Arc<ServerGroup>, lane: Lane) -> LoopGroup {
         let method = match group.upstream.balance {
-            Balance::RoundRobin => Method::RoundRobin,
-            Balance::LeastConnections => Method::LeastConnections,
-            Balance::RandomTwo => Method::RandomTwo,
-            Balance::Hash(_) => Method::Hash,
+            Balance::RoundRobin => BalanceMethod::RoundRobin,
+            Balance::LeastConnections => BalanceMethod::LeastConnections,
+            Balance::RandomTwo => BalanceMethod::RandomTwo,
+            Balance::Hash(_) => BalanceMethod::Hash,
         };
         let weights = group.upstream.servers.iter().map(|server| server.weight);
         let names = group.servers.iter().map(|server| server.text.as_str());
@@ -133,7 +133,7 @@ impl LoopServers {
     }
 
     /// What one event loop has of a server.
-    pub(crate) fn server(&self, server: &Arc<Server>, lane: Lane) -> Rc<LoopServer> {
+    pub(crate) fn server(&self, server: &Arc<UpstreamServer>, lane: Lane) -> Rc<LoopServer> {
         let mut known = self.known.borrow_mut();
         let place = Arc::as_ptr(server);
         known.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {
@@ -141,7 +141,7 @@ impl LoopServers {
                 shared: Arc::clone(server),
                 lane: lane.index(),
                 pool: RefCell::new(IdleConnections::default()),
-                trunks: Trunks::default(),
+                h2_connections: H2Connections::default(),
                 addresses: server.name.as_ref().map(|name| RefCell::new(name.addresses())),
                 turn: Cell::new(0),
             });
@@ -169,52 +169,52 @@ impl LoopServer {
     /// True when connections are left that nobody uses, or may soon not use.
     fn sweep(&self, now: Instant) -> bool {
         let has_idle = self.pool.borrow_mut().sweep(now);
-        let has_trunks = self.trunks.sweep(&self.shared.options.keepalive, now);
-        let has_seats = self.shared.seats.as_ref().is_some_and(|seats| seats.sweep(now));
-        has_idle || has_trunks || has_seats
+        let has_h2_connections = self.h2_connections.sweep(&self.shared.options.keepalive, now);
+        let has_slots = self.shared.slots.as_ref().is_some_and(|slots| slots.sweep(now));
+        has_idle || has_h2_connections || has_slots
     }
 
-    pub(crate) fn figures(&self) -> &Figures {
+    pub(crate) fn figures(&self) -> &ServerCounters {
         &self.shared.figures[self.lane]
     }
 
     /// A seat at a server whose processes are counted, and a connection of the last who had it, if there is one of use; or what
     /// has to be waited for. `servers` are those of this event loop.
-    pub(crate) fn take_seat(
+    pub(crate) fn take_slot(
         &self,
         servers: &LoopServers,
         freshness: Freshness,
         now: Instant,
-    ) -> Option<Result<(Seat, Option<Kept>), Waiting>> {
-        let seats = self.shared.seats.as_ref()?;
-        let taken = seats.take(freshness, self.lane, now);
+    ) -> Option<Result<(ProcessSlot, Option<KeptConnection>), SlotFuture>> {
+        let slots = self.shared.slots.as_ref()?;
+        let taken = slots.take(freshness, self.lane, now);
         if taken.is_err() {
-            servers.is_crowded(seats, self.lane);
+            servers.is_crowded(slots, self.lane);
         }
         Some(taken)
     }
 
     /// A seat at a program of FastCGI, whose turn the caller has, and a connection of the last who had it.
-    pub(crate) fn take_own_seat(&self, now: Instant) -> Option<(Seat, Option<Kept>)> {
-        self.shared.seats.as_ref().map(|seats| seats.take_own(self.lane, now))
+    pub(crate) fn take_own_slot(&self, now: Instant) -> Option<(ProcessSlot, Option<KeptConnection>)> {
+        self.shared.slots.as_ref().map(|slots| slots.take_own(self.lane, now))
     }
 
     /// Leaves a connection to the next one. True when it is kept.
-    pub(crate) fn leave_seat(&self, seat: Seat, kept: Kept, now: Instant) -> bool {
-        seat.keep(kept, &self.shared.options.keepalive, now)
+    pub(crate) fn leave_slot(&self, slot: ProcessSlot, kept: KeptConnection, now: Instant) -> bool {
+        slot.keep(kept, &self.shared.options.keepalive, now)
     }
 
     /// A new connection. The caller limits the time.
-    pub(crate) async fn connect(&self) -> Result<Line, ServerFailure> {
+    pub(crate) async fn connect(&self) -> Result<ServerConnection, ServerFailure> {
         self.resolved().await;
         let addresses = self.addresses();
         connect(&self.shared, &addresses).await
     }
 
     /// A place for a request to a server that speaks HTTP/2; `servers` are those of this event loop. The caller limits the time.
-    pub(crate) async fn place(&self, servers: &LoopServers) -> Result<Place, ServerFailure> {
+    pub(crate) async fn place(&self, servers: &LoopServers) -> Result<StreamPermit, ServerFailure> {
         let rules = &self.shared.options.keepalive;
-        self.trunks.place_or_open(rules, &servers.idle, self.connect()).await
+        self.h2_connections.place_or_open(rules, &servers.idle, self.connect()).await
     }
 
     /// Waits for the addresses of the server's name, if that was never looked up.

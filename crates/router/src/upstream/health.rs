@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn news_are_told_once() {
+    fn changes_are_told_once() {
         let health = Health::default();
         assert!(!health.set_up(true) && health.set_up(false) && !health.set_up(false));
         assert!(!health.is_up() && health.set_up(true) && health.is_up());

@@ -22,18 +22,18 @@ const LAST_RETRY: Duration = Duration::from_secs(30);
 
 /// All names that are looked up.
 #[derive(Default)]
-pub(crate) struct Resolver {
-    names: Mutex<HashMap<String, Weak<Name>>>,
+pub(crate) struct NameResolver {
+    names: Mutex<HashMap<String, Weak<ResolvedName>>>,
 }
 
 /// A host name and what it stands for. Looked up as long as it exists.
-pub(crate) struct Name {
+pub(crate) struct ResolvedName {
     host: String,
-    known: watch::Sender<Known>,
+    known: watch::Sender<KnownAddresses>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct KnownAddresses {
     addresses: Arc<[IpAddr]>,
     /// There was an answer, if only that there is no such name.
     tried: bool,
@@ -41,36 +41,39 @@ struct Known {
 
 /// A name's addresses as one event loop sees them.
 #[derive(Clone)]
-pub(crate) struct Addresses {
-    known: watch::Receiver<Known>,
+pub(crate) struct LoopAddresses {
+    known: watch::Receiver<KnownAddresses>,
     current: Arc<[IpAddr]>,
 }
 
-impl Resolver {
+impl NameResolver {
     /// What a host stands for, if it is a name. A new name is looked up at once.
     ///
     /// # Panics
     /// Outside of a tokio runtime, in which it is looked up.
-    pub(crate) fn name(&self, host: &Host) -> Option<Arc<Name>> {
+    pub(crate) fn name(&self, host: &Host) -> Option<Arc<ResolvedName>> {
         let Host::Named { name: host, .. } = host else { return None };
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.retain(|_, name| name.strong_count() > 0);
         if let Some(name) = names.get(host).and_then(Weak::upgrade) {
             return Some(name);
         }
-        let name = Arc::new(Name { host: host.clone(), known: watch::Sender::new(Known::default()) });
+        let name = Arc::new(ResolvedName {
+            host: host.clone(),
+            known: watch::Sender::new(KnownAddresses::default()),
+        });
         names.insert(host.clone(), Arc::downgrade(&name));
         tokio::spawn(keep_up(Arc::downgrade(&name), system));
         Some(name)
     }
 }
 
-impl Name {
+impl ResolvedName {
     /// Its addresses, now and later.
-    pub(crate) fn addresses(&self) -> Addresses {
+    pub(crate) fn addresses(&self) -> LoopAddresses {
         let mut known = self.known.subscribe();
         known.mark_changed();
-        Addresses { known, current: Arc::default() }
+        LoopAddresses { known, current: Arc::default() }
     }
 
     async fn look_up(&self, resolver: &TokioResolver) -> Result<(Vec<IpAddr>, Duration), NetError> {
@@ -104,9 +107,9 @@ impl Name {
         addresses.sort_unstable();
         addresses.dedup();
         self.known.send_if_modified(|known| {
-            let is_news = !known.tried || *known.addresses != *addresses;
-            *known = Known { addresses: addresses.into(), tried: true };
-            is_news
+            let has_changed = !known.tried || *known.addresses != *addresses;
+            *known = KnownAddresses { addresses: addresses.into(), tried: true };
+            has_changed
         });
         Ok(ttl)
     }
@@ -119,7 +122,7 @@ fn system() -> Result<TokioResolver, NetError> {
 
 /// Looks a name up until nobody needs it any more, each time with a new resolver: the system's files may have
 /// changed, and its cache has nothing that would hold.
-async fn keep_up(name: Weak<Name>, resolver: impl Fn() -> Result<TokioResolver, NetError>) {
+async fn keep_up(name: Weak<ResolvedName>, resolver: impl Fn() -> Result<TokioResolver, NetError>) {
     let mut retry = FIRST_RETRY;
     loop {
         let Some(name) = name.upgrade() else { return };
@@ -140,7 +143,7 @@ async fn keep_up(name: Weak<Name>, resolver: impl Fn() -> Result<TokioResolver, 
     }
 }
 
-impl Addresses {
+impl LoopAddresses {
     /// What is known now. Free of locks unless there is news.
     pub(crate) fn current(&mut self) -> &[IpAddr] {
         if self.known.has_changed().unwrap_or(false) {

@@ -12,32 +12,32 @@ use corral_ipc::bounded::MOST;
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 
 use crate::clock::Millis;
-use crate::complaints::Complaints;
 use crate::counters::Counter;
+use crate::log_throttle::LogThrottle;
 use crate::upstream::health::Health;
-use crate::upstream::resolve::{Name, Resolver};
-use crate::upstream::seats::Seats;
-use crate::upstream::tls::{TlsTarget, Trust};
+use crate::upstream::process_slots::ProcessSlots;
+use crate::upstream::resolve::{NameResolver, ResolvedName};
+use crate::upstream::tls::{TlsTarget, TlsTrust};
 
 /// All groups of a configuration.
 #[derive(Default)]
-pub(crate) struct Groups {
+pub(crate) struct ServerGroups {
     /// In the order of `Config::upstreams`.
-    pub(crate) upstreams: Vec<Arc<Group>>,
+    pub(crate) upstreams: Vec<Arc<ServerGroup>>,
     /// In the order of `Config::proxies`.
-    pub(crate) proxies: Vec<Arc<Group>>,
+    pub(crate) proxies: Vec<Arc<ServerGroup>>,
 }
 
 /// Servers that share the requests of an upstream, or the one of a `proxy`.
-pub(crate) struct Group {
+pub(crate) struct ServerGroup {
     pub(crate) upstream: Upstream,
     /// In the order of `upstream.servers`.
-    pub(crate) servers: Vec<Arc<Server>>,
-    pub(crate) complaints: Complaints,
+    pub(crate) servers: Vec<Arc<UpstreamServer>>,
+    pub(crate) throttle: LogThrottle,
 }
 
 /// One server: where it is, how it is spoken to, and how it does.
-pub(crate) struct Server {
+pub(crate) struct UpstreamServer {
     pub(crate) origin: Origin,
     /// The origin as text; of a program, what messages call it.
     pub(crate) text: String,
@@ -47,21 +47,21 @@ pub(crate) struct Server {
     pub(crate) passive: PassiveHealth,
     pub(crate) check: Option<HealthCheck>,
     /// What its host name stands for, if it has one.
-    pub(crate) name: Option<Arc<Name>>,
+    pub(crate) name: Option<Arc<ResolvedName>>,
     /// For `https://`.
     pub(crate) tls: Option<TlsTarget>,
     pub(crate) health: Health,
     /// The connections of one whose processes are counted.
-    pub(crate) seats: Option<Arc<Seats>>,
-    pub(crate) complaints: Complaints,
+    pub(crate) slots: Option<Arc<ProcessSlots>>,
+    pub(crate) throttle: LogThrottle,
     /// One for each event loop.
-    pub(crate) figures: Box<[Figures]>,
+    pub(crate) figures: Box<[ServerCounters]>,
 }
 
 /// What one event loop has done with a server. No two loops write to the same cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(crate) struct Figures {
+pub(crate) struct ServerCounters {
     /// Requests in progress.
     pub(crate) active: Counter,
     pub(crate) requests: Counter,
@@ -69,12 +69,12 @@ pub(crate) struct Figures {
 }
 
 /// What is needed to make servers of a configuration.
-pub(crate) struct Workshop<'w> {
+pub(crate) struct ServerBuilder<'w> {
     pub(crate) n_loops: usize,
-    pub(crate) resolver: &'w Resolver,
-    pub(crate) trust: Trust<'w>,
+    pub(crate) resolver: &'w NameResolver,
+    pub(crate) trust: TlsTrust<'w>,
     /// Servers that stay as they are are taken over, with all that is known of them.
-    pub(crate) previous: Option<&'w Groups>,
+    pub(crate) previous: Option<&'w ServerGroups>,
 }
 
 /// A server that cannot be spoken to as the configuration wants it.
@@ -87,23 +87,27 @@ pub(crate) struct ServerError {
     source: super::tls::TlsError,
 }
 
-impl Workshop<'_> {
+impl ServerBuilder<'_> {
     /// The groups of a configuration.
     pub(crate) fn groups(
         &mut self,
         upstreams: &[Upstream],
         proxies: &[Upstream],
-    ) -> Result<Groups, ServerError> {
-        let known = |kind: fn(&Groups) -> &Vec<Arc<Group>>| self.previous.map(kind).map(index);
+    ) -> Result<ServerGroups, ServerError> {
+        let known = |kind: fn(&ServerGroups) -> &Vec<Arc<ServerGroup>>| self.previous.map(kind).map(index);
         let (known_upstreams, known_proxies) =
             (known(|known| &known.upstreams), known(|known| &known.proxies));
         let upstreams = upstreams.iter().map(|upstream| self.group(upstream, known_upstreams.as_ref()));
         let upstreams = upstreams.collect::<Result<_, _>>()?;
         let proxies = proxies.iter().map(|proxy| self.group(proxy, known_proxies.as_ref()));
-        Ok(Groups { upstreams, proxies: proxies.collect::<Result<_, _>>()? })
+        Ok(ServerGroups { upstreams, proxies: proxies.collect::<Result<_, _>>()? })
     }
 
-    fn group(&mut self, upstream: &Upstream, known: Option<&Index<'_>>) -> Result<Arc<Group>, ServerError> {
+    fn group(
+        &mut self,
+        upstream: &Upstream,
+        known: Option<&ServerIndex<'_>>,
+    ) -> Result<Arc<ServerGroup>, ServerError> {
         let servers = upstream.servers.iter().map(|server| {
             let known = known.and_then(|known| known.get(&(upstream.name.as_str(), &server.origin)));
             match known.into_iter().flatten().find(|known| known.suits(upstream, server)) {
@@ -112,17 +116,21 @@ impl Workshop<'_> {
             }
         });
         let servers = servers.collect::<Result<_, _>>()?;
-        Ok(Arc::new(Group { upstream: upstream.clone(), servers, complaints: Complaints::default() }))
+        Ok(Arc::new(ServerGroup { upstream: upstream.clone(), servers, throttle: LogThrottle::default() }))
     }
 
-    fn server(&mut self, upstream: &Upstream, server: &ConfiguredServer) -> Result<Arc<Server>, ServerError> {
+    fn server(
+        &mut self,
+        upstream: &Upstream,
+        server: &ConfiguredServer,
+    ) -> Result<Arc<UpstreamServer>, ServerError> {
         let (origin, options) = (&server.origin, upstream.options_for(server));
         let text = origin.url(options.gateway);
         let tls = origin.tls.then(|| self.trust.target(origin, &options)).transpose();
         let tls =
             tls.map_err(|source| ServerError { group: upstream.name.clone(), server: text.clone(), source })?;
-        Ok(Arc::new(Server {
-            seats: (options.processes > 0).then(|| Seats::new(options.processes, self.n_loops)),
+        Ok(Arc::new(UpstreamServer {
+            slots: (options.processes > 0).then(|| ProcessSlots::new(options.processes, self.n_loops)),
             origin: origin.clone(),
             text,
             options,
@@ -132,13 +140,13 @@ impl Workshop<'_> {
             name: self.resolver.name(&origin.host),
             tls,
             health: Health::default(),
-            complaints: Complaints::default(),
-            figures: (0..self.n_loops).map(|_| Figures::default()).collect(),
+            throttle: LogThrottle::default(),
+            figures: (0..self.n_loops).map(|_| ServerCounters::default()).collect(),
         }))
     }
 }
 
-impl Groups {
+impl ServerGroups {
     /// What `/status` shows of the upstreams.
     pub(crate) fn status(&self) -> Vec<UpstreamStatus> {
         let now = Millis::of(Instant::now());
@@ -150,14 +158,14 @@ impl Groups {
     }
 }
 
-impl Group {
+impl ServerGroup {
     /// Whether all servers are spoken to over HTTP/2, so that no length of a body need be known.
     pub(crate) fn speaks_http2(&self) -> bool {
         self.servers.iter().all(|server| server.options.http2)
     }
 
     /// What messages call it.
-    pub(crate) fn title(&self, server: Option<&Server>) -> String {
+    pub(crate) fn title(&self, server: Option<&UpstreamServer>) -> String {
         let name = &self.upstream.name;
         match server {
             // A proxy has no name but its server's.
@@ -169,10 +177,10 @@ impl Group {
 }
 
 /// Servers by the name of their group and where they are.
-type Index<'g> = HashMap<(&'g str, &'g Origin), Vec<&'g Arc<Server>>>;
+type ServerIndex<'g> = HashMap<(&'g str, &'g Origin), Vec<&'g Arc<UpstreamServer>>>;
 
-fn index(groups: &Vec<Arc<Group>>) -> Index<'_> {
-    let mut index = Index::new();
+fn index(groups: &Vec<Arc<ServerGroup>>) -> ServerIndex<'_> {
+    let mut index = ServerIndex::new();
     for group in groups {
         for server in &group.servers {
             index.entry((group.upstream.name.as_str(), &server.origin)).or_default().push(server);
@@ -181,7 +189,7 @@ fn index(groups: &Vec<Arc<Group>>) -> Index<'_> {
     index
 }
 
-impl Server {
+impl UpstreamServer {
     /// A program that is a worker of an application. `title` is what messages call it.
     pub(crate) fn of_program(
         address: ListenAddress,
@@ -190,7 +198,7 @@ impl Server {
         n_loops: usize,
     ) -> Arc<Self> {
         Arc::new(Self {
-            seats: (options.processes > 0).then(|| Seats::new(options.processes, n_loops)),
+            slots: (options.processes > 0).then(|| ProcessSlots::new(options.processes, n_loops)),
             origin: Origin { tls: false, host: Host::Address(address) },
             text: title,
             options,
@@ -200,8 +208,8 @@ impl Server {
             name: None,
             tls: None,
             health: Health::default(),
-            complaints: Complaints::default(),
-            figures: (0..n_loops).map(|_| Figures::default()).collect(),
+            throttle: LogThrottle::default(),
+            figures: (0..n_loops).map(|_| ServerCounters::default()).collect(),
         })
     }
 
@@ -215,7 +223,7 @@ impl Server {
     }
 
     fn status(&self, now: Millis) -> ServerStatus {
-        let sum = |figure: fn(&Figures) -> u64| self.figures.iter().map(figure).sum();
+        let sum = |figure: fn(&ServerCounters) -> u64| self.figures.iter().map(figure).sum();
         ServerStatus {
             address: if self.origin.tls { self.text.clone() } else { self.origin.host.to_string() },
             state: match (self.health.is_up(), self.health.is_avoided(now)) {

@@ -15,8 +15,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::tls::authorities::Authorities;
-use crate::tls::authorities::servers::Servers;
+use crate::tls::authorities::TrustedAuthorities;
+use crate::tls::authorities::servers::ServerVerifier;
 
 /// How a server is spoken to and who it has to be.
 pub(crate) struct TlsTarget {
@@ -25,16 +25,16 @@ pub(crate) struct TlsTarget {
 }
 
 /// The name of a protocol in ALPN.
-type Protocol = &'static [u8];
+type AlpnProtocol = &'static [u8];
 
-pub(crate) const HTTP1: Protocol = b"http/1.1";
-pub(crate) const HTTP2: Protocol = b"h2";
+pub(crate) const HTTP1: AlpnProtocol = b"http/1.1";
+pub(crate) const HTTP2: AlpnProtocol = b"h2";
 
 /// Makes targets for the servers of one configuration; those with the same trust share their sessions.
-pub(crate) struct Trust<'a> {
+pub(crate) struct TlsTrust<'a> {
     assets: &'a Assets,
     /// By whether servers are verified, by which bundle, and what is spoken.
-    made: HashMap<(bool, Option<String>, Protocol), Arc<ClientConfig>>,
+    made: HashMap<(bool, Option<String>, AlpnProtocol), Arc<ClientConfig>>,
 }
 
 /// Why a server cannot be spoken to over TLS.
@@ -56,7 +56,7 @@ pub(crate) enum TlsError {
     Verifier(#[from] VerifierBuilderError),
 }
 
-impl<'a> Trust<'a> {
+impl<'a> TlsTrust<'a> {
     pub(crate) fn new(assets: &'a Assets) -> Self {
         Self { assets, made: HashMap::new() }
     }
@@ -74,7 +74,7 @@ impl<'a> Trust<'a> {
     pub(crate) fn config(
         &mut self,
         tls: &UpstreamTls,
-        protocol: Protocol,
+        protocol: AlpnProtocol,
     ) -> Result<Arc<ClientConfig>, TlsError> {
         let key = (tls.verify, tls.ca.clone(), protocol);
         if let Some(config) = self.made.get(&key) {
@@ -84,7 +84,9 @@ impl<'a> Trust<'a> {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder.with_safe_default_protocol_versions()?;
         let builder = match (tls.verify, &tls.ca) {
-            (false, _) => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider))),
+            (false, _) => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+            }
             (true, None) => builder.with_root_certificates(system_roots()?),
             (true, Some(bundle)) => {
                 builder.dangerous().with_custom_certificate_verifier(self.verifier(bundle, provider)?)
@@ -98,7 +100,7 @@ impl<'a> Trust<'a> {
     }
 
     /// Believes what the certificates of a bundle vouch for.
-    fn verifier(&self, name: &str, provider: Arc<CryptoProvider>) -> Result<Arc<Servers>, TlsError> {
+    fn verifier(&self, name: &str, provider: Arc<CryptoProvider>) -> Result<Arc<ServerVerifier>, TlsError> {
         let asset = self.assets.certificate(name).ok_or_else(|| TlsError::NoBundle(name.to_owned()))?;
         let trusted: Vec<_> = CertificateDer::pem_slice_iter(&asset.bytes).flatten().collect();
         let mut roots = RootCertStore::empty();
@@ -106,9 +108,9 @@ impl<'a> Trust<'a> {
         if roots.is_empty() {
             return Err(TlsError::EmptyBundle(name.to_owned()));
         }
-        let authorities = Authorities::new(trusted, provider.signature_verification_algorithms);
+        let authorities = TrustedAuthorities::new(trusted, provider.signature_verification_algorithms);
         let usual = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
-        Ok(Arc::new(Servers { usual, authorities }))
+        Ok(Arc::new(ServerVerifier { usual, authorities }))
     }
 }
 
@@ -141,9 +143,9 @@ fn system_roots() -> Result<Arc<RootCertStore>, TlsError> {
 
 /// Believes anybody, as `"verify": false` wants it; only the signatures have to be those of the certificate.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

@@ -12,11 +12,11 @@ use corral_http::request::Head;
 use corral_script::{Engine, Limits, Lookup, Module, ModuleError, Pair, Program};
 
 use crate::reply::Reply;
-use crate::request::client::Client;
-use crate::request::head::Request;
-use crate::request::identity::Identity;
-use crate::tls::Peer;
-use crate::variables::{Link, Memo, RequestVariables};
+use crate::request::client::RequestClient;
+use crate::request::head::ReceivedRequest;
+use crate::request::identity::AuthenticatedUser;
+use crate::tls::TlsPeer;
+use crate::variables::{Memo, RequestVariables, VariableConnection};
 
 /// The modules of a configuration, loaded once to see that they can be.
 pub(crate) fn program(config: &Config, assets: &Assets) -> Result<Arc<Program>, ModuleError> {
@@ -34,7 +34,9 @@ pub(crate) fn evaluate(
     out: &mut Vec<u8>,
 ) -> Result<(), Exception> {
     let source = script.source().as_bytes();
-    engine.evaluate(source, &mut Scope(variables), out).map_err(|exception| Exception(exception.to_string()))
+    engine
+        .evaluate(source, &mut ScriptScope(variables), out)
+        .map_err(|exception| Exception(exception.to_string()))
 }
 
 /// Logs that a script has thrown, or that a regular expression was given up. Not as an alert: a client may choose to cause it.
@@ -43,9 +45,9 @@ pub(crate) fn report(fault: &impl Display) {
 }
 
 /// What scripts see of a request.
-struct Scope<'t>(RequestVariables<'t>);
+struct ScriptScope<'t>(RequestVariables<'t>);
 
-impl corral_script::Request for Scope<'_> {
+impl corral_script::Request for ScriptScope<'_> {
     fn append(&mut self, variable: &str, out: &mut Vec<u8>) {
         append_named(&mut self.0, variable, out);
     }
@@ -55,7 +57,7 @@ impl corral_script::Request for Scope<'_> {
     }
 
     fn headers(&mut self, visit: &mut dyn FnMut(Pair<'_>)) {
-        let Request { head, bytes, .. } = self.0.request;
+        let ReceivedRequest { head, bytes, .. } = self.0.request;
         head.fields(bytes).for_each(visit);
     }
 
@@ -64,7 +66,7 @@ impl corral_script::Request for Scope<'_> {
     }
 
     fn variables(&mut self) -> Lookup {
-        let detached = Detached::new(&self.0);
+        let detached = DetachedVariables::new(&self.0);
         Box::new(move |name, out| append_named(&mut detached.variables(), name, out))
     }
 }
@@ -80,23 +82,23 @@ fn append_named(variables: &mut RequestVariables<'_>, name: &str, out: &mut Vec<
 }
 
 /// Everything that variables are made of, owned: scripts know no borrowing.
-struct Detached {
+struct DetachedVariables {
     head: Head,
     bytes: Vec<u8>,
     started: Instant,
-    client: Client,
+    client: RequestClient,
     path: Vec<u8>,
     query: Vec<u8>,
-    identity: Option<Identity>,
+    identity: Option<AuthenticatedUser>,
     reply: Reply,
     server: &'static str,
     memo: Memo,
-    peer: Option<Peer<'static>>,
+    peer: Option<TlsPeer<'static>>,
 }
 
-impl Detached {
+impl DetachedVariables {
     fn new(variables: &RequestVariables<'_>) -> Self {
-        let Request { head, bytes, started } = variables.request;
+        let ReceivedRequest { head, bytes, started } = variables.request;
         variables.memo.fix(started);
         Self {
             head: head.clone(),
@@ -115,8 +117,8 @@ impl Detached {
 
     fn variables(&self) -> RequestVariables<'_> {
         let Self { head, bytes, started, client, path, query, identity, reply, server, memo, peer } = self;
-        let request = Request { head, bytes, started: *started };
-        let link = Link::Noted(peer.as_ref());
+        let request = ReceivedRequest { head, bytes, started: *started };
+        let link = VariableConnection::Noted(peer.as_ref());
         let identity = identity.as_ref();
         RequestVariables {
             link,

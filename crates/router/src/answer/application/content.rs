@@ -3,14 +3,14 @@
 
 use corral_http::chunked::Decoder;
 
-use crate::instance::{App, Failure, FramingError, Habit};
+use crate::instance::{AppFailure, AppInstance, FramingError, Leniency};
 use crate::reply::trailers;
 
 /// Bytes that are looked at for the size of a first chunk.
 const LONGEST_SIZE: usize = 256;
 
 /// The part of a response's body that is content.
-pub(super) enum Content {
+pub(super) enum ContentDecoder {
     /// All of it.
     Whole,
     /// The inside of the chunks that an application has announced.
@@ -21,11 +21,11 @@ pub(super) struct Chunks {
     decoder: Decoder,
     /// The piece that was decoded last.
     decoded: Vec<u8>,
-    found: Found,
+    found: ChunkedFields,
 }
 
 /// Whether there are chunks.
-enum Found {
+enum ChunkedFields {
     /// Nobody can tell by these bytes, which have come so far.
     Nothing(Vec<u8>),
     Chunks,
@@ -34,16 +34,16 @@ enum Found {
 }
 
 /// Content, and the lines behind it if nothing more belongs to the response.
-pub(super) type Taken<'p> = (&'p [u8], Option<Vec<u8>>);
+pub(super) type TakenContent<'p> = (&'p [u8], Option<Vec<u8>>);
 
-impl Content {
+impl ContentDecoder {
     pub(super) fn new(is_chunked: bool, wants_trailers: bool) -> Self {
         if !is_chunked {
             return Self::Whole;
         }
         let decoder = Decoder::new(u64::MAX);
         let decoder = if wants_trailers { decoder.keeping_trailers() } else { decoder };
-        let found = Found::Nothing(Vec::new());
+        let found = ChunkedFields::Nothing(Vec::new());
         Self::Chunks(Box::new(Chunks { decoder, decoded: Vec::new(), found }))
     }
 
@@ -56,11 +56,11 @@ impl Content {
         &'p mut self,
         piece: &'p [u8],
         is_last: bool,
-        app: &App,
-    ) -> Result<Taken<'p>, Failure> {
+        app: &AppInstance,
+    ) -> Result<TakenContent<'p>, AppFailure> {
         match self {
             Self::Whole => Ok((piece, is_last.then(Vec::new))),
-            Self::Chunks(chunks) => chunks.take(piece, is_last, |habit| app.tolerate(habit)),
+            Self::Chunks(chunks) => chunks.take(piece, is_last, |leniency| app.tolerate(leniency)),
         }
     }
 }
@@ -70,36 +70,36 @@ impl Chunks {
         &'p mut self,
         piece: &'p [u8],
         is_last: bool,
-        tolerate: impl Fn(Habit),
-    ) -> Result<Taken<'p>, Failure> {
+        tolerate: impl Fn(Leniency),
+    ) -> Result<TakenContent<'p>, AppFailure> {
         self.decoded.clear();
         let mut rest = piece;
-        if let Found::Nothing(held) = &mut self.found {
+        if let ChunkedFields::Nothing(held) = &mut self.found {
             let line = first_line(piece);
             let is_size = self.decoder.decode(line, &mut self.decoded, usize::MAX).is_ok();
             let is_whole = line.ends_with(b"\n");
             let goes_on = !is_last && held.len() + line.len() <= LONGEST_SIZE;
             if !is_size || !(is_whole || goes_on) {
-                tolerate(Habit::NoChunks);
+                tolerate(Leniency::NoChunks);
                 self.decoded = std::mem::take(held);
                 self.decoded.extend_from_slice(piece);
-                self.found = Found::None;
+                self.found = ChunkedFields::None;
                 return Ok((&self.decoded, is_last.then(Vec::new)));
             }
             if !is_whole {
                 held.extend_from_slice(piece);
                 return Ok((b"", None));
             }
-            self.found = Found::Chunks;
+            self.found = ChunkedFields::Chunks;
             rest = &piece[line.len()..];
         }
-        if matches!(self.found, Found::None) {
+        if matches!(self.found, ChunkedFields::None) {
             return Ok((piece, is_last.then(Vec::new)));
         }
         let decoded =
             self.decoder.decode(rest, &mut self.decoded, usize::MAX).map_err(FramingError::Chunk)?;
         if decoded.consumed < rest.len() {
-            tolerate(Habit::BytesBehindChunks);
+            tolerate(Leniency::BytesBehindChunks);
         }
         if is_last && !decoded.done {
             return Err(FramingError::Cut.into());
@@ -123,11 +123,13 @@ mod tests {
     /// The content of each piece, `.` at the end, what is tolerated in parentheses, and why the rest is refused.
     #[track_caller]
     fn check(pieces: &[&str], expect: &str) {
-        let Content::Chunks(mut chunks) = Content::new(true, true) else { panic!("it has chunks") };
+        let ContentDecoder::Chunks(mut chunks) = ContentDecoder::new(true, true) else {
+            panic!("it has chunks")
+        };
         let out = RefCell::new(String::new());
         for (i, piece) in pieces.iter().enumerate() {
             let is_last = i + 1 == pieces.len();
-            let tolerate = |habit| *out.borrow_mut() += &format!("({habit:?})");
+            let tolerate = |leniency| *out.borrow_mut() += &format!("({leniency:?})");
             match chunks.take(piece.as_bytes(), is_last, tolerate) {
                 Ok((content, end)) => {
                     let mut out = out.borrow_mut();

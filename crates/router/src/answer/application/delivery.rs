@@ -3,39 +3,39 @@
 use corral_channel::message::{self, ResponseView};
 use corral_http::list;
 
-use super::content::{Content, Taken};
-use super::{Dialogue, fail};
+use super::content::{ContentDecoder, TakenContent};
+use super::{AppExchange, fail};
 use crate::answer::{hijack, websocket};
-use crate::desk;
+use crate::dev_reload;
 use crate::exchange::Exchange;
 use crate::exchange::opening::UPGRADE_REQUIRED;
-use crate::exchange::writer::Writer;
-use crate::instance::{App, Call, Failure, FramingError, Piece, SentFile};
+use crate::exchange::writer::BodyWriter;
+use crate::instance::{AnswerPiece, AppCall, AppFailure, AppInstance, FramingError, SentFile};
 use crate::request::client::Gone;
-use crate::storage::buffered::Held;
+use crate::storage::buffered::HeldMemory;
 use crate::storage::buffers;
 
 /// Passes the answer on. What the request's body has `held` waits no longer when there is one.
 pub(super) async fn relay(
     exchange: &mut Exchange<'_>,
-    dialogue: &mut Dialogue<'_>,
-    app: &App,
-    held: Held,
+    app_exchange: &mut AppExchange<'_>,
+    app: &AppInstance,
+    held: HeldMemory,
 ) -> Result<(), Gone> {
-    let call = dialogue.call;
-    let first = dialogue.first_piece(exchange).await?;
+    let call = app_exchange.call;
+    let first = app_exchange.first_piece(exchange).await?;
     drop(held);
     let payload = match first {
-        Ok(Piece::Head(payload)) => payload,
-        Ok(Piece::Hijacked(hijacked)) => return hijack::run(exchange, call, hijacked).await,
-        Ok(_) => return fail(exchange, app, &Failure::NoResponse).await,
+        Ok(AnswerPiece::Head(payload)) => payload,
+        Ok(AnswerPiece::Hijacked(hijacked)) => return hijack::run(exchange, call, hijacked).await,
+        Ok(_) => return fail(exchange, app, &AppFailure::NoResponse).await,
         Err(failure) => return fail(exchange, app, &failure).await,
     };
     let (view, body_start) = match message::decode_response(&payload) {
         Ok(decoded) => decoded,
         Err(error) => {
             buffers::give(payload);
-            return fail(exchange, app, &Failure::Malformed(error)).await;
+            return fail(exchange, app, &AppFailure::Malformed(error)).await;
         }
     };
     let first = &payload[body_start..];
@@ -44,7 +44,7 @@ pub(super) async fn relay(
         return websocket::run(exchange, call, first, &app.spec.name).await;
     }
     if view.status < 200 {
-        let failure = Failure::NotFinal { status: view.status };
+        let failure = AppFailure::NotFinal { status: view.status };
         buffers::give(payload);
         return fail(exchange, app, &failure).await;
     }
@@ -52,16 +52,16 @@ pub(super) async fn relay(
         return Ok(());
     }
     let is_empty = first.is_empty() && call.has_ended() && call.n_stored() == 0;
-    if is_empty && view.status >= 400 && !exchange.is_head() && desk::explaining().is_some() {
+    if is_empty && view.status >= 400 && !exchange.is_head() && dev_reload::explaining().is_some() {
         let status = view.status;
         buffers::give(payload);
         return exchange.send_error(status).await;
     }
-    let Announced { length, is_chunked } = take_fields(exchange, &view);
+    let AnnouncedBody { length, is_chunked } = take_fields(exchange, &view);
     // Event loops are left the framing by their interface: what they say of it is no more than a wish.
     let has_chunks =
         is_chunked && !call.streams() && !exchange.is_head() && !matches!(view.status, 204 | 304);
-    let mut content = Content::new(has_chunks, has_chunks && exchange.takes_trailers());
+    let mut content = ContentDecoder::new(has_chunks, has_chunks && exchange.takes_trailers());
     let announced = length.filter(|_| !has_chunks);
     let is_all = call.has_ended() && call.n_stored() == 0;
     let taken = match content.take(first, is_all, app) {
@@ -80,7 +80,7 @@ pub(super) async fn relay(
         if call.has_ended() && call.n_stored() == 0 {
             return Ok(());
         }
-        return Box::pin(await_end(exchange, dialogue, content, app)).await;
+        return Box::pin(await_end(exchange, app_exchange, content, app)).await;
     }
     // Where there is no body yet and more of it is there, the head leaves with that.
     let has_next = taken.0.is_empty() && (has_chunks || call.n_stored() > 0);
@@ -88,14 +88,14 @@ pub(super) async fn relay(
     // The client may take long for the rest.
     buffers::give(payload);
     sent?;
-    send_rest(exchange, dialogue, writer, content, app).await
+    send_rest(exchange, app_exchange, writer, content, app).await
 }
 
 /// The length of a response's body, if it is known.
 fn length_of(
     exchange: &Exchange<'_>,
-    call: &Call,
-    (first, end): &Taken<'_>,
+    call: &AppCall,
+    (first, end): &TakenContent<'_>,
     (has_chunks, status): (bool, u16),
     announced: Option<u64>,
 ) -> Option<u64> {
@@ -117,27 +117,27 @@ fn length_of(
 /// Sends the body as it comes.
 async fn send_rest(
     exchange: &mut Exchange<'_>,
-    dialogue: &mut Dialogue<'_>,
-    mut writer: Writer,
-    mut content: Content,
-    app: &App,
+    app_exchange: &mut AppExchange<'_>,
+    mut writer: BodyWriter,
+    mut content: ContentDecoder,
+    app: &AppInstance,
 ) -> Result<(), Gone> {
-    let call = dialogue.call;
+    let call = app_exchange.call;
     loop {
         let piece = match call.try_next_piece() {
             Some(piece) => piece,
             None => {
                 writer.flush(exchange).await?;
-                let piece = dialogue.next_piece(exchange).await?;
+                let piece = app_exchange.next_piece(exchange).await?;
                 // Too late for another answer.
-                if dialogue.refused.take().is_some() {
+                if app_exchange.refused.take().is_some() {
                     return Err(Gone);
                 }
                 piece
             }
         };
         match piece {
-            Ok(Piece::Data(data)) => match content.take(&data, false, app) {
+            Ok(AnswerPiece::Data(data)) => match content.take(&data, false, app) {
                 Ok((bytes, None)) => {
                     let sent = if bytes.is_empty() { Ok(()) } else { writer.send(exchange, bytes).await };
                     buffers::give(data);
@@ -145,15 +145,17 @@ async fn send_rest(
                 }
                 Ok((bytes, Some(lines))) => {
                     finish(exchange, (call, app), writer, bytes, lines).await?;
-                    return Box::pin(await_end(exchange, dialogue, content, app)).await;
+                    return Box::pin(await_end(exchange, app_exchange, content, app)).await;
                 }
                 Err(failure) => return Err(cut(app, &failure)),
             },
-            Ok(Piece::File(file)) if content.is_whole() => {
+            Ok(AnswerPiece::File(file)) if content.is_whole() => {
                 send_file(exchange, &mut writer, &file, app).await?;
             }
-            Ok(Piece::File(_)) => return Err(cut(app, &FramingError::File.into())),
-            Ok(Piece::End | Piece::Head(_) | Piece::Interim(_) | Piece::Hijacked(_)) => {
+            Ok(AnswerPiece::File(_)) => return Err(cut(app, &FramingError::File.into())),
+            Ok(
+                AnswerPiece::End | AnswerPiece::Head(_) | AnswerPiece::Interim(_) | AnswerPiece::Hijacked(_),
+            ) => {
                 let (bytes, end) = content.take(b"", true, app).map_err(|failure| cut(app, &failure))?;
                 return finish(exchange, (call, app), writer, bytes, end.unwrap_or_default()).await;
             }
@@ -165,11 +167,11 @@ async fn send_rest(
 /// The client has all of the response, and the application goes on.
 async fn await_end(
     exchange: &mut Exchange<'_>,
-    dialogue: &mut Dialogue<'_>,
-    mut content: Content,
-    app: &App,
+    app_exchange: &mut AppExchange<'_>,
+    mut content: ContentDecoder,
+    app: &AppInstance,
 ) -> Result<(), Gone> {
-    while let Ok(Piece::Data(data)) = dialogue.next_piece(exchange).await? {
+    while let Ok(AnswerPiece::Data(data)) = app_exchange.next_piece(exchange).await? {
         // It says what is wrong with that.
         let _ = content.take(&data, false, app);
         buffers::give(data);
@@ -178,10 +180,10 @@ async fn await_end(
 }
 
 /// The response cannot be completed, and the client is told by the connection's end.
-fn cut(app: &App, failure: &Failure) -> Gone {
+fn cut(app: &AppInstance, failure: &AppFailure) -> Gone {
     let name = &app.spec.name;
     match failure {
-        Failure::ClientLeft => tracing::info!("\"{name}\": {failure}"),
+        AppFailure::ClientLeft => tracing::info!("\"{name}\": {failure}"),
         _ => tracing::error!("\"{name}\": {failure}; the response is cut off"),
     }
     Gone
@@ -190,13 +192,13 @@ fn cut(app: &App, failure: &Failure) -> Gone {
 /// Sends the file with which the body ends.
 async fn send_file(
     exchange: &mut Exchange<'_>,
-    writer: &mut Writer,
+    writer: &mut BodyWriter,
     file: &SentFile,
-    app: &App,
+    app: &AppInstance,
 ) -> Result<(), Gone> {
     let sent = writer.send_file(exchange, file.file(), file.range()).await;
     if sent.is_err() && file.is_cut().unwrap_or(true) {
-        cut(app, &Failure::FileCut);
+        cut(app, &AppFailure::FileCut);
     }
     sent
 }
@@ -204,8 +206,8 @@ async fn send_file(
 /// Sends the last piece of the body, and what is behind it to a client that asks for it.
 async fn finish(
     exchange: &mut Exchange<'_>,
-    (call, app): (&Call, &App),
-    mut writer: Writer,
+    (call, app): (&AppCall, &AppInstance),
+    mut writer: BodyWriter,
     piece: &[u8],
     mut lines: Vec<u8>,
 ) -> Result<(), Gone> {
@@ -220,15 +222,15 @@ async fn finish(
 }
 
 /// The words of an application about its response's body.
-struct Announced {
+struct AnnouncedBody {
     length: Option<u64>,
     /// The application has put the body into chunks, or thinks that somebody should.
     is_chunked: bool,
 }
 
 /// Takes the fields over, but for those that the server makes itself.
-fn take_fields(exchange: &mut Exchange<'_>, view: &ResponseView<'_>) -> Announced {
-    let mut announced = Announced { length: None, is_chunked: false };
+fn take_fields(exchange: &mut Exchange<'_>, view: &ResponseView<'_>) -> AnnouncedBody {
+    let mut announced = AnnouncedBody { length: None, is_chunked: false };
     for (name, value) in view.fields {
         if name.len() == 14 && name.eq_ignore_ascii_case(b"content-length") {
             announced.length = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());

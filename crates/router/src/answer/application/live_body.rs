@@ -3,10 +3,10 @@
 use std::future::poll_fn;
 use std::pin::pin;
 
-use super::{left, patiently};
+use super::{left, with_timeouts};
 use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
-use crate::instance::{Call, Failure};
+use crate::instance::{AppCall, AppFailure};
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 
@@ -19,13 +19,13 @@ pub(super) struct LiveBody {
 }
 
 /// Why a body does not go on for now, or not at all.
-pub(super) enum Stop {
+pub(super) enum BodyStop {
     /// The application has said something.
     Answered,
     /// Nobody waits for an answer.
     Gone,
     /// There will be none.
-    Failed(Failure),
+    Failed(AppFailure),
     /// The client sends what must not be taken, or nothing.
     Refused(BodyError),
 }
@@ -37,12 +37,12 @@ impl LiveBody {
     }
 
     /// Sends the body on until it ends or the application says something. Can be called again after the latter.
-    pub(super) async fn run(&mut self, exchange: &mut Exchange<'_>, call: &Call) -> Result<(), Stop> {
+    pub(super) async fn run(&mut self, exchange: &mut Exchange<'_>, call: &AppCall) -> Result<(), BodyStop> {
         loop {
             if call.has_piece() {
-                return Err(Stop::Answered);
+                return Err(BodyStop::Answered);
             }
-            self.feed(exchange, call).map_err(Stop::Refused)?;
+            self.feed(exchange, call).map_err(BodyStop::Refused)?;
             if self.is_sent {
                 return Ok(());
             }
@@ -51,7 +51,7 @@ impl LiveBody {
     }
 
     /// Sends as much as the worker takes of what is there.
-    fn feed(&mut self, exchange: &mut Exchange<'_>, call: &Call) -> Result<(), BodyError> {
+    fn feed(&mut self, exchange: &mut Exchange<'_>, call: &AppCall) -> Result<(), BodyError> {
         exchange.carrier.take_body(&mut self.pending)?;
         let is_done = exchange.carrier.body_is_done();
         self.is_stuck = false;
@@ -72,19 +72,19 @@ impl LiveBody {
         Ok(())
     }
 
-    async fn wait(&mut self, exchange: &mut Exchange<'_>, call: &Call) -> Result<(), Stop> {
+    async fn wait(&mut self, exchange: &mut Exchange<'_>, call: &AppCall) -> Result<(), BodyStop> {
         let window = call.window();
         let wants_bytes = self.pending.is_empty() && !exchange.carrier.body_is_done() && window > 0;
         let limit = exchange.rules().body_read_timeout;
         let deadline = exchange.deadline;
         if wants_bytes {
-            exchange.carrier.invite_body().map_err(Stop::Refused)?;
+            exchange.carrier.invite_body().map_err(BodyStop::Refused)?;
         }
         let changed = async {
             tokio::select! {
                 biased;
                 () = call.changed(true, window) => {}
-                () = Call::a_moment(self.is_stuck) => {}
+                () = AppCall::a_moment(self.is_stuck) => {}
             }
         };
         if !wants_bytes {
@@ -92,11 +92,11 @@ impl LiveBody {
                 tokio::select! {
                     biased;
                     () = changed => Ok(Ok(())),
-                    () = left(exchange.audience(), call) => Err(Gone),
+                    () = left(exchange.presence(), call) => Err(Gone),
                 }
             };
-            let waited = patiently(deadline, call.patience(), || call.is_queued(), pin!(waiting)).await;
-            return waited.map_err(|Gone| Stop::Gone)?.map_err(Stop::Failed);
+            let waited = with_timeouts(deadline, call.timeouts(), || call.is_queued(), pin!(waiting)).await;
+            return waited.map_err(|Gone| BodyStop::Gone)?.map_err(BodyStop::Failed);
         }
         let carrier = &mut *exchange.carrier;
         let read = poll_fn(|context| carrier.poll_body(context, &mut self.pending));
@@ -109,9 +109,9 @@ impl LiveBody {
         };
         match deadline.limit(limit, pin!(read)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(BodyError::Gone)) => Err(Stop::Gone),
-            Ok(Err(error)) => Err(Stop::Refused(error)),
-            Err(Elapsed) => Err(Stop::Refused(BodyError::TimedOut)),
+            Ok(Err(BodyError::Gone)) => Err(BodyStop::Gone),
+            Ok(Err(error)) => Err(BodyStop::Refused(error)),
+            Err(Elapsed) => Err(BodyStop::Refused(BodyError::TimedOut)),
         }
     }
 }

@@ -3,13 +3,13 @@
 use corral_config::authentication::Certificate;
 use corral_config::pattern::{GivenUp, PatternSet};
 
-use super::word::{Refusal, Word};
+use super::method_result::{MethodResult, RefusedCredentials};
 use crate::exchange::Exchange;
-use crate::request::identity::Identity;
+use crate::request::identity::AuthenticatedUser;
 use crate::tls::CertificateNames;
 use crate::variables::script;
 
-pub(super) fn ask(exchange: &Exchange<'_>, certificate: &Certificate) -> Word {
+pub(super) fn ask(exchange: &Exchange<'_>, certificate: &Certificate) -> MethodResult {
     let peer = exchange.carrier.tls_peer();
     let Some(names) = peer.as_ref().and_then(|peer| peer.certificate_names()) else {
         return refused("no client certificate".to_owned());
@@ -22,11 +22,11 @@ pub(super) fn ask(exchange: &Exchange<'_>, certificate: &Certificate) -> Word {
         }
         Err(given_up) => {
             script::report(&given_up);
-            return Word::Unknown(500);
+            return MethodResult::Unknown(500);
         }
     }
-    match Identity::new(names.common_name.into_bytes(), b"Certificate") {
-        Some(identity) => Word::Passed(identity),
+    match AuthenticatedUser::new(names.common_name.into_bytes(), b"Certificate") {
+        Some(identity) => MethodResult::Passed(identity),
         None => refused("the common name of the client certificate has control characters".to_owned()),
     }
 }
@@ -45,6 +45,6 @@ fn is_meant(wanted: &Certificate, names: &CertificateNames) -> Result<bool, Give
 }
 
 /// No field asks for a certificate.
-fn refused(reason: String) -> Word {
-    Word::Refused(Refusal { status: 403, challenge: None, reason })
+fn refused(reason: String) -> MethodResult {
+    MethodResult::Refused(RefusedCredentials { status: 403, challenge: None, reason })
 }

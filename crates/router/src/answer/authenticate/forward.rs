@@ -7,25 +7,25 @@ use corral_config::address::ListenAddress;
 use corral_config::authentication::{Asked, Forward};
 use corral_http::request::Name;
 
-use super::place::Place;
-use super::word::Word;
-use crate::answer::proxy::question::{self, Reply, Unanswered};
+use super::auth_scope::AuthScope;
+use super::method_result::MethodResult;
+use crate::answer::proxy::subrequest::{self, SubrequestError, SubrequestResponse};
 use crate::authentication::permissions::{Permission, Permissions};
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
-use crate::request::identity::Identity;
-use crate::request::routing::way::FieldChange;
+use crate::request::identity::AuthenticatedUser;
+use crate::request::routing::route_progress::FieldChange;
 
 pub(super) async fn ask<'c>(
-    place: Place<'c>,
+    place: AuthScope<'c>,
     exchange: &mut Exchange<'c>,
     forward: &'c Forward,
     permissions: &Permissions,
-) -> Result<Word, Gone> {
+) -> Result<MethodResult, Gone> {
     // Two could be read differently by the server that is asked and by who answers.
     if exchange.request.head.values(exchange.request.bytes, Name::Authorization).count() > 1 {
-        place.complain(exchange, &"it has more than one Authorization");
-        return Ok(Word::Unknown(400));
+        place.warn(exchange, &"it has more than one Authorization");
+        return Ok(MethodResult::Unknown(400));
     }
     let digest = forward.cache.and_then(|lifetime| {
         let key = key(exchange, forward)?;
@@ -40,7 +40,7 @@ pub(super) async fn ask<'c>(
         Err(_) => {
             let who = title(exchange, forward);
             place.fail(exchange, &format!("{who}: no answer within {:?}", forward.timeout));
-            return Ok(Word::Unknown(504));
+            return Ok(MethodResult::Unknown(504));
         }
     };
     let reply = match reply {
@@ -48,14 +48,14 @@ pub(super) async fn ask<'c>(
         Err(failure) => {
             let who = title(exchange, forward);
             place.fail(exchange, &format!("{who}: {failure}"));
-            return Ok(Word::Unknown(failure.status()));
+            return Ok(MethodResult::Unknown(failure.status()));
         }
     };
     match reply.status() {
         200..300 => {
             let Some(permission) = permission(&reply, forward) else {
                 place.fail(exchange, &"the name of the user has control characters");
-                return Ok(Word::Unknown(502));
+                return Ok(MethodResult::Unknown(502));
             };
             reply.finish(exchange);
             if let Some((digest, lifetime)) = digest {
@@ -68,27 +68,30 @@ pub(super) async fn ask<'c>(
             // A redirection to a page of its own is nothing to complain about.
             if status >= 400 {
                 let what = format!("{} has answered with status {status}", title(exchange, forward));
-                place.complain(exchange, &what);
+                place.warn(exchange, &what);
             }
             reply.relay(exchange).await?;
-            Ok(Word::Answered)
+            Ok(MethodResult::Answered)
         }
         status => {
             let what = format!("{} has answered with status {status}", title(exchange, forward));
             place.fail(exchange, &what);
-            Ok(Word::Unknown(if status == 503 { 503 } else { 502 }))
+            Ok(MethodResult::Unknown(if status == 503 { 503 } else { 502 }))
         }
     }
 }
 
-async fn answer(exchange: &mut Exchange<'_>, forward: &Forward) -> Result<Result<Reply, Unanswered>, Gone> {
+async fn answer(
+    exchange: &mut Exchange<'_>,
+    forward: &Forward,
+) -> Result<Result<SubrequestResponse, SubrequestError>, Gone> {
     let generation = &exchange.settings.generation;
     match forward.asked {
-        Asked::Proxy(idx) => question::ask(exchange, &generation.servers.proxies[idx], &forward.uri).await,
+        Asked::Proxy(idx) => subrequest::ask(exchange, &generation.servers.proxies[idx], &forward.uri).await,
         Asked::Upstream(idx) => {
-            question::ask(exchange, &generation.servers.upstreams[idx], &forward.uri).await
+            subrequest::ask(exchange, &generation.servers.upstreams[idx], &forward.uri).await
         }
-        Asked::Application(listener) => question::ask_application(exchange, listener, &forward.uri).await,
+        Asked::Application(listener) => subrequest::ask_application(exchange, listener, &forward.uri).await,
     }
 }
 
@@ -117,13 +120,13 @@ fn key(exchange: &Exchange<'_>, forward: &Forward) -> Option<Vec<Vec<u8>>> {
     is_somebody.then(|| values.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-fn permission(reply: &Reply, forward: &Forward) -> Option<Permission> {
+fn permission(reply: &SubrequestResponse, forward: &Forward) -> Option<Permission> {
     let value = |wanted: &String| {
         let fields = reply.fields().filter(|(name, _)| name.eq_ignore_ascii_case(wanted.as_bytes()));
         joined(fields.map(|(_, value)| value))
     };
     let user = forward.user_field.as_ref().and_then(value).unwrap_or_default();
-    let identity = Identity::new(user, b"Forward")?;
+    let identity = AuthenticatedUser::new(user, b"Forward")?;
     Some(Permission { identity, fields: forward.copy_fields.iter().map(value).collect() })
 }
 
@@ -133,11 +136,11 @@ fn joined<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<Vec<u8>> {
     (!values.is_empty()).then(|| values.join(&b", "[..]))
 }
 
-fn go_on<'c>(exchange: &mut Exchange<'c>, forward: &'c Forward, permission: Permission) -> Word {
+fn go_on<'c>(exchange: &mut Exchange<'c>, forward: &'c Forward, permission: Permission) -> MethodResult {
     for (name, value) in forward.copy_fields.iter().zip(permission.fields) {
         let name = name.as_bytes();
         exchange.field_changes.retain(|change| !change.name.eq_ignore_ascii_case(name));
         exchange.field_changes.push(FieldChange { name, value });
     }
-    Word::Passed(permission.identity)
+    MethodResult::Passed(permission.identity)
 }

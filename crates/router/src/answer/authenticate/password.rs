@@ -5,22 +5,22 @@ use std::sync::Arc;
 use corral_auth::credentials;
 use corral_config::authentication::Basic;
 
-use super::place::Place;
-use super::word::{Refusal, Word, authorization};
-use crate::authentication::passwords::{Full, PasswordFile, Unchecked};
+use super::auth_scope::AuthScope;
+use super::method_result::{MethodResult, RefusedCredentials, authorization};
+use crate::authentication::passwords::{HashQueueFull, PasswordFile, Unchecked};
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
-use crate::request::identity::Identity;
+use crate::request::identity::AuthenticatedUser;
 
 pub(super) async fn ask(
-    place: Place<'_>,
+    place: AuthScope<'_>,
     exchange: &mut Exchange<'_>,
     basic: &Basic,
     file: &Arc<PasswordFile>,
-) -> Result<Word, Gone> {
+) -> Result<MethodResult, Gone> {
     let challenge = || Some(format!("Basic realm=\"{}\", charset=\"UTF-8\"", basic.realm));
     let Some(sent) = authorization(exchange).and_then(credentials::basic) else {
-        return Ok(Word::Lacking(challenge()));
+        return Ok(MethodResult::Lacking(challenge()));
     };
     let user = sent.user.clone();
     let is_right = if file.remembers(&sent) {
@@ -29,29 +29,31 @@ pub(super) async fn ask(
         let client = exchange.client.address.map(|client| client.ip().to_canonical());
         tokio::select! {
             biased;
-            () = exchange.audience().left_waiting() => return Err(Gone),
+            () = exchange.presence().left_waiting() => return Err(Gone),
             checked = file.check(client, sent) => checked,
         }
     };
     Ok(match is_right {
-        Ok(true) => Identity::new(user, b"Basic").map_or(Word::Unknown(500), Word::Passed),
+        Ok(true) => {
+            AuthenticatedUser::new(user, b"Basic").map_or(MethodResult::Unknown(500), MethodResult::Passed)
+        }
         Ok(false) => {
             let reason = format!("wrong user or password for \"{}\"", user.escape_ascii());
-            Word::Refused(Refusal { status: 401, challenge: challenge(), reason })
+            MethodResult::Refused(RefusedCredentials { status: 401, challenge: challenge(), reason })
         }
         Err(error) => {
             let status = match &error {
                 Unchecked::File(fault) => {
                     let fault = format!("the file \"{}\" cannot be used: {fault}", file.path().display());
                     place.fail(exchange, &fault);
-                    return Ok(Word::Unknown(500));
+                    return Ok(MethodResult::Unknown(500));
                 }
-                Unchecked::Full(Full::Greedy) => 429,
-                Unchecked::Full(Full::Crowded) | Unchecked::Thread => 503,
+                Unchecked::Full(HashQueueFull::Greedy) => 429,
+                Unchecked::Full(HashQueueFull::Crowded) | Unchecked::Thread => 503,
             };
-            place.complain(exchange, &error);
+            place.warn(exchange, &error);
             exchange.reply.retry_after = Some(RETRY_AFTER);
-            Word::Unknown(status)
+            MethodResult::Unknown(status)
         }
     })
 }

@@ -6,33 +6,33 @@ use corral_auth::jwt::{self, Rules};
 use corral_config::authentication::Jwt;
 use corral_config::route::Facts;
 
-use super::place::Place;
-use super::word::{Refusal, Word, authorization};
+use super::auth_scope::AuthScope;
+use super::method_result::{MethodResult, RefusedCredentials, authorization};
 use crate::authentication::keys::{KeyStore, NoKeys};
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
-use crate::request::identity::Identity;
+use crate::request::identity::AuthenticatedUser;
 use crate::variables::script;
 
 pub(super) async fn ask(
-    place: Place<'_>,
+    place: AuthScope<'_>,
     exchange: &mut Exchange<'_>,
     jwt: &Jwt,
     keys: &KeyStore,
     rules: &Rules,
-) -> Result<Word, Gone> {
+) -> Result<MethodResult, Gone> {
     let Some(token) = find(exchange, jwt) else {
-        return Ok(Word::Lacking(Some(challenge(jwt, ""))));
+        return Ok(MethodResult::Lacking(Some(challenge(jwt, ""))));
     };
     let verified = tokio::select! {
         biased;
-        () = exchange.audience().left_waiting() => return Err(Gone),
+        () = exchange.presence().left_waiting() => return Err(Gone),
         verified = verify(&token, keys, rules) => verified,
     };
     let claims = match verified {
         Err(lack) => {
             place.fail(exchange, &lack);
-            return Ok(Word::Unknown(lack.status()));
+            return Ok(MethodResult::Unknown(lack.status()));
         }
         Ok(Err(refusal)) => return Ok(refused(jwt, 401, "invalid_token", &refusal.to_string())),
         Ok(Ok(claims)) => claims,
@@ -46,17 +46,17 @@ pub(super) async fn ask(
             }
             Err(given_up) => {
                 script::report(&given_up);
-                return Ok(Word::Unknown(500));
+                return Ok(MethodResult::Unknown(500));
             }
         }
     }
     let mut user = Vec::new();
     claims.append(&jwt.user_claim, &mut user);
-    let Some(identity) = Identity::new(user, b"Bearer") else {
+    let Some(identity) = AuthenticatedUser::new(user, b"Bearer") else {
         let description = format!("the claim {} has control characters", jwt.user_claim);
         return Ok(refused(jwt, 401, "invalid_token", &description));
     };
-    Ok(Word::Passed(identity.with_claims(claims)))
+    Ok(MethodResult::Passed(identity.with_claims(claims)))
 }
 
 /// The token where the configuration has it looked for; none if there is none, or other credentials are there.
@@ -90,10 +90,10 @@ async fn verify(
 }
 
 /// RFC 6750 section 3.1. What a client has written is not in the description, but for names of claims.
-fn refused(jwt: &Jwt, status: u16, error: &str, description: &str) -> Word {
+fn refused(jwt: &Jwt, status: u16, error: &str, description: &str) -> MethodResult {
     let shown: String = description.chars().map(|c| if is_quotable(c) { c } else { '?' }).collect();
     let challenge = challenge(jwt, &format!(", error=\"{error}\", error_description=\"{shown}\""));
-    Word::Refused(Refusal { status, challenge: Some(challenge), reason: shown })
+    MethodResult::Refused(RefusedCredentials { status, challenge: Some(challenge), reason: shown })
 }
 
 fn challenge(jwt: &Jwt, parameters: &str) -> String {

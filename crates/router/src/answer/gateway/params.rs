@@ -8,41 +8,40 @@ use corral_config::gateway::{Entry, Protocol};
 use corral_config::template::{Exception, PathFault, Template};
 use smallvec::SmallVec;
 
-use super::script::Place;
-use crate::answer::description::Surroundings;
-use crate::answer::proxy::Envelope;
+use super::script::ScriptFile;
+use crate::answer::description::ConnectionFacts;
+use crate::answer::proxy::GatewayRequest;
 use crate::exchange::Exchange;
 use crate::storage::buffers;
-use crate::upstream::gateway::{self, Pair};
+use crate::upstream::gateway::{self, GatewayParam};
 
 /// Why a server cannot be told of a request.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unsayable {
+pub(super) enum ParamsError {
     #[error(transparent)]
     Script(#[from] Exception),
     /// A value of the client's leads elsewhere.
     #[error("a variable names no file: {0}")]
     Stray(PathFault),
     #[error(transparent)]
-    Protocol(#[from] gateway::Unsayable),
+    Protocol(#[from] gateway::NotRepresentable),
 }
 
 /// Describes a request whose body has so many bytes, if it has one.
 pub(super) fn describe(
     exchange: &Exchange<'_>,
     entry: Option<&Entry>,
-    place: &Place,
+    place: &ScriptFile,
     length: Option<u64>,
     protocol: Protocol,
-) -> Result<Envelope, Unsayable> {
-    let surroundings = Surroundings::of(exchange);
-    let head =
-        RequestHead { path: &place.path_info, content_length: length, ..surroundings.describe(exchange) };
+) -> Result<GatewayRequest, ParamsError> {
+    let facts = ConnectionFacts::of(exchange);
+    let head = RequestHead { path: &place.path_info, content_length: length, ..facts.describe(exchange) };
     let mut variables = Variables::default();
     // CGI programs take `Proxy` for a setting of theirs.
-    let fields = surroundings.fields(exchange).filter(|(name, _)| !name.eq_ignore_ascii_case(b"proxy"));
+    let fields = facts.fields(exchange).filter(|(name, _)| !name.eq_ignore_ascii_case(b"proxy"));
     variables.describe(&head, fields);
-    let own = Own::render(exchange, entry)?;
+    let own = OwnParams::render(exchange, entry)?;
     let uri = [&*place.name, &*place.path_info].concat();
     let translated = translated(entry, place);
     let further = further(entry, place, &uri, &translated);
@@ -51,11 +50,11 @@ pub(super) fn describe(
     let all = all.filter(|(name, _)| !own.has(name)).chain(own.pairs());
     let mut bytes = buffers::take();
     gateway::encode(protocol, length, all, &mut bytes)?;
-    Ok(Envelope { protocol, bytes })
+    Ok(GatewayRequest { protocol, bytes })
 }
 
 /// Where the rest of the path would be below the folder of the scripts; empty without a rest, or without scripts.
-fn translated(entry: Option<&Entry>, place: &Place) -> Vec<u8> {
+fn translated(entry: Option<&Entry>, place: &ScriptFile) -> Vec<u8> {
     let scripts = entry.and_then(|entry| entry.scripts.as_ref()).filter(|_| !place.path_info.is_empty());
     let root = scripts.map(|scripts| scripts.root.as_os_str().as_encoded_bytes());
     root.map(|root| [root.strip_suffix(b"/").unwrap_or(root), &place.path_info].concat()).unwrap_or_default()
@@ -64,11 +63,11 @@ fn translated(entry: Option<&Entry>, place: &Place) -> Vec<u8> {
 /// The variables of CGI and PHP beside those that all applications get.
 fn further<'v>(
     entry: Option<&'v Entry>,
-    place: &'v Place,
+    place: &'v ScriptFile,
     uri: &'v [u8],
     translated: &'v [u8],
-) -> SmallVec<[Pair<'v>; 8]> {
-    let mut pairs: SmallVec<[Pair<'v>; 8]> = SmallVec::new();
+) -> SmallVec<[GatewayParam<'v>; 8]> {
+    let mut pairs: SmallVec<[GatewayParam<'v>; 8]> = SmallVec::new();
     pairs.push((b"SCRIPT_NAME", &place.name));
     if let Some(scripts) = entry.and_then(|entry| entry.scripts.as_ref())
         && let Some(file) = &place.file
@@ -94,27 +93,27 @@ fn append(
     template: &Template,
     exchange: &Exchange<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Unsayable> {
+) -> Result<(), ParamsError> {
     if !PATHS.contains(&name) {
         return Ok(template.render(&mut exchange.variables(), out)?);
     }
     template.render_path(&mut exchange.variables(), out).map_err(|fault| match fault {
-        PathFault::Script(exception) => Unsayable::Script(exception),
-        stray @ PathFault::Stray(_) => Unsayable::Stray(stray),
+        PathFault::Script(exception) => ParamsError::Script(exception),
+        stray @ PathFault::Stray(_) => ParamsError::Stray(stray),
     })
 }
 
 /// A name, and where its value is in the text of all; none for one that is taken away.
-type OwnVariable<'g> = (&'g str, Option<Range<usize>>);
+type OwnParam<'g> = (&'g str, Option<Range<usize>>);
 
 /// The variables of the configuration, with their values for the request.
-struct Own<'g> {
-    all: SmallVec<[OwnVariable<'g>; 8]>,
+struct OwnParams<'g> {
+    all: SmallVec<[OwnParam<'g>; 8]>,
     text: Vec<u8>,
 }
 
-impl<'g> Own<'g> {
-    fn render(exchange: &Exchange<'_>, entry: Option<&'g Entry>) -> Result<Self, Unsayable> {
+impl<'g> OwnParams<'g> {
+    fn render(exchange: &Exchange<'_>, entry: Option<&'g Entry>) -> Result<Self, ParamsError> {
         let mut own = Self { all: SmallVec::new(), text: Vec::new() };
         for (name, value) in entry.iter().flat_map(|entry| &entry.params) {
             let start = own.text.len();
@@ -131,7 +130,7 @@ impl<'g> Own<'g> {
         self.all.iter().any(|(own, _)| own.as_bytes() == name)
     }
 
-    fn pairs(&self) -> impl Iterator<Item = Pair<'_>> + Clone {
+    fn pairs(&self) -> impl Iterator<Item = GatewayParam<'_>> + Clone {
         let all = self.all.iter();
         all.filter_map(|(name, value)| Some((name.as_bytes(), &self.text[value.clone()?])))
     }

@@ -11,7 +11,7 @@ use corral_config::gateway::Scripts;
 use corral_config::root;
 
 /// The script that a path leads to, as a server is told of it.
-pub(super) struct Place {
+pub(super) struct ScriptFile {
     /// The script's file, if there are scripts.
     pub(super) file: Option<Vec<u8>>,
     /// Its path below the root, with a leading slash.
@@ -21,8 +21,8 @@ pub(super) struct Place {
 }
 
 /// Where a path leads.
-pub(super) enum Found {
-    Place(Place),
+pub(super) enum ScriptLookup {
+    Place(ScriptFile),
     /// The path names a folder; its slash is missing.
     Folder,
     /// Nothing, for this reason.
@@ -31,17 +31,21 @@ pub(super) enum Found {
 
 /// Finds the script for a decoded, normalised path. `outside` is the root of the file system that the scripts are in, if that is
 /// another one than this process has.
-pub(super) fn find(path: &[u8], scripts: Option<&Scripts>, outside: Option<&Path>) -> Found {
+pub(super) fn find(path: &[u8], scripts: Option<&Scripts>, outside: Option<&Path>) -> ScriptLookup {
     // No name of a file on a site, and more than one server has taken them for the end of something.
     if memchr::memchr3(b'\r', b'\n', 0, path).is_some() {
-        return Found::Nothing(404);
+        return ScriptLookup::Nothing(404);
     }
     let Some(scripts) = scripts else {
-        return Found::Place(Place { file: None, name: Vec::new(), path_info: path.to_vec() });
+        return ScriptLookup::Place(ScriptFile { file: None, name: Vec::new(), path_info: path.to_vec() });
     };
     if let Some(script) = &scripts.script {
         let name = [b"/", script.as_os_str().as_bytes()].concat();
-        return Found::Place(Place { file: Some(below(scripts, &name)), name, path_info: Vec::new() });
+        return ScriptLookup::Place(ScriptFile {
+            file: Some(below(scripts, &name)),
+            name,
+            path_info: Vec::new(),
+        });
     }
     let look = |name: &[u8]| look(outside, &below(scripts, name));
     let Some(extensions) = &scripts.split_path else { return find_file(path, scripts, look) };
@@ -58,7 +62,7 @@ pub(super) fn find(path: &[u8], scripts: Option<&Scripts>, outside: Option<&Path
 }
 
 /// Finds the first file on the way, as of old servers whose scripts have names of all kinds.
-fn find_file(path: &[u8], scripts: &Scripts, look: impl Fn(&[u8]) -> io::Result<Metadata>) -> Found {
+fn find_file(path: &[u8], scripts: &Scripts, look: impl Fn(&[u8]) -> io::Result<Metadata>) -> ScriptLookup {
     for end in memchr::memchr_iter(b'/', path).skip(1).chain([path.len()]) {
         let (name, path_info) = path.split_at(end);
         if name.ends_with(b"/") {
@@ -77,20 +81,20 @@ fn find_file(path: &[u8], scripts: &Scripts, look: impl Fn(&[u8]) -> io::Result<
     }
 }
 
-fn place(scripts: &Scripts, name: &[u8], path_info: &[u8]) -> Found {
+fn place(scripts: &Scripts, name: &[u8], path_info: &[u8]) -> ScriptLookup {
     let file = Some(below(scripts, name));
-    Found::Place(Place { file, name: name.to_vec(), path_info: path_info.to_vec() })
+    ScriptLookup::Place(ScriptFile { file, name: name.to_vec(), path_info: path_info.to_vec() })
 }
 
-fn folder_or_nothing(found: io::Result<Metadata>) -> Found {
+fn folder_or_nothing(found: io::Result<Metadata>) -> ScriptLookup {
     match found {
-        Ok(found) if found.is_dir() => Found::Folder,
+        Ok(found) if found.is_dir() => ScriptLookup::Folder,
         found => nothing(found),
     }
 }
 
-fn nothing(found: io::Result<Metadata>) -> Found {
-    Found::Nothing(found.map_or_else(|error| status_of(&error), |_| 404))
+fn nothing(found: io::Result<Metadata>) -> ScriptLookup {
+    ScriptLookup::Nothing(found.map_or_else(|error| status_of(&error), |_| 404))
 }
 
 /// Looks at what a path leads to in the file system of the scripts.
@@ -126,12 +130,12 @@ mod tests {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let root = scripts.map_or(String::new(), |scripts| scripts.root.to_str().unwrap().to_owned());
         let found = match find(path.as_bytes(), scripts, None) {
-            Found::Place(Place { file, name, path_info }) => {
+            ScriptLookup::Place(ScriptFile { file, name, path_info }) => {
                 let file = file.map_or(String::new(), |file| text(&file).replacen(&root, "R", 1));
                 format!("{file} {} {}", text(&name), text(&path_info))
             }
-            Found::Folder => "folder".to_owned(),
-            Found::Nothing(status) => status.to_string(),
+            ScriptLookup::Folder => "folder".to_owned(),
+            ScriptLookup::Nothing(status) => status.to_string(),
         };
         assert_eq!(found, expect, "{path:?}");
     }
@@ -194,9 +198,9 @@ mod tests {
         create_dir(folder.path().join("srv")).unwrap();
         let site = Scripts { root: "/srv".into(), ..site(&folder.path().join("srv")) };
         let found = find(b"/a.php", Some(&site), Some(folder.path()));
-        let Found::Place(place) = found else { panic!("it is there") };
+        let ScriptLookup::Place(place) = found else { panic!("it is there") };
         assert_eq!(place.file.as_deref(), Some(&b"/srv/a.php"[..]));
-        assert!(matches!(find(b"/a.php", Some(&site), None), Found::Nothing(404)));
+        assert!(matches!(find(b"/a.php", Some(&site), None), ScriptLookup::Nothing(404)));
     }
 
     #[test]

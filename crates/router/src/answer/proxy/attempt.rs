@@ -3,18 +3,18 @@
 use std::pin::pin;
 use std::rc::Rc;
 
-use super::inquiry::{Broken, Inquiry, OutgoingHead, ResponseStart};
-use super::relay::{Relay, Relayed};
+use super::http1_request::{Http1Failure, Http1Request, OutgoingHead, ResponseStart};
+use super::relay::{Relayed, ResponseRelay};
 use super::upload::Upload;
-use super::{http2, request, tunnel, watched};
+use super::{checked_websocket, http2, request, tunnel};
 use crate::answer::websocket;
 use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
-use crate::exchange::carrier::Sign;
+use crate::exchange::carrier::ClientSignal;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Freshness, Line, LoopServer, Retry, ServerFailure};
+use crate::upstream::{Freshness, LoopServer, Retry, ServerConnection, ServerFailure};
 
 /// A request that is given to one server.
 pub(crate) struct Attempt<'a> {
@@ -28,7 +28,7 @@ pub(crate) struct Attempt<'a> {
 }
 
 /// How an attempt ended.
-pub(crate) enum Outcome {
+pub(crate) enum AttemptOutcome {
     Answered,
     /// Nothing was sent to the client.
     Failed(ServerFailure),
@@ -58,7 +58,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Gives the request to the server; a kept connection that turns out to be closed is replaced by a new one.
-    pub(crate) async fn run(&mut self, exchange: &mut Exchange<'_>) -> Result<Outcome, Gone> {
+    pub(crate) async fn run(&mut self, exchange: &mut Exchange<'_>) -> Result<AttemptOutcome, Gone> {
         if self.server.shared.options.http2 {
             return Box::pin(http2::run(exchange, self.server, self.upload)).await;
         }
@@ -66,49 +66,53 @@ impl<'a> Attempt<'a> {
         loop {
             let kept = self.server.pool.borrow_mut().take(freshness, exchange.now());
             let is_kept = kept.is_some();
-            let line = match kept {
-                Some(line) => line,
+            let connection = match kept {
+                Some(connection) => connection,
                 // In a box of its own, so that a request on a kept connection is not as large.
                 None => match Box::pin(open(exchange, self.server)).await {
-                    Ok(line) => line,
+                    Ok(connection) => connection,
                     Err(broken) => return broken.into_outcome(),
                 },
             };
             self.was_sent = true;
-            let failure = match self.inquire(exchange, line).await? {
-                Outcome::Failed(failure) => failure,
+            let failure = match self.send_request(exchange, connection).await? {
+                AttemptOutcome::Failed(failure) => failure,
                 outcome => return Ok(outcome),
             };
             let is_stale = is_kept && freshness == Freshness::Any && failure.retry() == Retry::Idempotent;
             if !is_stale || !self.upload.rewind() {
-                return Ok(Outcome::Failed(failure));
+                return Ok(AttemptOutcome::Failed(failure));
             }
         }
     }
 
-    async fn inquire(&mut self, exchange: &mut Exchange<'_>, mut line: Line) -> Result<Outcome, Gone> {
-        line.begin_request();
+    async fn send_request(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+        mut connection: ServerConnection,
+    ) -> Result<AttemptOutcome, Gone> {
+        connection.begin_request();
         if request::wanted_upgrade(exchange).is_some() {
-            line.spoil();
+            connection.spoil();
         }
         let server = &self.server.shared;
         let timeouts = &server.options.timeouts;
         let mut head = buffers::take();
         request::append_head(exchange, server, self.upload.length(), &mut head);
         let upload = &mut *self.upload;
-        let inquiry = Inquiry {
-            line: &mut line,
+        let http1_request = Http1Request {
+            connection: &mut connection,
             upload,
             timeouts,
             request: OutgoingHead::new(head),
             passes_interim: true,
         };
-        let mut answer = match inquiry.run(exchange).await {
+        let mut answer = match http1_request.run(exchange).await {
             Ok(answer) => answer,
             Err(broken) => return broken.into_outcome(),
         };
         server.health.succeeded();
-        let relayed = self.pass_on(exchange, line, &mut answer).await;
+        let relayed = self.pass_on(exchange, connection, &mut answer).await;
         buffers::give(answer.input);
         relayed
     }
@@ -116,33 +120,35 @@ impl<'a> Attempt<'a> {
     async fn pass_on(
         &mut self,
         exchange: &mut Exchange<'_>,
-        mut line: Line,
+        mut connection: ServerConnection,
         answer: &mut ResponseStart,
-    ) -> Result<Outcome, Gone> {
+    ) -> Result<AttemptOutcome, Gone> {
         let timeouts = &self.server.shared.options.timeouts;
         if answer.head.status() == SWITCHING_PROTOCOLS {
             if request::wanted_upgrade(exchange).is_none() {
-                return Ok(Outcome::Failed(ServerFailure::Switched));
+                return Ok(AttemptOutcome::Failed(ServerFailure::Switched));
             }
             if let Some(told) = self.on_upgrade {
                 told();
             }
             match self.watched.filter(|_| websocket::is_wanted(exchange.request)) {
-                Some(program) => Box::pin(watched::run(exchange, &mut line, answer, program)).await?,
-                None => Box::pin(tunnel::run(exchange, &mut line, answer, timeouts.tunnel)).await?,
+                Some(program) => {
+                    Box::pin(checked_websocket::run(exchange, &mut connection, answer, program)).await?
+                }
+                None => Box::pin(tunnel::run(exchange, &mut connection, answer, timeouts.tunnel)).await?,
             }
-            return Ok(Outcome::Answered);
+            return Ok(AttemptOutcome::Answered);
         }
-        let mut relay = Relay { line: &mut line, upload: self.upload, timeouts };
+        let mut relay = ResponseRelay { connection: &mut connection, upload: self.upload, timeouts };
         Ok(match relay.run(exchange, answer).await? {
             Relayed::Complete { reusable } => {
                 if reusable {
-                    keep(exchange, self.server, line, answer.head.keep_alive_seconds());
+                    keep(exchange, self.server, connection, answer.head.keep_alive_seconds());
                 }
-                Outcome::Answered
+                AttemptOutcome::Answered
             }
-            Relayed::Refused(failure) => Outcome::Failed(failure),
-            Relayed::Cut(failure) => Outcome::Cut(failure),
+            Relayed::Refused(failure) => AttemptOutcome::Failed(failure),
+            Relayed::Cut(failure) => AttemptOutcome::Cut(failure),
         })
     }
 }
@@ -150,10 +156,13 @@ impl<'a> Attempt<'a> {
 const SWITCHING_PROTOCOLS: u16 = 101;
 
 /// A new connection.
-pub(super) async fn open(exchange: &Exchange<'_>, server: &LoopServer) -> Result<Line, Broken> {
-    let mut line = connected(exchange, server, server.connect()).await?;
+pub(super) async fn open(
+    exchange: &Exchange<'_>,
+    server: &LoopServer,
+) -> Result<ServerConnection, Http1Failure> {
+    let mut connection = connected(exchange, server, server.connect()).await?;
     // It would be taken for the answer.
-    if line.has_spoken() { Err(ServerFailure::Unasked.into()) } else { Ok(line) }
+    if connection.has_spoken() { Err(ServerFailure::Unasked.into()) } else { Ok(connection) }
 }
 
 /// The end of `connecting`, within the time limit and unless the client leaves before: a server whose queue is full takes
@@ -162,35 +171,40 @@ pub(super) async fn connected<T>(
     exchange: &Exchange<'_>,
     server: &LoopServer,
     connecting: impl Future<Output = Result<T, ServerFailure>>,
-) -> Result<T, Broken> {
+) -> Result<T, Http1Failure> {
     let limit = server.shared.options.timeouts.connect;
     let connected = async {
         tokio::select! {
             biased;
-            connected = connecting => connected.map_err(Broken::from),
+            connected = connecting => connected.map_err(Http1Failure::from),
             // A client may say that it sends nothing more before its body has been read.
-            () = exchange.audience().gone(Sign::Lasting) => Err(Broken::Gone),
+            () = exchange.presence().gone(ClientSignal::Lasting) => Err(Http1Failure::Gone),
         }
     };
     let connected = exchange.deadline.limit(limit, pin!(connected)).await;
     connected.unwrap_or_else(|Elapsed| Err(ServerFailure::ConnectTimedOut(limit).into()))
 }
 
-impl Broken {
+impl Http1Failure {
     /// The same as the end of an attempt.
-    pub(super) fn into_outcome(self) -> Result<Outcome, Gone> {
+    pub(super) fn into_outcome(self) -> Result<AttemptOutcome, Gone> {
         match self {
-            Self::Server(failure) => Ok(Outcome::Failed(failure)),
-            Self::Body(error) => Ok(Outcome::Body(error)),
+            Self::Server(failure) => Ok(AttemptOutcome::Failed(failure)),
+            Self::Body(error) => Ok(AttemptOutcome::Body(error)),
             Self::Gone => Err(Gone),
         }
     }
 }
 
 /// Keeps a connection for other requests.
-pub(super) fn keep(exchange: &Exchange<'_>, server: &LoopServer, line: Line, server_seconds: Option<u64>) {
+pub(super) fn keep(
+    exchange: &Exchange<'_>,
+    server: &LoopServer,
+    connection: ServerConnection,
+    server_seconds: Option<u64>,
+) {
     let rules = &server.shared.options.keepalive;
-    if server.pool.borrow_mut().put(line, rules, server_seconds, exchange.now()) {
+    if server.pool.borrow_mut().put(connection, rules, server_seconds, exchange.now()) {
         exchange.services.proxy_servers.idle.notify_one();
     }
 }

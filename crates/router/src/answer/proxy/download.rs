@@ -7,7 +7,7 @@ use crate::reply::trailers;
 
 /// A body on its way in.
 pub(crate) struct Download {
-    left: Left,
+    left: BodyRemainder,
     /// What was decoded last.
     decoded: Vec<u8>,
     /// More has come than belongs to the response.
@@ -15,7 +15,7 @@ pub(crate) struct Download {
 }
 
 /// What is still to come.
-enum Left {
+enum BodyRemainder {
     Bytes(u64),
     Chunks(Decoder),
     UntilClose,
@@ -25,11 +25,13 @@ impl Download {
     /// A body that begins; the fields behind it are kept if somebody wants them.
     pub(crate) fn new(body: Body, wants_trailers: bool) -> Self {
         let left = match body {
-            Body::Absent => Left::Bytes(0),
-            Body::Length(length) => Left::Bytes(length),
-            Body::Chunked if wants_trailers => Left::Chunks(Decoder::new(u64::MAX).keeping_trailers()),
-            Body::Chunked => Left::Chunks(Decoder::new(u64::MAX)),
-            Body::UntilClose => Left::UntilClose,
+            Body::Absent => BodyRemainder::Bytes(0),
+            Body::Length(length) => BodyRemainder::Bytes(length),
+            Body::Chunked if wants_trailers => {
+                BodyRemainder::Chunks(Decoder::new(u64::MAX).keeping_trailers())
+            }
+            Body::Chunked => BodyRemainder::Chunks(Decoder::new(u64::MAX)),
+            Body::UntilClose => BodyRemainder::UntilClose,
         };
         Self { left, decoded: Vec::new(), has_excess: false }
     }
@@ -40,25 +42,25 @@ impl Download {
         received: &'p [u8],
     ) -> Result<(&'p [u8], Option<Vec<u8>>), ChunkError> {
         match &mut self.left {
-            Left::Bytes(left) => {
+            BodyRemainder::Bytes(left) => {
                 let n = usize::try_from(*left).map_or(received.len(), |left| left.min(received.len()));
                 *left -= n as u64;
                 self.has_excess |= n < received.len();
                 Ok((&received[..n], (*left == 0).then(Vec::new)))
             }
-            Left::Chunks(decoder) => {
+            BodyRemainder::Chunks(decoder) => {
                 self.decoded.clear();
                 let decoded = decoder.decode(received, &mut self.decoded, usize::MAX)?;
                 self.has_excess |= decoded.consumed < received.len();
                 Ok((&self.decoded, decoded.done.then(|| trailers::lines(decoder.trailers()))))
             }
-            Left::UntilClose => Ok((received, None)),
+            BodyRemainder::UntilClose => Ok((received, None)),
         }
     }
 
     /// Whether the connection's end is the body's.
     pub(crate) fn ends_with_connection(&self) -> bool {
-        matches!(self.left, Left::UntilClose)
+        matches!(self.left, BodyRemainder::UntilClose)
     }
 
     pub(crate) fn has_excess(&self) -> bool {

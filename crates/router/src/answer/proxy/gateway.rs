@@ -1,12 +1,12 @@
 //! A request to a server that speaks FastCGI, SCGI or uwsgi: one on a connection at a time, which a process of the server has
 //! for itself.
 
-mod conversation;
-mod errand;
+mod connection_return;
 mod error_output;
-mod keeper;
-mod outgoing;
-mod source;
+mod exchange;
+mod program_request;
+mod request_sender;
+mod response_reader;
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -14,33 +14,36 @@ use std::rc::Rc;
 use corral_cgi::fastcgi;
 use corral_config::gateway::Protocol;
 
-use self::conversation::Conversation;
-pub(crate) use self::errand::{Errand, await_return};
-use self::keeper::Keeper;
-use self::outgoing::Outgoing;
-use self::source::Source;
-use super::attempt::{self, Outcome};
-use super::clock::Clock;
-use super::inquiry::Broken;
+use self::connection_return::ConnectionReturn;
+use self::exchange::GatewayExchange;
+pub(crate) use self::program_request::{ProgramRequest, await_return};
+use self::request_sender::RequestSender;
+use self::response_reader::ResponseReader;
+use super::attempt::{self, AttemptOutcome};
+use super::http1_request::Http1Failure;
+use super::time_limit::TimeLimit;
 use super::upload::Upload;
 use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Freshness, Kept, Line, LoopServer, Presence, Retry, Seat, ServerFailure, Waiting};
+use crate::upstream::{
+    Freshness, KeptConnection, LoopServer, Presence, ProcessSlot, Retry, ServerConnection, ServerFailure,
+    SlotFuture,
+};
 
 /// A request as a server gets it, but for its body.
-pub(crate) struct Envelope {
+pub(crate) struct GatewayRequest {
     pub(crate) protocol: Protocol,
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Envelope {
+impl GatewayRequest {
     /// The first bytes for a connection, on which the request has this number.
-    fn opening(&self, begin: Begin, id: u16) -> Vec<u8> {
+    fn opening(&self, begin: RequestStart, id: u16) -> Vec<u8> {
         let mut bytes = buffers::take();
-        if self.protocol == Protocol::FastCgi && begin != Begin::Announced {
-            fastcgi::append_begin(begin != Begin::Closing, &mut bytes);
+        if self.protocol == Protocol::FastCgi && begin != RequestStart::Announced {
+            fastcgi::append_begin(begin != RequestStart::Closing, &mut bytes);
         }
         bytes.extend_from_slice(&self.bytes);
         if self.protocol == Protocol::FastCgi {
@@ -50,7 +53,7 @@ impl Envelope {
     }
 }
 
-impl Drop for Envelope {
+impl Drop for GatewayRequest {
     fn drop(&mut self) {
         buffers::give(std::mem::take(&mut self.bytes));
     }
@@ -58,7 +61,7 @@ impl Drop for Envelope {
 
 /// How a request begins on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begin {
+enum RequestStart {
     /// The server closes the connection behind it.
     Closing,
     /// The server leaves the connection open.
@@ -75,33 +78,37 @@ pub(super) async fn run(
     exchange: &mut Exchange<'_>,
     server: &Rc<LoopServer>,
     upload: &mut Upload,
-    envelope: &Envelope,
-) -> Result<Outcome, Gone> {
+    gateway_request: &GatewayRequest,
+) -> Result<AttemptOutcome, Gone> {
     let mut is_first = true;
     loop {
-        let (line, begin, keeper) = match connect(exchange, server).await {
+        let (connection, begin, connection_return) = match connect(exchange, server).await {
             Ok(connected) => connected,
             Err(broken) => return broken.into_outcome(),
         };
-        let crowd = keeper.as_ref().filter(|_| begin == Begin::Keeping).map(|keeper| keeper.seat.seats());
-        let id = fastcgi::request_id(line.n_requests());
-        let outgoing = Outgoing::new(envelope.opening(begin, id), envelope.protocol, id, upload);
-        let source = Source::new(line, envelope.protocol, keeper);
-        let conversation = Conversation { source, outgoing, server, clock: Clock::default() };
-        let inquiry = Box::pin(inquire(exchange, conversation));
-        let inquired = match crowd {
-            None => inquiry.await,
-            Some(seats) => tokio::select! {
+        let crowd = connection_return
+            .as_ref()
+            .filter(|_| begin == RequestStart::Keeping)
+            .map(|connection_return| connection_return.slot.slots());
+        let id = fastcgi::request_id(connection.n_requests());
+        let outgoing =
+            RequestSender::new(gateway_request.opening(begin, id), gateway_request.protocol, id, upload);
+        let source = ResponseReader::new(connection, gateway_request.protocol, connection_return);
+        let conversation = GatewayExchange { source, outgoing, server, clock: TimeLimit::default() };
+        let asking = Box::pin(send_request(exchange, conversation));
+        let asked = match crowd {
+            None => asking.await,
+            Some(slots) => tokio::select! {
                 biased;
-                inquired = inquiry => inquired,
-                () = seats.keep_relieving() => Err(Gone),
+                asked = asking => asked,
+                () = slots.keep_relieving() => Err(Gone),
             },
         };
-        let failure = match inquired? {
-            Outcome::Failed(failure) => failure,
+        let failure = match asked? {
+            AttemptOutcome::Failed(failure) => failure,
             outcome => return Ok(outcome),
         };
-        let was_kept = matches!(begin, Begin::Again | Begin::Announced);
+        let was_kept = matches!(begin, RequestStart::Again | RequestStart::Announced);
         let may_repeat = match failure.retry() {
             // A process that leaves may have accepted a new connection, too.
             Retry::Any => was_kept || is_first && matches!(failure, ServerFailure::Connect(_)),
@@ -109,59 +116,65 @@ pub(super) async fn run(
             Retry::Never => false,
         };
         if !may_repeat || !upload.rewind() {
-            return Ok(Outcome::Failed(failure));
+            return Ok(AttemptOutcome::Failed(failure));
         }
         is_first = was_kept;
     }
 }
 
 /// A connection for a request, how that begins on it, and where it goes afterwards if it is kept.
-type Connected<'k> = (Line, Begin, Option<Keeper<'k>>);
+type Connected<'k> = (ServerConnection, RequestStart, Option<ConnectionReturn<'k>>);
 
 async fn connect<'k, 'c: 'k>(
     exchange: &Exchange<'c>,
     server: &'k Rc<LoopServer>,
-) -> Result<Connected<'k>, Broken> {
+) -> Result<Connected<'k>, Http1Failure> {
     let services = exchange.services;
     // A process may be leaving behind its last request, and takes a request along that comes on the same connection. So one
     // that must not be repeated has a connection of its own: only a process that stays accepts that.
     let freshness = if exchange.request.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
-    let (seat, kept) = match server.take_seat(&services.proxy_servers, freshness, exchange.now()) {
-        None => return Ok((Box::pin(attempt::open(exchange, server)).await?, Begin::Closing, None)),
+    let (slot, kept) = match server.take_slot(&services.proxy_servers, freshness, exchange.now()) {
+        None => return Ok((Box::pin(attempt::open(exchange, server)).await?, RequestStart::Closing, None)),
         Some(Ok(taken)) => taken,
         Some(Err(waiting)) => Box::pin(wait(exchange, server, waiting)).await?,
     };
-    let (mut line, begin) = match kept {
-        Some(Kept { line, presence: Presence::Unknown }) => (line, Begin::Announced),
-        Some(Kept { line, .. }) => (line, Begin::Again),
-        None => (Box::pin(attempt::open(exchange, server)).await?, Begin::Keeping),
+    let (mut connection, begin) = match kept {
+        Some(KeptConnection { connection, presence: Presence::Unknown }) => {
+            (connection, RequestStart::Announced)
+        }
+        Some(KeptConnection { connection, .. }) => (connection, RequestStart::Again),
+        None => (Box::pin(attempt::open(exchange, server)).await?, RequestStart::Keeping),
     };
-    line.begin_request();
-    let keeper = Keeper { seat, server, servers: &services.proxy_servers, clock: &services.deadlines };
-    Ok((line, begin, Some(keeper)))
+    connection.begin_request();
+    let connection_return =
+        ConnectionReturn { slot, server, servers: &services.proxy_servers, clock: &services.deadlines };
+    Ok((connection, begin, Some(connection_return)))
 }
 
 /// Waits until a process of the server is free, which is a part of the time for a response.
 async fn wait(
     exchange: &Exchange<'_>,
     server: &LoopServer,
-    mut waiting: Waiting,
-) -> Result<(Seat, Option<Kept>), Broken> {
+    mut waiting: SlotFuture,
+) -> Result<(ProcessSlot, Option<KeptConnection>), Http1Failure> {
     let limit = server.shared.options.timeouts.response;
-    let seat = pin!(async {
+    let slot = pin!(async {
         tokio::select! {
             biased;
-            taken = waiting.seat() => Ok(taken),
-            () = exchange.audience().left_waiting() => Err(Broken::Gone),
+            taken = waiting.slot() => Ok(taken),
+            () = exchange.presence().left_waiting() => Err(Http1Failure::Gone),
         }
     });
-    match exchange.deadline.limit(limit, seat).await {
+    match exchange.deadline.limit(limit, slot).await {
         Ok(taken) => taken,
         Err(Elapsed) => Err(ServerFailure::Occupied(limit).into()),
     }
 }
 
-async fn inquire(exchange: &mut Exchange<'_>, mut conversation: Conversation<'_>) -> Result<Outcome, Gone> {
+async fn send_request(
+    exchange: &mut Exchange<'_>,
+    mut conversation: GatewayExchange<'_>,
+) -> Result<AttemptOutcome, Gone> {
     let asked = conversation.ask(exchange).await;
     let outcome = match asked {
         Ok(head) => {

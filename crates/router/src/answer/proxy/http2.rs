@@ -1,19 +1,19 @@
 //! A request to a server that speaks HTTP/2: a stream on a connection that others share.
 
-mod conversation;
+mod exchange;
 mod websocket;
 
 use std::ops::ControlFlow;
 
-use self::conversation::Conversation;
-use super::attempt::{Outcome, connected};
+use self::exchange::Http2Request;
+use super::attempt::{AttemptOutcome, connected};
 use super::request;
 use super::upload::Upload;
 use crate::answer::websocket::is_wanted as websocket_is_wanted;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::http2::{Kind, Outgoing, Place, Stream};
+use crate::upstream::http2::{H2RequestHead, H2Stream, StreamPermit, StreamUse};
 use crate::upstream::{LoopServer, Retry, ServerFailure};
 
 /// How often a server gets a request again that it says not to have begun with, or whose connection it has closed.
@@ -24,7 +24,7 @@ pub(super) async fn run(
     exchange: &mut Exchange<'_>,
     server: &LoopServer,
     upload: &mut Upload,
-) -> Result<Outcome, Gone> {
+) -> Result<AttemptOutcome, Gone> {
     let mut n_repeats = 0;
     loop {
         let placing = server.place(&exchange.services.proxy_servers);
@@ -33,60 +33,60 @@ pub(super) async fn run(
             Err(broken) => return broken.into_outcome(),
         };
         let is_first = place.is_first();
-        let failure = match inquire(exchange, server, upload, place).await? {
-            Outcome::Failed(failure) => failure,
+        let failure = match send_request(exchange, server, upload, place).await? {
+            AttemptOutcome::Failed(failure) => failure,
             outcome => return Ok(outcome),
         };
         let is_stale = !is_first && failure.retry() == Retry::Idempotent && exchange.request.is_idempotent();
         let may_repeat = is_stale || matches!(failure, ServerFailure::Refused(_));
         n_repeats += 1;
         if !may_repeat || n_repeats > MOST_REPEATS || !upload.rewind() {
-            return Ok(Outcome::Failed(failure));
+            return Ok(AttemptOutcome::Failed(failure));
         }
     }
 }
 
-async fn inquire(
+async fn send_request(
     exchange: &mut Exchange<'_>,
     server: &LoopServer,
     upload: &mut Upload,
-    place: Place,
-) -> Result<Outcome, Gone> {
-    let kind = if websocket_is_wanted(exchange.request) { Kind::WebSocket } else { Kind::Exchange };
+    place: StreamPermit,
+) -> Result<AttemptOutcome, Gone> {
+    let kind = if websocket_is_wanted(exchange.request) { StreamUse::WebSocket } else { StreamUse::Exchange };
     let stream = match begin(exchange, server, (upload, kind), place) {
         Ok(stream) => stream,
-        Err(failure) => return Ok(Outcome::Failed(failure)),
+        Err(failure) => return Ok(AttemptOutcome::Failed(failure)),
     };
     let timeouts = &server.shared.options.timeouts;
-    let mut conversation = Conversation::new(stream, kind, upload, timeouts);
+    let mut conversation = Http2Request::new(stream, kind, upload, timeouts);
     let answer = match conversation.ask(exchange).await {
         Ok(answer) => answer,
         Err(broken) => return broken.into_outcome(),
     };
     server.shared.health.succeeded();
-    if kind == Kind::WebSocket {
+    if kind == StreamUse::WebSocket {
         conversation = match Box::pin(conversation.switch(exchange, &answer)).await? {
-            ControlFlow::Break(()) => return Ok(Outcome::Answered),
+            ControlFlow::Break(()) => return Ok(AttemptOutcome::Answered),
             ControlFlow::Continue(conversation) => conversation,
         };
     }
     Ok(match conversation.relay(exchange, &answer).await? {
-        Some(failure) => Outcome::Cut(failure),
-        None => Outcome::Answered,
+        Some(failure) => AttemptOutcome::Cut(failure),
+        None => AttemptOutcome::Answered,
     })
 }
 
 fn begin(
     exchange: &Exchange<'_>,
     server: &LoopServer,
-    (upload, kind): (&Upload, Kind),
-    place: Place,
-) -> Result<Stream, ServerFailure> {
+    (upload, kind): (&Upload, StreamUse),
+    place: StreamPermit,
+) -> Result<H2Stream, ServerFailure> {
     let (mut target, mut fields) = (buffers::take(), buffers::take());
     request::append_target(exchange, &mut target);
     request::append_all_fields(exchange, &server.shared, upload.length(), &mut fields);
-    let head = Outgoing { method: exchange.method(), target: &target, fields: &fields, kind };
-    let stream = Stream::begin(place, &head, kind == Kind::Exchange && upload.is_sent());
+    let head = H2RequestHead { method: exchange.method(), target: &target, fields: &fields, kind };
+    let stream = H2Stream::begin(place, &head, kind == StreamUse::Exchange && upload.is_sent());
     buffers::give(target);
     buffers::give(fields);
     stream

@@ -11,7 +11,7 @@ use corral_config::gateway::Servers;
 use corral_config::mirror::{Mirror, SAMPLE_ALL};
 use corral_http::response;
 
-use self::copy::Copy;
+use self::copy::MirroredRequest;
 use super::shown::shown;
 use super::{balance_key, request};
 use crate::clock::Millis;
@@ -73,7 +73,7 @@ fn send(
     body: Option<Rc<[u8]>>,
 ) {
     let n_bytes = body.as_ref().map_or(0, |body| body.len());
-    let Some(berth) = exchange.services.copies.berth(n_bytes) else {
+    let Some(permit) = exchange.services.copies.permit(n_bytes) else {
         return drop_copy(exchange, tally, "too many copies are on their way");
     };
     let key = balance_key(exchange, group).unwrap_or_default();
@@ -91,7 +91,7 @@ fn send(
     head.truncate(head.len() - 2);
     response::append_field(&mut head, FIELD, mark());
     head.extend_from_slice(b"\r\n");
-    let copy = Copy {
+    let copy = MirroredRequest {
         group: Arc::clone(&group.shared),
         server: Rc::clone(server),
         head,
@@ -103,12 +103,12 @@ fn send(
         idle: Rc::clone(&exchange.services.proxy_servers.idle),
     };
     // Ends with its event loop, which does not wait for it.
-    tokio::task::spawn_local(copy.run(berth));
+    tokio::task::spawn_local(copy.run(permit));
 }
 
 fn drop_copy(exchange: &Exchange<'_>, tally: &MirrorTally, reason: &str) {
     tally.figures(exchange.services.lane.index()).dropped.add(1);
-    if let Some(unsaid) = tally.drops.admit(Millis::of(exchange.now())) {
-        tracing::warn!("{}: not sent, {reason}, request \"{}\"{unsaid}", tally.place, shown(exchange));
+    if let Some(suppressed) = tally.drops.admit(Millis::of(exchange.now())) {
+        tracing::warn!("{}: not sent, {reason}, request \"{}\"{suppressed}", tally.place, shown(exchange));
     }
 }

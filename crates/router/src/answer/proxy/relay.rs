@@ -6,13 +6,13 @@ use corral_config::upstream::Timeouts;
 use corral_http::upstream::{Body, ResponseHead};
 
 use super::download::Download;
-use super::inquiry::{Event, ResponseStart, next_event, read_client_now, send_body};
+use super::http1_request::{Http1Event, ResponseStart, next_event, read_client_now, send_body};
 use super::upload::Upload;
 use crate::exchange::Exchange;
-use crate::exchange::writer::Writer;
+use crate::exchange::writer::BodyWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Line, ServerFailure};
+use crate::upstream::{ServerConnection, ServerFailure};
 
 /// What came of a response.
 #[derive(Debug)]
@@ -26,13 +26,13 @@ pub(crate) enum Relayed {
 }
 
 /// A connection whose response is passed on, while the request may still be on its way.
-pub(crate) struct Relay<'r> {
-    pub(crate) line: &'r mut Line,
+pub(crate) struct ResponseRelay<'r> {
+    pub(crate) connection: &'r mut ServerConnection,
     pub(crate) upload: &'r mut Upload,
     pub(crate) timeouts: &'r Timeouts,
 }
 
-impl Relay<'_> {
+impl ResponseRelay<'_> {
     /// Passes a response on whose head is there.
     pub(crate) async fn run(
         &mut self,
@@ -75,11 +75,11 @@ impl Relay<'_> {
     async fn pass_on(
         &mut self,
         exchange: &mut Exchange<'_>,
-        mut writer: Writer,
+        mut writer: BodyWriter,
         download: &mut Download,
         input: &mut Vec<u8>,
     ) -> Result<Option<ServerFailure>, Gone> {
-        let mut pace = Pace::default();
+        let mut pace = ReadSize::default();
         loop {
             writer.flush(exchange).await?;
             pace.fit(exchange, input);
@@ -116,22 +116,24 @@ impl Relay<'_> {
     ) -> Result<Result<usize, ServerFailure>, Gone> {
         input.clear();
         loop {
-            if send_body(self.line, self.upload).is_err() {
+            if send_body(self.connection, self.upload).is_err() {
                 // It has answered and wants no more.
                 self.upload.abandon();
-                self.line.spoil();
+                self.connection.spoil();
             }
             if let Some(taken) = read_client_now(exchange, self.upload) {
                 taken.map_err(|_| Gone)?;
                 continue;
             }
             let wants_room = !self.upload.pending().is_empty();
-            match next_event(exchange, self.line, self.upload, wants_room, input, self.timeouts.read).await {
-                Event::Received(received) => return Ok(received.map_err(ServerFailure::Receive)),
-                Event::Room => {}
-                Event::Client(read) => read.map_err(|_| Gone)?,
-                Event::Gone => return Err(Gone),
-                Event::Elapsed => return Ok(Err(ServerFailure::ReadTimedOut(self.timeouts.read))),
+            match next_event(exchange, self.connection, self.upload, wants_room, input, self.timeouts.read)
+                .await
+            {
+                Http1Event::Received(received) => return Ok(received.map_err(ServerFailure::Receive)),
+                Http1Event::Room => {}
+                Http1Event::Client(read) => read.map_err(|_| Gone)?,
+                Http1Event::Gone => return Err(Gone),
+                Http1Event::Elapsed => return Ok(Err(ServerFailure::ReadTimedOut(self.timeouts.read))),
             }
         }
     }
@@ -142,11 +144,11 @@ const QUICK_PIECES: u32 = 4;
 
 /// How fast the client takes a response. It begins with small pieces: what a slow client has not taken stays in memory.
 #[derive(Default)]
-struct Pace {
+struct ReadSize {
     n_quick: u32,
 }
 
-impl Pace {
+impl ReadSize {
     /// Has the next piece read into a buffer that suits the client.
     fn fit(&mut self, exchange: &mut Exchange<'_>, input: &mut Vec<u8>) {
         let has_waited = std::mem::take(&mut exchange.has_waited);
@@ -167,7 +169,7 @@ pub(super) fn open(
     head: &ResponseHead,
     input: &[u8],
     length: Option<u64>,
-) -> Writer {
+) -> BodyWriter {
     for (name, value) in head.fields(input) {
         exchange.reply.fields.push_checked(name, value);
     }

@@ -15,10 +15,15 @@ use super::forwarded;
 use crate::exchange::Exchange;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::request::ip_text;
-use crate::upstream::Server;
+use crate::upstream::UpstreamServer;
 
 /// Appends the head. `length` is that of the body, if there is one.
-pub(crate) fn append_head(exchange: &Exchange<'_>, server: &Server, length: Option<u64>, out: &mut Vec<u8>) {
+pub(crate) fn append_head(
+    exchange: &Exchange<'_>,
+    server: &UpstreamServer,
+    length: Option<u64>,
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(exchange.method());
     out.push(b' ');
     append_target(exchange, out);
@@ -38,7 +43,7 @@ pub(crate) fn append_head(exchange: &Exchange<'_>, server: &Server, length: Opti
 /// body, if it is known.
 pub(super) fn append_all_fields(
     exchange: &Exchange<'_>,
-    server: &Server,
+    server: &UpstreamServer,
     length: Option<u64>,
     out: &mut Vec<u8>,
 ) {
@@ -57,7 +62,7 @@ fn append_length(length: Option<u64>, out: &mut Vec<u8>) {
 
 /// What is about this one connection: whether it is kept, and that fields behind the body are welcome, which is said
 /// for each connection anew (RFC 9110 section 10.1.4).
-fn append_connection(exchange: &Exchange<'_>, server: &Server, out: &mut Vec<u8>) {
+fn append_connection(exchange: &Exchange<'_>, server: &UpstreamServer, out: &mut Vec<u8>) {
     let is_kept = server.options.keepalive.connections > 0;
     let takes_trailers = exchange.takes_trailers();
     if takes_trailers {
@@ -100,7 +105,7 @@ pub(super) fn append_escaped(target: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn append_fields(exchange: &Exchange<'_>, server: &Server, out: &mut Vec<u8>) {
+fn append_fields(exchange: &Exchange<'_>, server: &UpstreamServer, out: &mut Vec<u8>) {
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     if !exchange.request_fields().any(|(name, _)| name.eq_ignore_ascii_case(b"host")) {
         append_host(server, out);
@@ -132,7 +137,7 @@ fn append_fields(exchange: &Exchange<'_>, server: &Server, out: &mut Vec<u8>) {
 }
 
 /// HTTP/1.1 demands a Host, which clients of HTTP/1.0 may not send.
-pub(super) fn append_host(server: &Server, out: &mut Vec<u8>) {
+pub(super) fn append_host(server: &UpstreamServer, out: &mut Vec<u8>) {
     let host = match &server.origin.host {
         Host::Address(address) => match address {
             ListenAddress::Inet(address) => address.to_string(),

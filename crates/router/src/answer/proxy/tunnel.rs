@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::inquiry::ResponseStart;
+use super::http1_request::ResponseStart;
 use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
-use crate::io::{Wanted, now};
+use crate::io::{SocketInterest, now};
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::Line;
+use crate::upstream::ServerConnection;
 
 /// Room for one read.
 const READ_STEP: usize = 16 * 1024;
@@ -22,12 +22,12 @@ const READ_STEP: usize = 16 * 1024;
 /// both sides have ended, one is broken, or nothing has come for `limit`.
 pub(crate) async fn run(
     exchange: &mut Exchange<'_>,
-    line: &mut Line,
+    connection: &mut ServerConnection,
     answer: &ResponseStart,
     limit: Duration,
 ) -> Result<(), Gone> {
     open(exchange, answer).await?;
-    join(exchange, line, &answer.input[answer.head.len()..], limit).await;
+    join(exchange, connection, &answer.input[answer.head.len()..], limit).await;
     Ok(())
 }
 
@@ -41,18 +41,18 @@ pub(super) async fn open(exchange: &mut Exchange<'_>, answer: &ResponseStart) ->
 }
 
 /// The first bytes that came from a server: as many as the version and the status of HTTP/1 have.
-pub(crate) type Beginning = SmallVec<[u8; 12]>;
+pub(crate) type StatusStart = SmallVec<[u8; 12]>;
 
 /// Passes on everything between the client and a server, of which `received` has come, until both sides have ended, one
 /// is broken, or nothing has come for `limit`.
 pub(crate) async fn join(
     exchange: &mut Exchange<'_>,
-    server: &mut impl Far,
+    server: &mut impl TunnelServer,
     received: &[u8],
     limit: Duration,
-) -> Beginning {
-    let mut up = Half::new(&exchange.carrier.take_over());
-    let mut down = Half::new(received);
+) -> StatusStart {
+    let mut up = TunnelHalf::new(&exchange.carrier.take_over());
+    let mut down = TunnelHalf::new(received);
     // Nothing of HTTP follows. The client may still be sending, and would not get what it was sent if the connection were
     // cut under it.
     (exchange.reply.close, exchange.reply.linger) = (true, true);
@@ -65,9 +65,9 @@ pub(crate) async fn join(
 }
 
 /// The server's end of a tunnel. All that waits is cancel safe.
-pub(crate) trait Far {
+pub(crate) trait TunnelServer {
     /// Waits until there is something of what is wanted.
-    async fn ready(&mut self, wanted: Wanted) -> io::Result<Wanted>;
+    async fn ready(&mut self, wanted: SocketInterest) -> io::Result<SocketInterest>;
 
     /// Appends what there is to read, and waits for it; 0 at the end.
     async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize>;
@@ -85,8 +85,8 @@ pub(crate) trait Far {
     fn has_hung_up(&self) -> bool;
 }
 
-impl Far for Line {
-    async fn ready(&mut self, wanted: Wanted) -> io::Result<Wanted> {
+impl TunnelServer for ServerConnection {
+    async fn ready(&mut self, wanted: SocketInterest) -> io::Result<SocketInterest> {
         Self::ready(self, wanted).await
     }
 
@@ -112,23 +112,23 @@ impl Far for Line {
 }
 
 /// One direction.
-struct Half {
+struct TunnelHalf {
     /// Received and not sent on.
     buffer: Vec<u8>,
     n_sent: usize,
     n_passed: u64,
-    beginning: Beginning,
+    beginning: StatusStart,
     /// The sender has ended.
     is_read: bool,
     /// The receiver knows.
     is_shut: bool,
 }
 
-impl Half {
+impl TunnelHalf {
     fn new(received: &[u8]) -> Self {
         let mut buffer = buffers::take();
         buffer.extend_from_slice(received);
-        let beginning = Beginning::new();
+        let beginning = StatusStart::new();
         Self { buffer, n_sent: 0, n_passed: 0, beginning, is_read: false, is_shut: false }
     }
 
@@ -186,9 +186,9 @@ impl Half {
 
 async fn pass(
     exchange: &mut Exchange<'_>,
-    far: &mut impl Far,
-    up: &mut Half,
-    down: &mut Half,
+    far: &mut impl TunnelServer,
+    up: &mut TunnelHalf,
+    down: &mut TunnelHalf,
     limit: Duration,
 ) -> io::Result<()> {
     let (wire, deadline) = (exchange.carrier.wire(), exchange.deadline);
@@ -205,9 +205,9 @@ async fn pass(
         if down.is_shut && (up.is_shut || far.has_hung_up()) {
             return Ok(());
         }
-        let wanted = Wanted { bytes: up.wants_bytes(), room: !down.is_empty() };
+        let wanted = SocketInterest { bytes: up.wants_bytes(), room: !down.is_empty() };
         let client = poll_fn(|context| wire.poll_ready(context, wanted));
-        let server = far.ready(Wanted { bytes: down.wants_bytes(), room: !up.is_empty() });
+        let server = far.ready(SocketInterest { bytes: down.wants_bytes(), room: !up.is_empty() });
         let ready = async {
             tokio::select! {
                 ready = client => ready.map(|ready| (ready.bytes, false)),

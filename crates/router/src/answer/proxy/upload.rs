@@ -10,7 +10,7 @@ use crate::exchange::Exchange;
 use crate::exchange::carrier::Carrier;
 use crate::request::body::BodyError;
 use crate::request::body::rest::RequestBody;
-use crate::storage::buffered::Held;
+use crate::storage::buffered::HeldMemory;
 use crate::storage::buffers::Rest;
 
 /// A body up to this size can be sent again.
@@ -26,7 +26,7 @@ pub(crate) struct Upload {
     /// What was stored before; nothing more comes from the client then.
     stored: RequestBody,
     /// What of that is in memory.
-    held: Held,
+    held: HeldMemory,
     /// Another server may get it when one had it.
     is_repeatable: bool,
     /// Some of it was sent and is forgotten.
@@ -37,7 +37,7 @@ pub(crate) struct Upload {
 
 /// The servers that a body is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Destination {
+pub(crate) enum UploadDestination {
     /// Some speak HTTP/1, and get it with its length (contract 23.3): if the client has not said that, the body goes into memory or a
     /// file first.
     Http1,
@@ -56,7 +56,7 @@ impl Upload {
             kept: Rest::default(),
             n_sent: 0,
             stored: RequestBody::Complete,
-            held: Held::default(),
+            held: HeldMemory::default(),
             is_repeatable: true,
             is_cut: false,
             is_complete: true,
@@ -66,7 +66,7 @@ impl Upload {
     /// The body of a request.
     pub(crate) async fn begin(
         exchange: &mut Exchange<'_>,
-        destination: Destination,
+        destination: UploadDestination,
     ) -> Result<Self, BodyError> {
         let head = exchange.request.head;
         let is_chunked = head.framing() == Framing::Chunked;
@@ -75,8 +75,8 @@ impl Upload {
             kept: Rest::default(),
             n_sent: 0,
             stored: RequestBody::Complete,
-            held: Held::default(),
-            is_repeatable: exchange.request.is_idempotent() || destination == Destination::Http2,
+            held: HeldMemory::default(),
+            is_repeatable: exchange.request.is_idempotent() || destination == UploadDestination::Http2,
             is_cut: false,
             is_complete: exchange.carrier.body_is_done(),
         };
@@ -84,7 +84,9 @@ impl Upload {
         if exchange.answers_in_place() {
             upload.length = upload.length.map(|_| 0);
             upload.is_complete = true;
-        } else if destination == Destination::Process || is_chunked && destination == Destination::Http1 {
+        } else if destination == UploadDestination::Process
+            || is_chunked && destination == UploadDestination::Http1
+        {
             let stored = exchange.store_body().await?;
             upload.length = upload.length.map_or(is_chunked.then_some(stored.len), |_| Some(stored.len));
             upload.is_complete = matches!(stored.rest, RequestBody::Complete);

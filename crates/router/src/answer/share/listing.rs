@@ -16,14 +16,14 @@ use crate::reply::preference::prefers_json;
 use crate::request::client::Gone;
 
 /// A part of a folder, in the order of the names' bytes.
-struct Page {
+struct ListingPage {
     entries: Vec<(Vec<u8>, Entry)>,
     /// The last name of this page, when there are more behind it.
     next: Option<Vec<u8>>,
 }
 
 /// What is shown of a folder.
-struct Selection {
+struct ListingFilter {
     /// Names that start with a dot, too.
     hidden: bool,
     /// Links are shown as what they lead to.
@@ -42,7 +42,7 @@ pub(super) async fn send(
     confinement: &Confinement,
     folder: File,
 ) -> Result<(), Gone> {
-    let selection = Selection {
+    let selection = ListingFilter {
         hidden: listing.hidden,
         // What a link of a confined folder leads to may be outside.
         follow_links: confinement.follow_symlinks && confinement.chroot.is_none(),
@@ -81,7 +81,7 @@ fn after(query: &[u8]) -> Vec<u8> {
 }
 
 /// Keeps no more names in memory than a page has, whatever the size of the folder.
-fn read(folder: &File, selection: &Selection) -> io::Result<Page> {
+fn read(folder: &File, selection: &ListingFilter) -> io::Result<ListingPage> {
     let mut least = BinaryHeap::new();
     let mut has_more = false;
     folder::names(folder, |name| {
@@ -108,7 +108,7 @@ fn read(folder: &File, selection: &Selection) -> io::Result<Page> {
         };
         is_shown.then_some((name, entry))
     });
-    Ok(Page { entries: entries.collect(), next })
+    Ok(ListingPage { entries: entries.collect(), next })
 }
 
 const JSON: &[u8] = b"application/json";

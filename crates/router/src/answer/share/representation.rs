@@ -8,14 +8,14 @@ use corral_http::request::Name;
 use smallvec::SmallVec;
 
 use crate::exchange::Exchange;
-use crate::files::{Moment, OpenFile, Place};
-use crate::reply::compression::{self, Chosen, Compression, Decision};
+use crate::files::{CacheTime, ConfinedPath, OpenFile};
+use crate::reply::compression::{self, ChosenCompressor, CompressionChoice, Compressors};
 
 /// A file as it answers a request.
 pub(super) struct Representation<'a> {
     /// The file, or the sibling that takes its place.
     pub(super) file: Rc<OpenFile>,
-    pub(super) form: Form,
+    pub(super) form: RepresentationForm,
     /// It depends on the request's Accept-Encoding.
     pub(super) varies: bool,
     pub(super) content_type: Option<&'a [u8]>,
@@ -24,13 +24,13 @@ pub(super) struct Representation<'a> {
 
 /// The bytes that are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum RepresentationForm {
     /// Those of the file.
     Plain,
     /// Those of the sibling, which are in this coding.
     Sibling(Coding),
     /// What a compressor makes of the file.
-    Compressed(Chosen),
+    Compressed(ChosenCompressor),
     /// None that the client takes.
     Unacceptable,
 }
@@ -41,7 +41,7 @@ impl Representation<'_> {
     pub(super) fn etag(&self) -> Cow<'_, [u8]> {
         let etag = self.file.etag.as_bytes();
         match self.form {
-            Form::Compressed(_) => Cow::Owned(compression::weakened(etag)),
+            RepresentationForm::Compressed(_) => Cow::Owned(compression::weakened(etag)),
             _ if !self.file.has_settled() => Cow::Owned(compression::weakened(etag)),
             _ => Cow::Borrowed(etag),
         }
@@ -49,9 +49,9 @@ impl Representation<'_> {
 
     pub(super) fn coding(&self) -> Coding {
         match self.form {
-            Form::Sibling(coding) => coding,
-            Form::Compressed(chosen) => chosen.coding,
-            Form::Plain | Form::Unacceptable => Coding::Identity,
+            RepresentationForm::Sibling(coding) => coding,
+            RepresentationForm::Compressed(chosen) => chosen.coding,
+            RepresentationForm::Plain | RepresentationForm::Unacceptable => Coding::Identity,
         }
     }
 }
@@ -59,7 +59,7 @@ impl Representation<'_> {
 /// Takes the form that the client wants most; among equally wanted ones a sibling, which costs nothing.
 pub(super) fn choose<'a>(
     exchange: &Exchange<'_>,
-    (place, moment): (&Place<'_>, Moment),
+    (place, moment): (&ConfinedPath<'_>, CacheTime),
     file: Rc<OpenFile>,
     content_type: Option<&'a [u8]>,
     cache_control: Option<Vec<u8>>,
@@ -68,26 +68,28 @@ pub(super) fn choose<'a>(
     let siblings = file.siblings(place, moment, has_choice);
     let compression = compression_for(exchange, &file, content_type, cache_control.as_deref());
     let varies = compression.is_some() || !siblings.is_empty();
-    let plain = Representation { file, form: Form::Plain, varies, content_type, cache_control };
+    let plain = Representation { file, form: RepresentationForm::Plain, varies, content_type, cache_control };
     if !varies || !has_choice {
         return plain;
     }
     let decision =
-        compression.map_or(Decision::Plain(0), |compression| compression.decide(&exchange.request));
+        compression.map_or(CompressionChoice::Plain(0), |compression| compression.decide(&exchange.request));
     let wanted = match decision {
-        Decision::Plain(weight) | Decision::Compressed(_, weight) => weight,
-        Decision::NotAcceptable => 0,
+        CompressionChoice::Plain(weight) | CompressionChoice::Compressed(_, weight) => weight,
+        CompressionChoice::NotAcceptable => 0,
     };
     if let Some((file, coding)) = best_sibling(exchange, siblings, wanted) {
-        return Representation { file, form: Form::Sibling(coding), ..plain };
+        return Representation { file, form: RepresentationForm::Sibling(coding), ..plain };
     }
     let form = match decision {
-        Decision::Plain(_) => Form::Plain,
-        Decision::NotAcceptable => Form::Unacceptable,
+        CompressionChoice::Plain(_) => RepresentationForm::Plain,
+        CompressionChoice::NotAcceptable => RepresentationForm::Unacceptable,
         // Ranges are those of the file: of what a compressor makes there are none.
-        Decision::Compressed(..) if asks_for_range(exchange) => Form::Plain,
-        Decision::Compressed(chosen, _) if plain.file.size < chosen.min_length => Form::Plain,
-        Decision::Compressed(chosen, _) => Form::Compressed(chosen),
+        CompressionChoice::Compressed(..) if asks_for_range(exchange) => RepresentationForm::Plain,
+        CompressionChoice::Compressed(chosen, _) if plain.file.size < chosen.min_length => {
+            RepresentationForm::Plain
+        }
+        CompressionChoice::Compressed(chosen, _) => RepresentationForm::Compressed(chosen),
     };
     Representation { form, ..plain }
 }
@@ -97,7 +99,7 @@ fn compression_for<'c>(
     file: &OpenFile,
     content_type: Option<&[u8]>,
     cache_control: Option<&[u8]>,
-) -> Option<&'c Compression> {
+) -> Option<&'c Compressors> {
     let compression = exchange.rules().compression.as_ref()?;
     let is_forbidden = cache_control.is_some_and(compression::forbids_transformation);
     let applies = file.size > 0 && !is_forbidden && compression.applies_to(content_type?);

@@ -7,16 +7,16 @@ use corral_http::encoding::Coding;
 use corral_http::range::{self, Boundary, ByteRange, Multipart, Ranges, Selection};
 use corral_http::request::Name;
 
-use super::representation::{Form, Representation};
+use super::representation::{Representation, RepresentationForm};
 use crate::clock;
 use crate::exchange::Exchange;
-use crate::reply::compression::{Chosen, add_vary, cache};
+use crate::reply::compression::{ChosenCompressor, add_vary, cache};
 use crate::request::client::Gone;
 
 /// Answers with the form that was chosen.
 pub(super) async fn file(exchange: &mut Exchange<'_>, reply: Representation<'_>) -> Result<(), Gone> {
     exchange.reply.coding_is_settled = true;
-    if reply.form == Form::Unacceptable {
+    if reply.form == RepresentationForm::Unacceptable {
         return exchange.send_error(406).await;
     }
     let selection = if exchange.request.head.is_conditional() && !exchange.answers_error() {
@@ -29,7 +29,7 @@ pub(super) async fn file(exchange: &mut Exchange<'_>, reply: Representation<'_>)
         Selection::Whole
     };
     match (selection, reply.form) {
-        (Selection::Whole, Form::Compressed(chosen)) => {
+        (Selection::Whole, RepresentationForm::Compressed(chosen)) => {
             Box::pin(send_compressed(exchange, reply, chosen)).await
         }
         (Selection::Whole, _) => send_whole(exchange, &reply).await,
@@ -83,7 +83,7 @@ async fn send_whole(exchange: &mut Exchange<'_>, reply: &Representation<'_>) -> 
 async fn send_compressed(
     exchange: &mut Exchange<'_>,
     reply: Representation<'_>,
-    chosen: Chosen,
+    chosen: ChosenCompressor,
 ) -> Result<(), Gone> {
     let failure = if cache::is_kept(&reply.file, chosen) {
         match cache::body(&reply.file, chosen).await {
@@ -94,19 +94,19 @@ async fn send_compressed(
             Err(error) => error,
         }
     } else {
-        match cache::Stream::new(&reply.file, chosen) {
+        match cache::FileEncoder::new(&reply.file, chosen) {
             Ok(stream) => return send_stream(exchange, &reply, stream).await,
             Err(error) => error,
         }
     };
     tracing::warn!("compress a file: {failure}; it is sent as it is");
-    send_whole(exchange, &Representation { form: Form::Plain, ..reply }).await
+    send_whole(exchange, &Representation { form: RepresentationForm::Plain, ..reply }).await
 }
 
 async fn send_stream(
     exchange: &mut Exchange<'_>,
     reply: &Representation<'_>,
-    mut stream: cache::Stream,
+    mut stream: cache::FileEncoder,
 ) -> Result<(), Gone> {
     reply.push_fields(exchange, reply.content_type);
     let mut writer = exchange.open(200, None);
@@ -182,7 +182,7 @@ impl Representation<'_> {
         if coding != Coding::Identity {
             fields.push(b"Content-Encoding", coding.name().as_bytes());
         }
-        if !matches!(self.form, Form::Compressed(_)) {
+        if !matches!(self.form, RepresentationForm::Compressed(_)) {
             fields.push(b"Accept-Ranges", b"bytes");
         }
     }

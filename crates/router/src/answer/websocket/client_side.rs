@@ -117,7 +117,7 @@ impl<'r> ClientSide<'r> {
     }
 
     /// How long to wait for either side. The client's silence counts if the application `listens`.
-    pub(crate) fn patience(&self, now: Instant, listens: bool) -> Duration {
+    pub(crate) fn wait_limit(&self, now: Instant, listens: bool) -> Duration {
         let since = |then: Instant, limit: Duration| (then + limit).saturating_duration_since(now);
         let sending = self.wants_room().then(|| since(self.wrote, self.send_timeout));
         let listening = listens.then(|| {

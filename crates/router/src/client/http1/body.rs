@@ -11,8 +11,8 @@ use corral_http::request::Framing;
 use corral_http::response::CONTINUE;
 
 use crate::clock::deadline::Deadline;
-use crate::generation::rules::Rules;
-use crate::io::Stream;
+use crate::generation::request_settings::RequestSettings;
+use crate::io::ClientStream;
 use crate::request::body::BodyError;
 use crate::storage::buffers::{self, Rest};
 
@@ -26,7 +26,7 @@ pub(super) const READ_STEP: usize = 32 * 1024;
 const SMALL_STEP: usize = 2 * 1024;
 
 /// A request's body on its way in. The bytes that came along with the head are at the start of the input.
-pub(super) struct Incoming {
+pub(super) struct Http1Body {
     framing: Decoding,
     /// The client waits for `100 Continue`.
     expects_continue: bool,
@@ -43,8 +43,12 @@ enum Decoding {
     Done,
 }
 
-impl Incoming {
-    pub(super) fn new(framing: Framing, expects_continue: bool, rules: &Rules) -> Result<Self, BodyError> {
+impl Http1Body {
+    pub(super) fn new(
+        framing: Framing,
+        expects_continue: bool,
+        rules: &RequestSettings,
+    ) -> Result<Self, BodyError> {
         let framing = match framing {
             Framing::Length(0) => Decoding::Done,
             Framing::Length(len) if len > rules.max_body_size => return Err(BodyError::TooLarge),
@@ -113,7 +117,7 @@ impl Incoming {
     /// Reads some of it: to `out` what needs no decoding, else through `rest`, where what follows the body stays.
     pub(super) fn poll_read(
         &mut self,
-        stream: &mut Stream,
+        stream: &mut ClientStream,
         rest: &mut Vec<u8>,
         context: &mut Context<'_>,
         out: &mut Vec<u8>,
@@ -143,7 +147,7 @@ impl Incoming {
     /// Reads and forgets what is left, as far as that is worth it. True when the connection can be kept.
     pub(super) async fn discard(
         &mut self,
-        stream: &mut Stream,
+        stream: &mut ClientStream,
         rest: &mut Vec<u8>,
         (deadline, limit): (&Deadline, Duration),
     ) -> bool {
@@ -193,7 +197,7 @@ impl Incoming {
     }
 
     /// Tells a client that waits for it to send the body.
-    pub(super) fn invite(&mut self, stream: &mut Stream, input: &[u8]) -> Result<(), BodyError> {
+    pub(super) fn invite(&mut self, stream: &mut ClientStream, input: &[u8]) -> Result<(), BodyError> {
         if std::mem::take(&mut self.expects_continue) && input.is_empty() {
             // Too small to find no room, unless the client reads nothing at all: then it gets no body through.
             stream.try_write(&[IoSlice::new(CONTINUE)]).map_err(|_| BodyError::Gone)?;
@@ -204,7 +208,7 @@ impl Incoming {
     /// Reads some of it into the input, behind what is there.
     fn poll_more(
         &mut self,
-        stream: &mut Stream,
+        stream: &mut ClientStream,
         context: &mut Context<'_>,
         input: &mut Vec<u8>,
     ) -> Poll<Result<(), BodyError>> {

@@ -14,32 +14,32 @@ use corral_http::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use corral_http::request::{Head, Version};
 use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
 
-use super::body::Incoming;
-use crate::client::connection::Next;
-use crate::client::slot::Slot;
+use super::body::Http1Body;
+use crate::client::connection::AfterRequest;
+use crate::client::listener_handle::ListenerHandle;
 use crate::clock::deadline::Deadline;
-use crate::exchange::carrier::{Carrier, ReplyHead, Sign, Then, Wire};
-use crate::generation::rules::Rules;
-use crate::io::{Stream, Wanted};
+use crate::exchange::carrier::{Carrier, ClientSignal, ConnectionUse, RawBytes, ReplyHead};
+use crate::generation::request_settings::RequestSettings;
+use crate::io::{ClientStream, SocketInterest};
 use crate::reply::Reply;
 use crate::request::body::BodyError;
-use crate::request::head::Request;
+use crate::request::head::ReceivedRequest;
 use crate::storage::buffers::{self, Rest};
-use crate::tls::Peer;
+use crate::tls::TlsPeer;
 
 /// How long a client that has closed its sending half, as it has announced, may wait without getting anything. Whether it
 /// still listens shows when something is sent to it.
 const HALF_CLOSED: Duration = Duration::from_secs(5);
 
 /// A connection while it carries an exchange.
-pub(super) struct Http1<'c> {
-    stream: &'c mut Stream,
-    slot: &'c Slot,
+pub(super) struct Http1Carrier<'c> {
+    stream: &'c mut ClientStream,
+    handle: &'c ListenerHandle,
     peer: Option<SocketAddr>,
     head: &'c Head,
     /// The head is that of a request.
     is_understood: bool,
-    incoming: Incoming,
+    incoming: Http1Body,
     /// What the client has sent behind the head.
     rest: Vec<u8>,
     /// What has to be sent before the next piece: at first the reply's head.
@@ -50,14 +50,14 @@ pub(super) struct Http1<'c> {
 
 /// The state of a connection after a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum After {
+pub(super) enum AfterReply {
     Keep,
     Close,
     /// The connection closes, and the client is likely to send on.
     Linger,
 }
 
-impl After {
+impl AfterReply {
     pub(super) fn of(reply: &Reply) -> Self {
         match (reply.close, reply.linger) {
             (false, _) => Self::Keep,
@@ -67,18 +67,18 @@ impl After {
     }
 }
 
-impl<'c> Http1<'c> {
+impl<'c> Http1Carrier<'c> {
     /// For a request with a body, of which some may have come behind the head.
     pub(super) fn new(
-        stream: &'c mut Stream,
-        slot: &'c Slot,
+        stream: &'c mut ClientStream,
+        handle: &'c ListenerHandle,
         peer: Option<SocketAddr>,
-        request: Request<'c>,
-        (incoming, rest): (Incoming, Vec<u8>),
+        request: ReceivedRequest<'c>,
+        (incoming, rest): (Http1Body, Vec<u8>),
     ) -> Self {
         Self {
             stream,
-            slot,
+            handle,
             peer,
             head: request.head,
             is_understood: !request.method().is_empty(),
@@ -90,19 +90,28 @@ impl<'c> Http1<'c> {
     }
 
     /// Reads what is left of the request, and says what becomes of the connection.
-    pub(super) async fn next(&mut self, after: After, deadline: &Deadline, rules: &Rules) -> Next {
+    pub(super) async fn next(
+        &mut self,
+        after: AfterReply,
+        deadline: &Deadline,
+        rules: &RequestSettings,
+    ) -> AfterRequest {
         let is_read = self.incoming.is_done();
         match after {
-            After::Close if is_read && self.rest.is_empty() => return Next::Close,
-            After::Close | After::Linger => return Next::Linger,
-            After::Keep => {}
+            AfterReply::Close if is_read && self.rest.is_empty() => return AfterRequest::Close,
+            AfterReply::Close | AfterReply::Linger => return AfterRequest::Linger,
+            AfterReply::Keep => {}
         }
         if is_read {
-            return Next::Keep;
+            return AfterRequest::Keep;
         }
         let Self { incoming, stream, rest, .. } = self;
         let limit = rules.body_read_timeout;
-        if incoming.discard(stream, rest, (deadline, limit)).await { Next::Keep } else { Next::Linger }
+        if incoming.discard(stream, rest, (deadline, limit)).await {
+            AfterRequest::Keep
+        } else {
+            AfterRequest::Linger
+        }
     }
 
     fn held(&mut self) -> &mut Vec<u8> {
@@ -113,24 +122,24 @@ impl<'c> Http1<'c> {
     }
 
     /// What the reply says about the connection.
-    fn connection_field(&self, then: Then) -> ConnectionField {
+    fn connection_field(&self, then: ConnectionUse) -> ConnectionField {
         // A request that was not understood gets an explicit word in any case.
         let version = if self.is_understood { self.head.version() } else { Version::Http11 };
         match then {
-            Then::More => ConnectionField::choose(version, true),
-            Then::Nothing => ConnectionField::choose(version, false),
-            Then::Switched => ConnectionField::Upgrade,
+            ConnectionUse::More => ConnectionField::choose(version, true),
+            ConnectionUse::Nothing => ConnectionField::choose(version, false),
+            ConnectionUse::Switched => ConnectionField::Upgrade,
         }
     }
 }
 
-impl Drop for Http1<'_> {
+impl Drop for Http1Carrier<'_> {
     fn drop(&mut self) {
         buffers::give(mem::take(&mut self.held));
     }
 }
 
-impl Carrier for Http1<'_> {
+impl Carrier for Http1Carrier<'_> {
     fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
@@ -143,7 +152,7 @@ impl Carrier for Http1<'_> {
         self.stream.tls().is_some()
     }
 
-    fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>> {
+    fn tls_peer(&self) -> Option<Cow<'_, TlsPeer<'_>>> {
         self.stream.tls().map(|session| Cow::Owned(session.peer()))
     }
 
@@ -183,12 +192,12 @@ impl Carrier for Http1<'_> {
         self.incoming.has_come(&self.rest)
     }
 
-    fn departure(&self, sign: Sign) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+    fn departure(&self, sign: ClientSignal) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         match sign {
-            Sign::Finished => Box::pin(self.stream.finished()),
-            Sign::Lasting => Box::pin(self.stream.finished_for(HALF_CLOSED)),
-            Sign::Broken => Box::pin(self.stream.broken()),
-            Sign::None => Box::pin(pending()),
+            ClientSignal::Finished => Box::pin(self.stream.finished()),
+            ClientSignal::Lasting => Box::pin(self.stream.finished_for(HALF_CLOSED)),
+            ClientSignal::Broken => Box::pin(self.stream.broken()),
+            ClientSignal::None => Box::pin(pending()),
         }
     }
 
@@ -202,7 +211,7 @@ impl Carrier for Http1<'_> {
 
     /// A listener that was removed, or a body that will not be read to its end, closes the connection.
     fn is_last(&self) -> bool {
-        self.slot.is_closed() || !self.incoming.comes_uninvited(&self.rest)
+        self.handle.is_closed() || !self.incoming.comes_uninvited(&self.rest)
     }
 
     fn begin(&mut self, head: &ReplyHead<'_>) {
@@ -284,13 +293,17 @@ impl Carrier for Http1<'_> {
         mem::take(&mut self.rest)
     }
 
-    fn wire(&mut self) -> &mut dyn Wire {
+    fn wire(&mut self) -> &mut dyn RawBytes {
         self.stream
     }
 }
 
 /// Writes all of these bytes, of which `n_sent` have been written before.
-fn write_all(stream: &mut Stream, mut slices: &mut [IoSlice<'_>], n_sent: &mut usize) -> io::Result<()> {
+fn write_all(
+    stream: &mut ClientStream,
+    mut slices: &mut [IoSlice<'_>],
+    n_sent: &mut usize,
+) -> io::Result<()> {
     IoSlice::advance_slices(&mut slices, *n_sent);
     while !slices.is_empty() {
         let n = stream.try_write(slices)?;
@@ -300,8 +313,12 @@ fn write_all(stream: &mut Stream, mut slices: &mut [IoSlice<'_>], n_sent: &mut u
     Ok(())
 }
 
-impl Wire for Stream {
-    fn poll_ready(&mut self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>> {
+impl RawBytes for ClientStream {
+    fn poll_ready(
+        &mut self,
+        context: &mut Context<'_>,
+        wanted: SocketInterest,
+    ) -> Poll<io::Result<SocketInterest>> {
         self.poll_wait(context, wanted)
     }
 

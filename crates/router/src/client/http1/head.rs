@@ -6,13 +6,13 @@ use std::pin::pin;
 use corral_config::listener::Http2;
 use corral_http::request::{HeadError, Progress, parse_head};
 
-use crate::client::connection::Connection;
+use crate::client::connection::ClientConnection;
 use crate::client::http2;
-use crate::client::work::Work;
+use crate::client::request_state::RequestState;
 use crate::clock::deadline::Elapsed;
-use crate::generation::slot_settings::SlotSettings;
+use crate::generation::listener_settings::ListenerSettings;
 use crate::io::now;
-use crate::services::Services;
+use crate::services::LoopServices;
 use crate::storage::buffers;
 
 /// How reading a head ended.
@@ -24,12 +24,12 @@ pub(in crate::client) enum HeadResult {
     Closed,
     /// There was nothing to read after all.
     NothingYet,
-    Refused(Refusal),
+    Refused(HeadRefusal),
 }
 
 /// Why there is no request to answer.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum HeadRefusal {
     #[error(transparent)]
     Malformed(#[from] HeadError),
     #[error("the head did not arrive in time")]
@@ -42,12 +42,12 @@ pub(crate) enum Refusal {
     Crowded,
 }
 
-impl Connection {
+impl ClientConnection {
     /// Reads until the head is complete; what of it is in the input already is looked at first.
     pub(in crate::client) async fn read_head(
         &mut self,
-        work: &mut Work,
-        settings: &SlotSettings,
+        work: &mut RequestState,
+        settings: &ListenerSettings,
     ) -> HeadResult {
         let rules = &settings.generation.shared.rules;
         work.head.clear();
@@ -86,13 +86,17 @@ impl Connection {
         };
         match deadline.limit(rules.header_read_timeout, pin!(reading)).await {
             Ok(result) => result,
-            Err(Elapsed) => HeadResult::Refused(Refusal::TimedOut),
+            Err(Elapsed) => HeadResult::Refused(HeadRefusal::TimedOut),
         }
     }
 }
 
 /// Looks at what has come of a head; with its first byte the request has begun, and counts.
-fn parse(services: &Services, work: &mut Work, settings: &SlotSettings) -> Option<HeadResult> {
+fn parse(
+    services: &LoopServices,
+    work: &mut RequestState,
+    settings: &ListenerSettings,
+) -> Option<HeadResult> {
     if http2::is_preface(&work.input) && settings.listener().http2 == Http2::PriorKnowledge {
         return Some(HeadResult::Http2);
     }
@@ -108,6 +112,6 @@ fn parse(services: &Services, work: &mut Work, settings: &SlotSettings) -> Optio
     }
 }
 
-fn cut(work: &Work) -> HeadResult {
-    if work.head.has_begun(&work.input) { HeadResult::Refused(Refusal::Cut) } else { HeadResult::Closed }
+fn cut(work: &RequestState) -> HeadResult {
+    if work.head.has_begun(&work.input) { HeadResult::Refused(HeadRefusal::Cut) } else { HeadResult::Closed }
 }

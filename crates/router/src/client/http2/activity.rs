@@ -5,11 +5,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use crate::services::Services;
+use crate::services::LoopServices;
 
 /// The requests of a connection that run, and whether it counts as active.
 pub(super) struct Activity {
-    services: Rc<Services>,
+    services: Rc<LoopServices>,
     n_running: Cell<usize>,
     is_counted: Cell<bool>,
     /// The task of the connection, until the connection is over.
@@ -17,7 +17,7 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    pub(super) fn new(services: &Rc<Services>) -> Self {
+    pub(super) fn new(services: &Rc<LoopServices>) -> Self {
         Self {
             services: Rc::clone(services),
             n_running: Cell::new(0),

@@ -10,7 +10,7 @@ use corral_http::request::{Framing, Head};
 use h2::RecvStream;
 
 use crate::clock::deadline::Deadline;
-use crate::generation::rules::Rules;
+use crate::generation::request_settings::RequestSettings;
 use crate::request::body::BodyError;
 use crate::storage::buffers;
 
@@ -22,7 +22,7 @@ const MAX_DISCARDED: usize = 1024 * 1024;
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 
 /// A request's body on its way in. What is taken of it makes room for as much.
-pub(super) struct Body {
+pub(super) struct Http2Body {
     stream: RecvStream,
     /// Announced, or none of it.
     length: Option<u64>,
@@ -35,9 +35,9 @@ pub(super) struct Body {
     ahead: Bytes,
 }
 
-impl Body {
+impl Http2Body {
     /// The body of the request with this head; with an error if it is not to be read.
-    pub(super) fn new(stream: RecvStream, head: &Head, rules: &Rules) -> (Self, Option<BodyError>) {
+    pub(super) fn new(stream: RecvStream, head: &Head, rules: &RequestSettings) -> (Self, Option<BodyError>) {
         let length = match head.framing() {
             Framing::Length(length) => Some(length),
             Framing::Chunked => None,

@@ -18,26 +18,26 @@ use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use http::{HeaderMap, Response, StatusCode};
 
-use super::Shared;
-use super::body::Body;
-use super::piece::Piece;
+use super::StreamContext;
+use super::body::Http2Body;
+use super::piece::UnsentPiece;
 use super::reply;
 use super::switched::RawHead;
-use super::unsent::Unsent;
-use crate::exchange::carrier::{Carrier, ReplyHead, Sign, Then, Wire};
+use super::unsent::UnsentBytes;
+use crate::exchange::carrier::{Carrier, ClientSignal, ConnectionUse, RawBytes, ReplyHead};
 use crate::request::body::BodyError;
 use crate::storage::buffers::{self, Rest};
-use crate::tls::Peer;
+use crate::tls::TlsPeer;
 
 /// Bytes of a file that are read at a time.
 const FILE_STEP: usize = 16 * 1024;
 
 /// A stream while it carries an exchange.
-pub(super) struct Http2<'s> {
-    pub(super) shared: &'s Shared,
-    pub(super) body: Body,
+pub(super) struct Http2Carrier<'s> {
+    pub(super) shared: &'s StreamContext,
+    pub(super) body: Http2Body,
     /// In a cell, because to ask whether the client is gone changes it.
-    pub(super) output: RefCell<Output>,
+    pub(super) output: RefCell<StreamOutput>,
     /// The reply's head, which is sent with what follows.
     head: Option<Response<()>>,
     /// Bytes to be sent before the next piece.
@@ -51,20 +51,24 @@ pub(super) struct Http2<'s> {
 }
 
 /// The direction to the client.
-pub(super) enum Output {
+pub(super) enum StreamOutput {
     /// The reply has not begun.
-    Waiting(SendResponse<Piece>),
-    Body(SendStream<Piece>),
+    Waiting(SendResponse<UnsentPiece>),
+    Body(SendStream<UnsentPiece>),
     /// The end was sent.
     Ended,
 }
 
-impl<'s> Http2<'s> {
-    pub(super) fn new(shared: &'s Shared, body: Body, respond: SendResponse<Piece>) -> Self {
+impl<'s> Http2Carrier<'s> {
+    pub(super) fn new(
+        shared: &'s StreamContext,
+        body: Http2Body,
+        respond: SendResponse<UnsentPiece>,
+    ) -> Self {
         Self {
             shared,
             body,
-            output: RefCell::new(Output::Waiting(respond)),
+            output: RefCell::new(StreamOutput::Waiting(respond)),
             head: None,
             held: Vec::new(),
             end: None,
@@ -118,9 +122,9 @@ impl<'s> Http2<'s> {
         let ends = n == n_wanted && end.as_ref().is_some_and(HeaderMap::is_empty);
         let n_held = n.min(held.len());
         let bytes = if n == held.len() {
-            Piece::new(mem::take(held), &shared.unsent)
+            UnsentPiece::new(mem::take(held), &shared.unsent)
         } else {
-            let copied = Piece::copy_of([&held[..], piece], n, &shared.unsent);
+            let copied = UnsentPiece::copy_of([&held[..], piece], n, &shared.unsent);
             held.drain(..n_held);
             copied
         };
@@ -132,13 +136,13 @@ impl<'s> Http2<'s> {
     }
 }
 
-impl Drop for Http2<'_> {
+impl Drop for Http2Carrier<'_> {
     fn drop(&mut self) {
         buffers::give(mem::take(&mut self.held));
     }
 }
 
-impl Output {
+impl StreamOutput {
     pub(super) fn begin(&mut self, head: Response<()>, ends: bool) -> io::Result<()> {
         let Self::Waiting(respond) = self else { return Err(io::ErrorKind::InvalidInput.into()) };
         let stream = respond.send_response(head, ends).map_err(io::Error::other)?;
@@ -152,7 +156,7 @@ impl Output {
     }
 
     /// Bytes of those wanted that can be sent.
-    pub(super) fn room(&mut self, n_wanted: usize, unsent: &Unsent) -> io::Result<usize> {
+    pub(super) fn room(&mut self, n_wanted: usize, unsent: &UnsentBytes) -> io::Result<usize> {
         let Self::Body(stream) = self else { return Err(io::ErrorKind::BrokenPipe.into()) };
         if n_wanted == 0 {
             return Ok(0);
@@ -166,7 +170,7 @@ impl Output {
         }
     }
 
-    pub(super) fn send(&mut self, bytes: Piece, ends: bool) -> io::Result<()> {
+    pub(super) fn send(&mut self, bytes: UnsentPiece, ends: bool) -> io::Result<()> {
         let Self::Body(stream) = self else { return Err(io::ErrorKind::BrokenPipe.into()) };
         stream.send_data(bytes, ends).map_err(io::Error::other)?;
         if ends {
@@ -175,14 +179,14 @@ impl Output {
         Ok(())
     }
 
-    pub(super) fn end(&mut self, unsent: &Rc<Unsent>) -> io::Result<()> {
+    pub(super) fn end(&mut self, unsent: &Rc<UnsentBytes>) -> io::Result<()> {
         self.end_with(HeaderMap::new(), unsent)
     }
 
-    fn end_with(&mut self, trailers: HeaderMap, unsent: &Rc<Unsent>) -> io::Result<()> {
+    fn end_with(&mut self, trailers: HeaderMap, unsent: &Rc<UnsentBytes>) -> io::Result<()> {
         let Self::Body(stream) = self else { return Ok(()) };
         let sent = if trailers.is_empty() {
-            stream.send_data(Piece::new(Vec::new(), unsent), true)
+            stream.send_data(UnsentPiece::new(Vec::new(), unsent), true)
         } else {
             stream.send_trailers(trailers)
         };
@@ -212,7 +216,11 @@ impl Output {
     }
 
     /// Waits for room to send something.
-    pub(super) fn poll_room(&mut self, context: &mut Context<'_>, unsent: &Unsent) -> Poll<io::Result<()>> {
+    pub(super) fn poll_room(
+        &mut self,
+        context: &mut Context<'_>,
+        unsent: &UnsentBytes,
+    ) -> Poll<io::Result<()>> {
         let Self::Body(stream) = self else { return Poll::Ready(Ok(())) };
         if unsent.is_full() {
             unsent.wait(context);
@@ -229,7 +237,7 @@ impl Output {
     }
 }
 
-impl Carrier for Http2<'_> {
+impl Carrier for Http2Carrier<'_> {
     fn peer(&self) -> Option<SocketAddr> {
         self.shared.peer
     }
@@ -242,7 +250,7 @@ impl Carrier for Http2<'_> {
         self.shared.tls_peer.is_some()
     }
 
-    fn tls_peer(&self) -> Option<Cow<'_, Peer<'_>>> {
+    fn tls_peer(&self) -> Option<Cow<'_, TlsPeer<'_>>> {
         self.shared.tls_peer.as_ref().map(Cow::Borrowed)
     }
 
@@ -287,7 +295,7 @@ impl Carrier for Http2<'_> {
     }
 
     /// A client that has sent all of its request has only said that; what stirs is its end.
-    fn departure(&self, _: Sign) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+    fn departure(&self, _: ClientSignal) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(future::ready(()))
     }
 
@@ -308,7 +316,7 @@ impl Carrier for Http2<'_> {
 
     fn begin(&mut self, head: &ReplyHead<'_>) {
         self.head = Some(reply::response(head));
-        self.is_switched = head.then == Then::Switched;
+        self.is_switched = head.then == ConnectionUse::Switched;
         if self.is_switched {
             self.body.become_bytes();
         }
@@ -341,7 +349,7 @@ impl Carrier for Http2<'_> {
         let n = file.read_at(&mut bytes, offset)?;
         bytes.truncate(n);
         if n > 0 {
-            output.send(Piece::new(bytes, unsent), false)?;
+            output.send(UnsentPiece::new(bytes, unsent), false)?;
         }
         Ok(n)
     }
@@ -363,7 +371,7 @@ impl Carrier for Http2<'_> {
         Vec::new()
     }
 
-    fn wire(&mut self) -> &mut dyn Wire {
+    fn wire(&mut self) -> &mut dyn RawBytes {
         self
     }
 }

@@ -5,7 +5,7 @@ use http::header::{self, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Uri};
 
-use super::head::{Kind, append};
+use super::head::{StreamKind, append};
 
 /// Takes lines for what `h2` has decoded: method, authority, target, and fields with `:` behind their names.
 ///
@@ -14,7 +14,7 @@ use super::head::{Kind, append};
 pub(crate) fn head(data: &[u8]) {
     let Some((&options, data)) = data.split_first() else { return };
     let Some(parts) = parts(data) else { return };
-    let kind = if options & 1 == 0 { Kind::Plain } else { Kind::WebSocket };
+    let kind = if options & 1 == 0 { StreamKind::Plain } else { StreamKind::WebSocket };
     let mut written = Vec::new();
     append(&parts, kind, options & 2 == 0, &mut written);
     let mut rules = HeadRules::from_buffers(1 << 20, 4);
@@ -31,8 +31,8 @@ pub(crate) fn head(data: &[u8]) {
     }
 }
 
-fn check(parts: &Parts, kind: Kind, head: &Head, written: &[u8], discards: bool) {
-    let method = if kind == Kind::WebSocket { &Method::GET } else { &parts.method };
+fn check(parts: &Parts, kind: StreamKind, head: &Head, written: &[u8], discards: bool) {
+    let method = if kind == StreamKind::WebSocket { &Method::GET } else { &parts.method };
     assert_eq!(head.method(written), method.as_str().as_bytes());
     if let Some(target) = parts.uri.path_and_query() {
         assert_eq!(head.sent_target(written), target.as_str().as_bytes());

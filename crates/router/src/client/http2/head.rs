@@ -11,7 +11,7 @@ use http::{HeaderMap, Method, header};
 
 /// What a request asks for beside what all ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StreamKind {
     Plain,
     /// A WebSocket connection on its stream (RFC 8441 section 5).
     WebSocket,
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl StreamKind {
     pub(super) fn of(parts: &Parts) -> Self {
         match parts.extensions.get::<Protocol>() {
             None => Self::Plain,
@@ -45,8 +45,8 @@ const MOST_ADDED: usize = 128;
 ///
 /// A WebSocket connection is asked for as in HTTP/1, with a key that nobody has sent, and a body whose length is not
 /// announced comes as if in chunks.
-pub(super) fn append(parts: &Parts, kind: Kind, is_whole: bool, out: &mut Vec<u8>) {
-    let method = if kind == Kind::WebSocket { &Method::GET } else { &parts.method };
+pub(super) fn append(parts: &Parts, kind: StreamKind, is_whole: bool, out: &mut Vec<u8>) {
+    let method = if kind == StreamKind::WebSocket { &Method::GET } else { &parts.method };
     let uri = &parts.uri;
     let authority = uri.authority().map(|authority| authority.as_str().as_bytes());
     let target = uri.path_and_query().map(|target| target.as_str().as_bytes());
@@ -59,7 +59,7 @@ pub(super) fn append(parts: &Parts, kind: Kind, is_whole: bool, out: &mut Vec<u8
         append_field(out, b"host", authority);
     }
     append_fields(&parts.headers, authority, out);
-    if kind == Kind::WebSocket {
+    if kind == StreamKind::WebSocket {
         append_upgrade(out);
     } else if !is_whole && !parts.headers.contains_key(header::CONTENT_LENGTH) {
         append_field(out, b"transfer-encoding", b"chunked");
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    fn written(request: http::request::Builder, kind: Kind, is_whole: bool) -> String {
+    fn written(request: http::request::Builder, kind: StreamKind, is_whole: bool) -> String {
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let mut out = Vec::new();
         append(&parts, kind, is_whole, &mut out);
@@ -132,7 +132,7 @@ mod tests {
             .header("cookie", "b=2")
             .header("x-a", "");
         assert_eq!(
-            written(request, Kind::Plain, true),
+            written(request, StreamKind::Plain, true),
             "GET /b?c=d HTTP/2.0\r\nhost: a.example\r\naccept: */*\r\nx-a: \r\ncookie: a=1; b=2\r\n\r\n"
         );
     }
@@ -140,25 +140,25 @@ mod tests {
     #[test]
     fn a_host_that_says_the_same_is_said_once() {
         let request = |host: &str| Request::get("https://a.example/").header("host", host);
-        let same = written(request("A.example"), Kind::Plain, true);
+        let same = written(request("A.example"), StreamKind::Plain, true);
         assert_eq!(same, "GET / HTTP/2.0\r\nhost: a.example\r\n\r\n");
-        let other = written(request("b.example"), Kind::Plain, true);
+        let other = written(request("b.example"), StreamKind::Plain, true);
         assert_eq!(other, "GET / HTTP/2.0\r\nhost: a.example\r\nhost: b.example\r\n\r\n");
     }
 
     #[test]
     fn a_body_of_unknown_length_is_one_in_chunks() {
         let request = || Request::post("https://a/");
-        let unknown = written(request(), Kind::Plain, false);
+        let unknown = written(request(), StreamKind::Plain, false);
         assert_eq!(unknown, "POST / HTTP/2.0\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n");
-        let known = written(request().header("content-length", "3"), Kind::Plain, false);
+        let known = written(request().header("content-length", "3"), StreamKind::Plain, false);
         assert_eq!(known, "POST / HTTP/2.0\r\nhost: a\r\ncontent-length: 3\r\n\r\n");
     }
 
     #[test]
     fn a_websocket_is_asked_for_as_in_http_1() {
         let request = Request::connect("https://a/chat").header("sec-websocket-version", "13");
-        let request = written(request, Kind::WebSocket, false);
+        let request = written(request, StreamKind::WebSocket, false);
         let expect = "GET /chat HTTP/2.0\r\nhost: a\r\nsec-websocket-version: 13\r\n\
                       connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: ";
         let key = request.strip_prefix(expect).unwrap_or_else(|| panic!("{request}"));

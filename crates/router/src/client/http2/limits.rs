@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use h2::server::Builder;
 
-use crate::generation::rules::Rules;
+use crate::generation::request_settings::RequestSettings;
 
 /// Bytes of a reply that a stream holds for its client.
 const MAX_UNSENT: usize = 32 * 1024;
@@ -25,7 +25,7 @@ const REMEMBERED: (usize, Duration) = (32, Duration::from_secs(10));
 const HEADER_TABLE: u32 = 4096;
 
 /// A server's side of connections.
-pub(super) fn builder(rules: &Rules) -> Builder {
+pub(super) fn builder(rules: &RequestSettings) -> Builder {
     let limits = &rules.http2;
     let mut builder = Builder::new();
     builder
@@ -46,23 +46,23 @@ pub(super) fn builder(rules: &Rules) -> Builder {
 
 /// Bytes of a decoded head, where each field counts 32 more than it has (RFC 9113 section 6.5.2). What is too large for
 /// the rules but not for this is answered and logged as in HTTP/1.
-fn head_bytes(rules: &Rules) -> u32 {
+fn head_bytes(rules: &RequestSettings) -> u32 {
     u32::try_from(rules.head.max_head.saturating_mul(2)).unwrap_or(u32::MAX)
 }
 
 /// How many of its own requests a client may take back: about as many as it waits for, and some more. Each costs work
 /// that nobody wants.
-pub(super) struct Patience {
+pub(super) struct ResetAllowance {
     left: u32,
 }
 
 /// Requests that a client may take back at once, as browsers do when somebody leaves a page.
-const MOST_PATIENCE: u32 = 200;
+const MOST_RESETS: u32 = 200;
 
-impl Patience {
+impl ResetAllowance {
     /// The client has waited for a reply.
     pub(super) fn regain(&mut self) {
-        self.left = (self.left + 1).min(MOST_PATIENCE);
+        self.left = (self.left + 1).min(MOST_RESETS);
     }
 
     /// The client has taken a request back.
@@ -74,14 +74,14 @@ impl Patience {
     pub(super) fn is_at_end(&mut self) -> bool {
         let is_at_end = self.left == 0;
         if is_at_end {
-            self.left = MOST_PATIENCE;
+            self.left = MOST_RESETS;
         }
         is_at_end
     }
 }
 
-impl Default for Patience {
+impl Default for ResetAllowance {
     fn default() -> Self {
-        Self { left: MOST_PATIENCE }
+        Self { left: MOST_RESETS }
     }
 }

@@ -5,21 +5,21 @@ use std::rc::Rc;
 
 use bytes::Buf;
 
-use super::unsent::Unsent;
+use super::unsent::UnsentBytes;
 use crate::storage::buffers;
 
 /// Memory of a piece beside its bytes, about: its frame, and its place among those of its connection.
 const OVERHEAD: usize = 320;
 
 /// Bytes that count as unsent as long as they are there.
-pub(super) struct Piece {
+pub(super) struct UnsentPiece {
     bytes: Vec<u8>,
     n_used: usize,
-    unsent: Rc<Unsent>,
+    unsent: Rc<UnsentBytes>,
 }
 
-impl Piece {
-    pub(super) fn new(bytes: Vec<u8>, unsent: &Rc<Unsent>) -> Self {
+impl UnsentPiece {
+    pub(super) fn new(bytes: Vec<u8>, unsent: &Rc<UnsentBytes>) -> Self {
         unsent.add(bytes.len() + OVERHEAD);
         Self { bytes, n_used: 0, unsent: Rc::clone(unsent) }
     }
@@ -28,7 +28,7 @@ impl Piece {
     pub(super) fn copy_of<'p>(
         pieces: impl IntoIterator<Item = &'p [u8]>,
         len: usize,
-        unsent: &Rc<Unsent>,
+        unsent: &Rc<UnsentBytes>,
     ) -> Self {
         let mut bytes = Vec::with_capacity(len);
         for piece in pieces {
@@ -39,14 +39,14 @@ impl Piece {
     }
 }
 
-impl Drop for Piece {
+impl Drop for UnsentPiece {
     fn drop(&mut self) {
         self.unsent.remove(self.bytes.len() + OVERHEAD);
         buffers::give(std::mem::take(&mut self.bytes));
     }
 }
 
-impl Buf for Piece {
+impl Buf for UnsentPiece {
     fn remaining(&self) -> usize {
         self.bytes.len() - self.n_used
     }

@@ -5,12 +5,12 @@ use corral_http::upstream::{ResponseHead, parse_response};
 use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, Response, StatusCode};
 
-use crate::exchange::carrier::{ReplyHead, Then};
+use crate::exchange::carrier::{ConnectionUse, ReplyHead};
 use corral_http::response::Framing;
 
 /// The head of a reply.
 pub(super) fn response(head: &ReplyHead<'_>) -> Response<()> {
-    let is_switch = head.then == Then::Switched;
+    let is_switch = head.then == ConnectionUse::Switched;
     let mut response = Response::new(());
     *response.status_mut() = if is_switch { StatusCode::OK } else { status(head.status) };
     let fields = response.headers_mut();

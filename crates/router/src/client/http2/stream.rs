@@ -9,31 +9,31 @@ use h2::RecvStream;
 use h2::server::SendResponse;
 use http::Request as HttpRequest;
 
-use super::body::Body;
-use super::carrier::Http2;
-use super::head::{self, Kind};
-use super::piece::Piece;
-use super::{Running, Shared};
-use crate::client::work::Work;
+use super::body::Http2Body;
+use super::carrier::Http2Carrier;
+use super::head::{self, StreamKind};
+use super::piece::UnsentPiece;
+use super::{RunningStream, StreamContext};
+use crate::client::request_state::RequestState;
 use crate::clock::deadline::Deadline;
-use crate::desk;
+use crate::dev_reload;
 use crate::dispatch;
 use crate::exchange::Exchange;
-use crate::generation::slot_settings::SlotSettings;
+use crate::generation::listener_settings::ListenerSettings;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
-use crate::request::head::Request;
+use crate::request::head::ReceivedRequest;
 
 /// Why there is no request to answer.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum StreamRefusal {
     #[error(transparent)]
     Malformed(#[from] HeadError),
     #[error("it asks for a protocol that is not spoken here")]
     UnknownProtocol,
 }
 
-impl Refusal {
+impl StreamRefusal {
     fn status(&self) -> u16 {
         match self {
             Self::Malformed(error) => error.status(),
@@ -43,19 +43,19 @@ impl Refusal {
 }
 
 /// A request that has come.
-struct Asked {
+struct StreamRequest {
     /// With its head in the form of HTTP/1.
-    work: Box<Work>,
-    refusal: Option<Refusal>,
+    work: Box<RequestState>,
+    refusal: Option<StreamRefusal>,
     stream: RecvStream,
-    respond: SendResponse<Piece>,
+    respond: SendResponse<UnsentPiece>,
 }
 
 /// Answers a request.
 pub(super) fn run(
-    running: Running,
+    running: RunningStream,
     request: HttpRequest<RecvStream>,
-    respond: SendResponse<Piece>,
+    respond: SendResponse<UnsentPiece>,
 ) -> impl Future<Output = ()> {
     let asked = read(&running.0, request, respond);
     async move {
@@ -65,36 +65,40 @@ pub(super) fn run(
     }
 }
 
-fn read(shared: &Shared, request: HttpRequest<RecvStream>, respond: SendResponse<Piece>) -> Asked {
+fn read(
+    shared: &StreamContext,
+    request: HttpRequest<RecvStream>,
+    respond: SendResponse<UnsentPiece>,
+) -> StreamRequest {
     let (parts, stream) = request.into_parts();
-    let kind = Kind::of(&parts);
-    let mut work = Work::take_for_stream();
-    let Work { input, head, .. } = &mut *work;
+    let kind = StreamKind::of(&parts);
+    let mut work = RequestState::take_for_stream();
+    let RequestState { input, head, .. } = &mut *work;
     // No larger than it must be: a connection may have a hundred streams that wait.
     input.reserve_exact(head::len_at_most(&parts));
     head::append(&parts, kind, stream.is_end_stream(), input);
     head.clear();
-    let settings = shared.slot.settings();
+    let settings = shared.handle.settings();
     let refusal = match parse_head(head, input, &settings.generation.shared.rules.stream_head) {
         // It is a CONNECT that is for no proxy (RFC 8441 section 4).
-        Err(HeadError::Connect) if kind == Kind::Unknown => Some(Refusal::UnknownProtocol),
+        Err(HeadError::Connect) if kind == StreamKind::Unknown => Some(StreamRefusal::UnknownProtocol),
         Err(error) => Some(error.into()),
         Ok(Progress::Partial) => Some(HeadError::TooLarge.into()),
         Ok(Progress::Complete { .. }) => None,
     };
-    Asked { work, refusal, stream, respond }
+    StreamRequest { work, refusal, stream, respond }
 }
 
-async fn answer(shared: &Shared, asked: Asked) {
-    let Asked { work, refusal, stream, respond } = asked;
-    if let Some(desk) = desk::watching() {
+async fn answer(shared: &StreamContext, asked: StreamRequest) {
+    let StreamRequest { work, refusal, stream, respond } = asked;
+    if let Some(dev) = dev_reload::watching() {
         // Boxed, as a daemon has no use for it.
-        Box::pin(desk.be_current()).await;
+        Box::pin(dev.be_current()).await;
     }
-    let settings = shared.slot.settings();
-    let (body, body_error) = Body::new(stream, &work.head, &settings.generation.shared.rules);
-    let deadline = shared.services.deadlines.add(shared.slot.id());
-    let mut carrier = Http2::new(shared, body, respond);
+    let settings = shared.handle.settings();
+    let (body, body_error) = Http2Body::new(stream, &work.head, &settings.generation.shared.rules);
+    let deadline = shared.services.deadlines.add(shared.handle.id());
+    let mut carrier = Http2Carrier::new(shared, body, respond);
     // Boxed, because most of it is over while a client still sends what nobody wants.
     let answered =
         Box::pin(converse(&mut carrier, &deadline, &settings, &work, refusal.as_ref(), body_error.as_ref()))
@@ -104,27 +108,27 @@ async fn answer(shared: &Shared, asked: Asked) {
     match answered {
         Ok(()) => {
             carrier.finish();
-            shared.patience.borrow_mut().regain();
+            shared.resets.borrow_mut().regain();
             carrier.body.discard(&deadline).await;
         }
         Err(Gone) => {
             if carrier.abandon() {
-                shared.patience.borrow_mut().lose();
+                shared.resets.borrow_mut().lose();
             }
         }
     }
 }
 
 async fn converse(
-    carrier: &mut Http2<'_>,
+    carrier: &mut Http2Carrier<'_>,
     deadline: &Deadline,
-    settings: &SlotSettings,
-    work: &Work,
-    refusal: Option<&Refusal>,
+    settings: &ListenerSettings,
+    work: &RequestState,
+    refusal: Option<&StreamRefusal>,
     body_error: Option<&BodyError>,
 ) -> Result<(), Gone> {
     let services = &*carrier.shared.services;
-    let request = Request { head: &work.head, bytes: &work.input, started: services.deadlines.now() };
+    let request = ReceivedRequest { head: &work.head, bytes: &work.input, started: services.deadlines.now() };
     let mut exchange = Exchange::new(carrier, (deadline, services), settings, request);
     let answered = respond_to(&mut exchange, refusal, body_error).await;
     dispatch::note_end(&exchange);
@@ -134,7 +138,7 @@ async fn converse(
 
 async fn respond_to(
     exchange: &mut Exchange<'_>,
-    refusal: Option<&Refusal>,
+    refusal: Option<&StreamRefusal>,
     body_error: Option<&BodyError>,
 ) -> Result<(), Gone> {
     if let Some(refusal) = refusal {
@@ -152,7 +156,9 @@ async fn respond_to(
 mod tests {
     use super::*;
 
-    fn size_of_task<F>(_: fn(Running, HttpRequest<RecvStream>, SendResponse<Piece>) -> F) -> usize {
+    fn size_of_task<F>(
+        _: fn(RunningStream, HttpRequest<RecvStream>, SendResponse<UnsentPiece>) -> F,
+    ) -> usize {
         size_of::<F>()
     }
 

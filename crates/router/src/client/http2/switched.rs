@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 use corral_http::upstream::{ResponseHead, parse_response};
 use http::StatusCode;
 
-use super::carrier::{Http2, Output};
-use super::piece::Piece;
+use super::carrier::{Http2Carrier, StreamOutput};
+use super::piece::UnsentPiece;
 use super::reply;
-use crate::exchange::carrier::Wire;
-use crate::io::Wanted;
+use crate::exchange::carrier::RawBytes;
+use crate::io::SocketInterest;
 use crate::request::body::BodyError;
 
 /// The longest head of a response that somebody writes by himself.
@@ -22,7 +22,7 @@ pub(super) struct RawHead(Vec<u8>);
 
 impl RawHead {
     /// Takes bytes until the head is complete, which begins the reply; returns how many belong to it.
-    fn take(&mut self, bytes: &[u8], output: &mut Output) -> io::Result<usize> {
+    fn take(&mut self, bytes: &[u8], output: &mut StreamOutput) -> io::Result<usize> {
         let Self(text) = self;
         let n_before = text.len();
         text.extend_from_slice(bytes);
@@ -45,11 +45,15 @@ impl RawHead {
     }
 }
 
-impl Wire for Http2<'_> {
-    fn poll_ready(&mut self, context: &mut Context<'_>, wanted: Wanted) -> Poll<io::Result<Wanted>> {
+impl RawBytes for Http2Carrier<'_> {
+    fn poll_ready(
+        &mut self,
+        context: &mut Context<'_>,
+        wanted: SocketInterest,
+    ) -> Poll<io::Result<SocketInterest>> {
         let bytes = wanted.bytes && self.body.poll_ahead(context).map_err(gone)?.is_ready();
         let room = wanted.room && self.output.get_mut().poll_room(context, &self.shared.unsent)?.is_ready();
-        if bytes || room { Poll::Ready(Ok(Wanted { bytes, room })) } else { Poll::Pending }
+        if bytes || room { Poll::Ready(Ok(SocketInterest { bytes, room })) } else { Poll::Pending }
     }
 
     fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>> {
@@ -66,12 +70,12 @@ impl Wire for Http2<'_> {
     fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         let Self { shared, output, raw_head, .. } = self;
         let output = output.get_mut();
-        if let Output::Waiting(_) = output {
+        if let StreamOutput::Waiting(_) = output {
             return raw_head.take(pieces.first().map_or(&[][..], |piece| piece), output);
         }
         let wanted = pieces.iter().map(|piece| piece.len()).sum();
         let n = output.room(wanted, &shared.unsent)?.min(wanted);
-        let bytes = Piece::copy_of(pieces.iter().map(|piece| &**piece), n, &shared.unsent);
+        let bytes = UnsentPiece::copy_of(pieces.iter().map(|piece| &**piece), n, &shared.unsent);
         output.send(bytes, false)?;
         Ok(n)
     }

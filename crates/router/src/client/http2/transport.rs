@@ -9,8 +9,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::pace::Pace;
-use crate::io::Stream;
+use super::turn_budget::TurnBudget;
+use crate::io::ClientStream;
 use crate::storage::buffers;
 
 /// Bytes that are gathered before they are sent: three records of TLS.
@@ -24,13 +24,13 @@ const READ_STEP: usize = 8 * 1024;
 
 /// A connection with what is on its way in and out. The buffers are borrowed while there is something in them.
 pub(super) struct Transport {
-    stream: Stream,
+    stream: ClientStream,
     /// Received and not taken.
     input: Vec<u8>,
     n_taken: usize,
     /// The last read has filled its room.
     is_fast: bool,
-    pace: Pace,
+    pace: TurnBudget,
     /// Gathered and not sent.
     output: Vec<u8>,
     n_sent: usize,
@@ -41,13 +41,13 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    pub(super) fn new(stream: Stream, input: Vec<u8>) -> Self {
+    pub(super) fn new(stream: ClientStream, input: Vec<u8>) -> Self {
         Self {
             stream,
             input,
             n_taken: 0,
             is_fast: false,
-            pace: Pace::default(),
+            pace: TurnBudget::default(),
             output: Vec::new(),
             n_sent: 0,
             n_encrypted: 0,
@@ -92,7 +92,7 @@ impl Transport {
     }
 
     /// The connection, and a buffer, when nothing more is sent.
-    pub(super) fn end(&mut self) -> (&mut Stream, &mut Vec<u8>) {
+    pub(super) fn end(&mut self) -> (&mut ClientStream, &mut Vec<u8>) {
         (&mut self.stream, &mut self.input)
     }
 
@@ -189,9 +189,9 @@ impl Drop for Transport {
 }
 
 /// The end of a transport that `h2` has.
-pub(super) struct Handle(pub(super) Rc<RefCell<Transport>>);
+pub(super) struct TransportHandle(pub(super) Rc<RefCell<Transport>>);
 
-impl AsyncRead for Handle {
+impl AsyncRead for TransportHandle {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -201,7 +201,7 @@ impl AsyncRead for Handle {
     }
 }
 
-impl AsyncWrite for Handle {
+impl AsyncWrite for TransportHandle {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.0.borrow_mut().poll_gather(context, &[IoSlice::new(bytes)])
     }

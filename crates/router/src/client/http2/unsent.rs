@@ -8,12 +8,12 @@ const MOST: usize = 128 * 1024;
 
 /// Bytes of memory for replies that crate `h2` holds.
 #[derive(Default)]
-pub(super) struct Unsent {
+pub(super) struct UnsentBytes {
     n_bytes: Cell<usize>,
     waiting: RefCell<Vec<Waker>>,
 }
 
-impl Unsent {
+impl UnsentBytes {
     pub(super) fn is_full(&self) -> bool {
         self.n_bytes.get() >= MOST
     }

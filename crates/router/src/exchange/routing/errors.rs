@@ -3,7 +3,7 @@
 use corral_config::route::ErrorActions;
 
 use crate::exchange::Exchange;
-use crate::request::routing::way::StandIn;
+use crate::request::routing::route_progress::StandIn;
 
 impl<'c> Exchange<'c> {
     /// Notes the action that stands in for this error, if there is one; then nothing else is sent. An error of that

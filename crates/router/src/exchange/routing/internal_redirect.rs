@@ -3,8 +3,8 @@
 use corral_http::path::{self, PathError};
 
 use crate::exchange::Exchange;
-use crate::reply::Fields;
-use crate::request::routing::way::StandIn;
+use crate::reply::ReplyFields;
+use crate::request::routing::route_progress::StandIn;
 use crate::storage::buffers;
 
 /// Fields of the answer that are said of what stands in for it, too.
@@ -17,7 +17,7 @@ impl<'c> Exchange<'c> {
         if !self.way.layers.iter().any(|layer| layer.options.internal_redirect.is_some()) {
             return false;
         }
-        let (mut target, mut kept) = (None, Fields::default());
+        let (mut target, mut kept) = (None, ReplyFields::default());
         for (name, value) in fields {
             if is_target(name) {
                 target = Some(value);

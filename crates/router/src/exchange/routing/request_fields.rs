@@ -7,7 +7,7 @@ use corral_config::template::Exception;
 
 use crate::exchange::Exchange;
 use crate::reply::disarm;
-use crate::request::routing::way::FieldChange;
+use crate::request::routing::route_progress::FieldChange;
 
 impl<'c> Exchange<'c> {
     /// Works the new values out. A later action overrides an earlier one.

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use corral_config::plan::{Hands, Limits, MemoryBounds, Processes};
 
-use super::port::Port;
-use super::verdict::{Finding, Verdict};
-use super::worker::{Held, Worker};
+use super::port::PoolPort;
+use super::verdict::{Finding, WorkerVerdict};
+use super::worker::{HeldRequest, PoolWorker};
 
 /// How long a worker may take to end a request itself.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Bounds on the requests of a pool.
 #[derive(Debug, Clone)]
-pub(crate) struct Bounds {
+pub(crate) struct PoolBounds {
     /// Of each worker.
-    pub(super) hands: Hands,
+    pub(super) concurrency: Hands,
     /// Most requests in the hands of workers.
     pub(super) in_progress: usize,
     /// Most requests that are in the hands of workers or wait.
@@ -25,16 +25,16 @@ pub(crate) struct Bounds {
     pub(super) memory: MemoryBounds,
 }
 
-impl Bounds {
+impl PoolBounds {
     /// Requests wait only when all workers that there may be are busy, so the bound on those that wait is
     /// counted from there: otherwise none could wait for the first worker of an application that keeps none.
-    pub(crate) fn new(limits: &Limits, processes: &Processes, hands: Hands) -> Self {
+    pub(crate) fn new(limits: &Limits, processes: &Processes, concurrency: Hands) -> Self {
         let in_progress = limits.concurrency.map_or(usize::MAX, |concurrency| concurrency.get() as usize);
-        let n_hands = (processes.max.get() as usize).saturating_mul(hands.n.get() as usize);
-        let n_places = in_progress.min(n_hands);
+        let n_at_once = (processes.max.get() as usize).saturating_mul(concurrency.n.get() as usize);
+        let n_places = in_progress.min(n_at_once);
         let active = limits.queue.map_or(usize::MAX, |queue| n_places.saturating_add(queue as usize));
         let Limits { slow, kill_after, memory, .. } = *limits;
-        Self { hands, in_progress, active, slow, kill_after, memory }
+        Self { concurrency, in_progress, active, slow, kill_after, memory }
     }
 
     /// For workers that have little else to do while they run a request. One with an event loop would lose all others.
@@ -48,10 +48,10 @@ impl Bounds {
     }
 
     /// What to report of a request that has ended after so many microseconds.
-    pub(super) fn was_slow<P: Port>(
+    pub(super) fn was_slow<P: PoolPort>(
         &self,
-        worker: &Worker<P>,
-        held: &Held,
+        worker: &PoolWorker<P>,
+        held: &HeldRequest,
         run_time: u32,
     ) -> Option<Finding> {
         let elapsed = Duration::from_micros(run_time.into());
@@ -60,7 +60,7 @@ impl Bounds {
         }
         // Once it has begun another one, it speaks of that.
         let note = if worker.held.is_empty() { worker.port.note() } else { Vec::new() };
-        Some(worker.found(Verdict::WasSlow(elapsed), Some(held), note))
+        Some(worker.found(WorkerVerdict::WasSlow(elapsed), Some(held), note))
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
         let one = std::num::NonZeroU32::MIN;
         let processes =
             Processes { max: one, spare: 1, idle_timeout: Duration::ZERO, growth: Growth::ByRequests };
-        let of = |limits: &Limits| Bounds::new(limits, &processes, Hands { n: one, ahead: false });
+        let of = |limits: &Limits| PoolBounds::new(limits, &processes, Hands { n: one, ahead: false });
         let limits = Limits::default();
         assert_eq!(of(&limits).kill_after, None);
         let mut bounds = of(&limits);

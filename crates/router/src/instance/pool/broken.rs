@@ -3,11 +3,11 @@
 use std::fmt;
 
 use super::Pool;
-use super::port::Port;
-use super::verdict::Broken;
+use super::port::PoolPort;
+use super::verdict::BrokenWorker;
 use super::worker::WorkerKey;
 
-impl<P: Port> Pool<P> {
+impl<P: PoolPort> Pool<P> {
     /// Takes the worker out; says so once, however much else it breaks. What it holds and has not started stays
     /// there until `replace_broken`, as whoever finds the damage may be walking over it.
     pub(crate) fn give_up(&mut self, worker: WorkerKey, reason: &dyn fmt::Display) {
@@ -22,14 +22,14 @@ impl<P: Port> Pool<P> {
         entry.leaving = true;
         entry.epoch = entry.epoch.wrapping_add(1);
         let reason = format!("process {} breaks the rules of the channel: {reason}", entry.pid);
-        self.broken.push(Broken { worker: entry.id, reason });
+        self.broken.push(BrokenWorker { worker: entry.id, reason });
         self.idle.retain(|&idle| idle != worker);
     }
 
     /// Gives what broken workers have not started to others; returns those that nobody was told of.
-    pub(crate) fn replace_broken(&mut self) -> Vec<Broken> {
+    pub(crate) fn replace_broken(&mut self) -> Vec<BrokenWorker> {
         let broken = std::mem::take(&mut self.broken);
-        for Broken { worker, .. } in &broken {
+        for BrokenWorker { worker, .. } in &broken {
             if let Some(index) = self.index_of(*worker) {
                 self.take_back_all(index);
             }

@@ -16,8 +16,8 @@ use corral_config::plan::Growth;
 use corral_ipc::message::WorkerId;
 
 use super::Pool;
-use super::port::Port;
-use super::worker::Worker;
+use super::port::PoolPort;
+use super::worker::PoolWorker;
 
 /// How long after a request began to wait, and then how often, it is looked at.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
@@ -31,7 +31,7 @@ const LONG: Duration = Duration::from_millis(100);
 /// Looks, one after the other, that have to say the same: one may find a script that sleeps for a moment.
 const N_LOOKS: u32 = 2;
 
-impl<P: Port> Pool<P> {
+impl<P: PoolPort> Pool<P> {
     /// Whether requests wait and somebody has to look after them.
     pub(crate) fn needs_look(&self) -> bool {
         self.processes.growth == Growth::ByWaiting
@@ -88,14 +88,14 @@ impl<P: Port> Pool<P> {
         let ahead = self.ahead.iter().find_map(|&(holder, lane, id)| {
             let worker = self.workers.get(holder)?;
             let held =
-                &worker.held[worker.position(lane, id).filter(|&position| position >= self.n_hands())?];
+                &worker.held[worker.position(lane, id).filter(|&position| position >= self.n_at_once())?];
             Some(held.request.arrived)
         });
         queued.into_iter().chain(ahead).any(|arrived| now.saturating_duration_since(arrived) >= WAIT)
     }
 }
 
-impl<P: Port> Worker<P> {
+impl<P: PoolPort> PoolWorker<P> {
     /// Its process, if it runs a request and does not wait for the router meanwhile.
     fn survey(&mut self, now: Instant) -> Option<(WorkerId, u32)> {
         self.time_of_running(now)?;

@@ -6,9 +6,9 @@ use corral_channel::{Lane, RequestId};
 use corral_ipc::message::WorkerId;
 
 use super::Pool;
-use super::port::Port;
+use super::port::PoolPort;
 use super::verdict::Condemned;
-use super::worker::{Worker, WorkerKey};
+use super::worker::{PoolWorker, WorkerKey};
 
 /// A worker that is gone.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Removed<P> {
     pub(crate) condemned: Option<Condemned>,
 }
 
-impl<P: Port> Pool<P> {
+impl<P: PoolPort> Pool<P> {
     /// The worker leaves after what it runs now: what waits in its hands goes to others.
     pub(crate) fn leaving(&mut self, worker: WorkerKey, now: Instant) {
         self.now = now;
@@ -38,8 +38,8 @@ impl<P: Port> Pool<P> {
     pub(crate) fn add_worker(&mut self, id: WorkerId, pid: u32, port: P, now: Instant) -> WorkerKey {
         self.now = now;
         self.n_starting = self.n_starting.saturating_sub(1);
-        self.setbacks.end();
-        WorkerKey { index: self.workers.insert(Worker::new(id, pid, port, now)), id }
+        self.start_failures.end();
+        WorkerKey { index: self.workers.insert(PoolWorker::new(id, pid, port, now)), id }
     }
 
     /// Lets an added worker take requests, once every event loop listens to it. It may be gone by then.
@@ -72,7 +72,7 @@ impl<P: Port> Pool<P> {
             self.crash_loop.died(now);
         }
         self.dispatch();
-        let Worker { pid, port, condemned, .. } = worker;
+        let PoolWorker { pid, port, condemned, .. } = worker;
         Some(Removed { index, pid, port, started, condemned })
     }
 }

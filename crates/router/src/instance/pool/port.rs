@@ -2,17 +2,17 @@
 
 use corral_channel::{SendError, Slot};
 
-use super::job::Job;
+use super::pool_request::PoolRequest;
 use super::verdict::Condemned;
 
 /// The sending half of one worker's channel.
-pub(crate) trait Port {
+pub(crate) trait PoolPort {
     /// Hands a request over.
-    fn submit(&mut self, slot: Slot, request: &Job) -> Result<(), SendError>;
+    fn submit(&mut self, slot: Slot, request: &PoolRequest) -> Result<(), SendError>;
     /// Takes a request back that was not started; false when it was.
-    fn take_back(&self, slot: Slot, request: &Job) -> bool;
+    fn take_back(&self, slot: Slot, request: &PoolRequest) -> bool;
     /// Whether the worker has begun to run the request.
-    fn is_started(&self, slot: Slot, request: &Job) -> bool;
+    fn is_started(&self, slot: Slot, request: &PoolRequest) -> bool;
     /// Tells the worker to leave once it has finished what it runs.
     fn quit(&mut self);
     /// Whether the worker waits for the router to say something.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use corral_channel::{Lane, RequestId};
 
 use super::Pool;
-use super::job::Job;
-use super::port::Port;
+use super::pool_request::PoolRequest;
+use super::port::PoolPort;
 use super::verdict::Finding;
 use super::worker::WorkerKey;
 use crate::storage::buffers::Rest;
@@ -21,7 +21,7 @@ pub(crate) struct NotHeld;
 /// A request that was not taken in.
 #[derive(Debug)]
 pub(crate) struct Rejected {
-    pub(crate) request: Job,
+    pub(crate) request: PoolRequest,
     pub(crate) reason: Rejection,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Cancelled {
 
 /// A request that has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Ended {
+pub(crate) struct EndedRequest {
     /// What it was encoded in.
     pub(crate) payload: Vec<u8>,
     pub(crate) inline: Rest,
@@ -55,15 +55,15 @@ pub(crate) struct Ended {
     pub(crate) slow: Option<Finding>,
 }
 
-impl<P: Port> Pool<P> {
+impl<P: PoolPort> Pool<P> {
     /// Takes a request in; it is handed over at once when a worker has a hand free. Gives it back when too many
     /// wait already, or nobody is going to serve it.
-    pub(crate) fn submit(&mut self, request: Job, now: Instant) -> Result<(), Rejected> {
+    pub(crate) fn submit(&mut self, request: PoolRequest, now: Instant) -> Result<(), Rejected> {
         self.now = now;
         if self.n_active() >= self.bounds.active {
             return Err(Rejected { request, reason: Rejection::QueueFull });
         }
-        if self.is_deserted() && !self.setbacks.allows_start(now) {
+        if self.is_deserted() && !self.start_failures.allows_start(now) {
             return Err(Rejected { request, reason: Rejection::NoWorker });
         }
         self.queue.push_back(request);
@@ -88,12 +88,12 @@ impl<P: Port> Pool<P> {
         id: RequestId,
         run_time: u32,
         now: Instant,
-    ) -> Result<Ended, NotHeld> {
+    ) -> Result<EndedRequest, NotHeld> {
         self.now = now;
         self.run_time.note(run_time);
         self.crash_loop.end();
         // The end of its worker was heard of before that of its last requests, which nobody holds any more.
-        let Some(entry) = self.find(worker) else { return Ok(Ended::default()) };
+        let Some(entry) = self.find(worker) else { return Ok(EndedRequest::default()) };
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
         entry.slow = false;
@@ -107,8 +107,8 @@ impl<P: Port> Pool<P> {
         } else {
             self.refill(worker.index);
         }
-        let Job { payload, inline, .. } = held.request;
-        Ok(Ended { payload, inline, slow })
+        let PoolRequest { payload, inline, .. } = held.request;
+        Ok(EndedRequest { payload, inline, slow })
     }
 
     /// Gives a request that has waited ahead for too long to an idle worker.
@@ -172,7 +172,7 @@ impl<P: Port> Pool<P> {
     pub(crate) fn is_in_hand(&self, lane: Lane, id: RequestId) -> bool {
         let holder = self.workers.iter().find_map(|(_, worker)| Some((worker, worker.position(lane, id)?)));
         holder.is_some_and(|(worker, position)| {
-            position < self.n_hands() || worker.held[position].is_started(&worker.port)
+            position < self.n_at_once() || worker.held[position].is_started(&worker.port)
         })
     }
 }

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use corral_config::plan::Growth;
 
 use super::Pool;
-use super::job::Job;
-use super::port::Port;
+use super::pool_request::PoolRequest;
+use super::port::PoolPort;
 
 /// Between one worker and the next that leave where requests that wait decide how many there are: they may be needed
 /// again soon.
 const PAUSE: Duration = Duration::from_secs(1);
 
-impl<P: Port> Pool<P> {
+impl<P: PoolPort> Pool<P> {
     /// Whether `main` should start one more worker; counts it as starting when so.
     pub(crate) fn want_worker(&mut self) -> bool {
         let want = self.lacks_worker() && self.may_start();
@@ -33,7 +33,7 @@ impl<P: Port> Pool<P> {
         let n_active = self.n_active().min(self.bounds.in_progress);
         match self.processes.growth {
             Growth::ByRequests => {
-                n_active > (running + self.n_starting) as usize * self.n_hands()
+                n_active > (running + self.n_starting) as usize * self.n_at_once()
                     || self.n_idle_soon() < self.processes.spare.min(max)
             }
             // Further ones are `grow`'s business.
@@ -69,7 +69,7 @@ impl<P: Port> Pool<P> {
 
     /// Whether neither those that could not be started nor those that died at once tell to wait.
     pub(super) fn may_start(&self) -> bool {
-        self.crash_loop.allows_start(self.now) && self.setbacks.allows_start(self.now)
+        self.crash_loop.allows_start(self.now) && self.start_failures.allows_start(self.now)
     }
 
     /// Tells workers to quit that were idle for too long.
@@ -107,10 +107,10 @@ impl<P: Port> Pool<P> {
     }
 
     /// A worker that was asked for will not come. Returns the requests that nobody can serve now.
-    pub(crate) fn worker_failed(&mut self, now: Instant) -> Vec<Job> {
+    pub(crate) fn worker_failed(&mut self, now: Instant) -> Vec<PoolRequest> {
         self.now = now;
         self.n_starting = self.n_starting.saturating_sub(1);
-        self.setbacks.count(now);
+        self.start_failures.count(now);
         if self.is_deserted() { self.queue.drain(..).collect() } else { Vec::new() }
     }
 

@@ -11,13 +11,13 @@ use corral_config::plan::{Growth, Hands, Limits};
 
 use super::growth::LOOK;
 use super::serving::Cancelled;
-use super::verdict::{Condemned, Excess, Finding, Verdict};
+use super::verdict::{Condemned, Finding, WorkerExcess, WorkerVerdict};
 use super::*;
 use crate::storage::buffers::Rest;
 
 mod growth;
-mod hands;
 mod limits;
+mod worker_choice;
 
 const N_PROCESSORS: usize = 1;
 
@@ -26,7 +26,7 @@ const LONG: u32 = 10_000;
 
 /// What a worker's channel would hold.
 #[derive(Debug, Default)]
-struct Memory {
+struct FakeChannel {
     submitted: Vec<u32>,
     /// The last request in each slot.
     slots: HashMap<usize, u32>,
@@ -38,17 +38,17 @@ struct Memory {
     corrupt: bool,
 }
 
-impl Memory {
-    fn is_in(&self, slot: Slot, request: &Job) -> bool {
+impl FakeChannel {
+    fn is_in(&self, slot: Slot, request: &PoolRequest) -> bool {
         self.slots.get(&slot.index()) == Some(&request.id.0)
     }
 }
 
 #[derive(Debug, Clone, Default)]
-struct FakePort(Rc<RefCell<Memory>>);
+struct FakePort(Rc<RefCell<FakeChannel>>);
 
-impl Port for FakePort {
-    fn submit(&mut self, slot: Slot, request: &Job) -> Result<(), SendError> {
+impl PoolPort for FakePort {
+    fn submit(&mut self, slot: Slot, request: &PoolRequest) -> Result<(), SendError> {
         let mut memory = self.0.borrow_mut();
         if memory.full {
             return Err(SendError::Full);
@@ -61,12 +61,12 @@ impl Port for FakePort {
         Ok(())
     }
 
-    fn take_back(&self, slot: Slot, request: &Job) -> bool {
+    fn take_back(&self, slot: Slot, request: &PoolRequest) -> bool {
         let memory = self.0.borrow();
         memory.is_in(slot, request) && !memory.started.contains(&request.id.0)
     }
 
-    fn is_started(&self, slot: Slot, request: &Job) -> bool {
+    fn is_started(&self, slot: Slot, request: &PoolRequest) -> bool {
         let memory = self.0.borrow();
         memory.is_in(slot, request) && memory.started.contains(&request.id.0)
     }
@@ -114,9 +114,9 @@ impl Scene {
         Self::of(n_workers, processes, limits, Hands::ONE)
     }
 
-    fn of(n_workers: u32, processes: Processes, limits: &Limits, hands: Hands) -> Self {
+    fn of(n_workers: u32, processes: Processes, limits: &Limits, concurrency: Hands) -> Self {
         let now = Instant::now();
-        let bounds = Bounds::new(limits, &processes, hands);
+        let bounds = PoolBounds::new(limits, &processes, concurrency);
         let pool = Pool::new(processes, bounds, N_PROCESSORS, now);
         let mut scene = Self { pool, ports: Vec::new(), keys: Vec::new(), now, log: Vec::new() };
         for worker in 0..n_workers {
@@ -145,7 +145,7 @@ impl Scene {
         let lane = Lane(0);
         match words[0] {
             "submit" => {
-                let request = Job {
+                let request = PoolRequest {
                     lane,
                     id: RequestId(number(1)),
                     payload: Vec::new(),

@@ -8,7 +8,7 @@ use corral_ipc::message::WorkerId;
 /// Something about a worker that is worth a line, or its end.
 #[derive(Debug)]
 pub(crate) struct Finding {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: WorkerVerdict,
     pub(crate) worker: WorkerId,
     pub(crate) pid: u32,
     /// The request that it runs, encoded; empty if it runs none.
@@ -19,7 +19,7 @@ pub(crate) struct Finding {
 
 /// A finding, and so its consequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum WorkerVerdict {
     /// A request took this long, and has ended.
     WasSlow(Duration),
     /// A request has taken this long, and goes on.
@@ -27,12 +27,12 @@ pub(crate) enum Verdict {
     /// The worker uses so many bytes, and leaves after its request.
     Replace(u64),
     /// The worker is to be killed.
-    Kill(Excess),
+    Kill(WorkerExcess),
 }
 
 /// A bound that a worker has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Excess {
+pub(crate) enum WorkerExcess {
     /// The time for one request.
     Time(Duration),
     /// Memory, in bytes.
@@ -44,12 +44,12 @@ pub(crate) enum Excess {
 pub(crate) struct Condemned {
     /// The request that it ran.
     pub(crate) request: Option<(Lane, RequestId)>,
-    pub(crate) excess: Excess,
+    pub(crate) excess: WorkerExcess,
 }
 
 /// A worker that is to be killed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct BrokenWorker {
     pub(crate) worker: WorkerId,
     pub(crate) reason: String,
 }

@@ -7,11 +7,11 @@ use corral_ipc::message::WorkerId;
 use smallvec::SmallVec;
 
 use super::Pool;
-use super::port::Port;
-use super::verdict::{Condemned, Excess, Finding, Verdict};
-use super::worker::{Held, Worker, WorkerKey};
+use super::port::PoolPort;
+use super::verdict::{Condemned, Finding, WorkerExcess, WorkerVerdict};
+use super::worker::{HeldRequest, PoolWorker, WorkerKey};
 
-impl<P: Port> Pool<P> {
+impl<P: PoolPort> Pool<P> {
     /// Looks at what runs; a request counts from when it was first seen to run.
     pub(crate) fn watch(&mut self, now: Instant) -> Vec<Finding> {
         let (slow, kill_after) = (self.bounds.slow, self.bounds.kill_after);
@@ -23,13 +23,13 @@ impl<P: Port> Pool<P> {
             if let Some(&(position, elapsed)) =
                 times.iter().find(|(_, elapsed)| is_over(kill_after, *elapsed))
             {
-                overdue.push((index, position, Excess::Time(elapsed)));
+                overdue.push((index, position, WorkerExcess::Time(elapsed)));
                 continue;
             }
             for (position, elapsed) in times {
                 if is_over(slow, elapsed) && !worker.held[position].reported {
                     worker.held[position].reported = true;
-                    found.push(worker.finding(Verdict::IsSlow(elapsed), position));
+                    found.push(worker.finding(WorkerVerdict::IsSlow(elapsed), position));
                 }
             }
         }
@@ -56,9 +56,9 @@ impl<P: Port> Pool<P> {
             let Some(index) = self.index_of(id) else { continue };
             let worker = &self.workers[index];
             if is_over(memory.hard, used) && worker.condemned.is_none() {
-                found.push(self.condemn(index, 0, Excess::Memory(used), now));
+                found.push(self.condemn(index, 0, WorkerExcess::Memory(used), now));
             } else if is_over(memory.soft, used) && !worker.leaving {
-                found.push(worker.finding(Verdict::Replace(used), 0));
+                found.push(worker.finding(WorkerVerdict::Replace(used), 0));
                 self.dismiss(index, now);
             }
         }
@@ -72,7 +72,7 @@ impl<P: Port> Pool<P> {
 
     /// A worker that is to be killed, for its request at `position`, gets nothing more, and what waits behind its
     /// requests goes to others.
-    fn condemn(&mut self, index: usize, position: usize, excess: Excess, now: Instant) -> Finding {
+    fn condemn(&mut self, index: usize, position: usize, excess: WorkerExcess, now: Instant) -> Finding {
         let worker = &mut self.workers[index];
         let request = worker.running(position).map(|held| (held.request.lane, held.request.id));
         let condemned = Condemned { request, excess };
@@ -81,21 +81,21 @@ impl<P: Port> Pool<P> {
         if let Some(held) = worker.held.get_mut(position) {
             held.reported = true;
         }
-        let finding = worker.finding(Verdict::Kill(excess), position);
+        let finding = worker.finding(WorkerVerdict::Kill(excess), position);
         let key = self.key_at(index);
         self.leaving(key, now);
         finding
     }
 }
 
-impl<P: Port> Worker<P> {
-    fn finding(&self, verdict: Verdict, position: usize) -> Finding {
+impl<P: PoolPort> PoolWorker<P> {
+    fn finding(&self, verdict: WorkerVerdict, position: usize) -> Finding {
         let running = self.running(position);
         let note = if running.is_some() { self.port.note() } else { Vec::new() };
         self.found(verdict, running, note)
     }
 
-    fn running(&self, position: usize) -> Option<&Held> {
+    fn running(&self, position: usize) -> Option<&HeldRequest> {
         self.held.get(position).filter(|held| held.is_started(&self.port))
     }
 
@@ -112,8 +112,8 @@ impl<P: Port> Worker<P> {
     }
 }
 
-impl Held {
-    fn time_of_running<P: Port>(&mut self, port: &P, now: Instant) -> Option<Duration> {
+impl HeldRequest {
+    fn time_of_running<P: PoolPort>(&mut self, port: &P, now: Instant) -> Option<Duration> {
         if self.is_timeless {
             return None;
         }

@@ -6,16 +6,16 @@ use corral_channel::{Lane, N_SLOTS, RequestId, Slot};
 use corral_ipc::message::WorkerId;
 use smallvec::SmallVec;
 
-use super::job::Job;
-use super::port::Port;
-use super::verdict::{Condemned, Finding, Verdict};
+use super::pool_request::PoolRequest;
+use super::port::PoolPort;
+use super::verdict::{Condemned, Finding, WorkerVerdict};
 
 /// A request in a worker's hands.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldRequest {
     /// None once it is known that the worker has started it, and another request needed the slot.
     slot: Option<Slot>,
-    pub(super) request: Job,
+    pub(super) request: PoolRequest,
     pub(super) since: Instant,
     /// When it was first seen to run.
     pub(super) running_since: Option<Instant>,
@@ -25,18 +25,18 @@ pub(super) struct Held {
     pub(super) is_timeless: bool,
 }
 
-impl Held {
-    pub(super) fn new(slot: Slot, request: Job, since: Instant) -> Self {
+impl HeldRequest {
+    pub(super) fn new(slot: Slot, request: PoolRequest, since: Instant) -> Self {
         Self { slot: Some(slot), request, since, running_since: None, reported: false, is_timeless: false }
     }
 
     /// Whether the worker has begun to run it.
-    pub(super) fn is_started<P: Port>(&self, port: &P) -> bool {
+    pub(super) fn is_started<P: PoolPort>(&self, port: &P) -> bool {
         self.slot.is_none_or(|slot| port.is_started(slot, &self.request))
     }
 
     /// Takes it back if it was not started; false when it was.
-    pub(super) fn take_back<P: Port>(&self, port: &P) -> bool {
+    pub(super) fn take_back<P: PoolPort>(&self, port: &P) -> bool {
         self.slot.is_some_and(|slot| port.take_back(slot, &self.request))
     }
 }
@@ -50,12 +50,12 @@ pub(crate) struct WorkerKey {
 
 /// A worker process.
 #[derive(Debug)]
-pub(super) struct Worker<P> {
+pub(super) struct PoolWorker<P> {
     pub(super) id: WorkerId,
     pub(super) pid: u32,
     pub(super) port: P,
     /// In the order in which they were handed over; as many of the first as it has hands run.
-    pub(super) held: SmallVec<[Held; 2]>,
+    pub(super) held: SmallVec<[HeldRequest; 2]>,
     /// Every event loop listens to it.
     pub(super) is_here: bool,
     /// No more requests for this one: it was told to quit, or said that it leaves.
@@ -74,7 +74,7 @@ pub(super) struct Worker<P> {
     pub(super) has_served: bool,
 }
 
-impl<P> Worker<P> {
+impl<P> PoolWorker<P> {
     pub(super) fn new(id: WorkerId, pid: u32, port: P, now: Instant) -> Self {
         Self {
             id,
@@ -113,19 +113,19 @@ impl<P> Worker<P> {
         self.epoch != 0
     }
 
-    pub(super) fn release(&mut self, position: usize) -> Held {
+    pub(super) fn release(&mut self, position: usize) -> HeldRequest {
         self.epoch = self.epoch.wrapping_add(1);
         self.held.remove(position)
     }
 
     /// What was found of it, with a request that it holds or has held.
-    pub(super) fn found(&self, verdict: Verdict, held: Option<&Held>, note: Vec<u8>) -> Finding {
+    pub(super) fn found(&self, verdict: WorkerVerdict, held: Option<&HeldRequest>, note: Vec<u8>) -> Finding {
         let payload = held.map_or_else(Vec::new, |held| held.request.payload.clone());
         Finding { verdict, worker: self.id, pid: self.pid, payload, note }
     }
 }
 
-impl<P: Port> Worker<P> {
+impl<P: PoolPort> PoolWorker<P> {
     /// A slot that holds no request that was not started. The oldest one comes first: requests that were taken back
     /// again and again must not come round to the slot of the one that runs meanwhile.
     pub(super) fn free_slot(&mut self) -> Option<Slot> {

@@ -8,19 +8,19 @@ use corral_config::upstream::ProxyOptions;
 use corral_ipc::message::WorkerId;
 
 use super::*;
-use crate::instance::failure::Failure;
-use crate::instance::turns::Cell;
+use crate::instance::failure::AppFailure;
+use crate::instance::turns::TurnCell;
 use crate::storage::buffers::Rest;
-use crate::upstream::Server;
+use crate::upstream::UpstreamServer;
 
-fn program(n_requests: Option<u32>) -> Arc<Program> {
+fn program(n_requests: Option<u32>) -> Arc<ReadyProgram> {
     let address = ListenAddress::Inet(([127, 0, 0, 1], 1).into());
-    let server = Server::of_program(address, String::new(), ProxyOptions::default(), 1);
-    Program::new(WorkerId(1), 7, server, None, n_requests)
+    let server = UpstreamServer::of_program(address, String::new(), ProxyOptions::default(), 1);
+    ReadyProgram::new(WorkerId(1), 7, server, None, n_requests)
 }
 
-fn request() -> Job {
-    Job {
+fn request() -> PoolRequest {
+    PoolRequest {
         lane: Lane(0),
         id: RequestId(5),
         payload: Vec::new(),
@@ -30,8 +30,8 @@ fn request() -> Job {
 }
 
 /// A port to a program, and the turn of `request`.
-fn port(n_requests: Option<u32>) -> (ProgramPort, Arc<Cell>) {
-    let turns = Arc::<Turns>::default();
+fn port(n_requests: Option<u32>) -> (ProgramPort, Arc<TurnCell>) {
+    let turns = Arc::<ProgramTurns>::default();
     let cell = turns.insert(Lane(0), RequestId(5));
     (ProgramPort { program: program(n_requests), turns }, cell)
 }
@@ -52,7 +52,7 @@ fn a_turn_can_be_taken_back_until_it_begins() {
 #[test]
 fn a_request_that_nobody_serves_fails_unless_it_has_begun() {
     let (mut port, cell) = port(None);
-    let failure = Failure::NoWorker("none".to_owned());
+    let failure = AppFailure::NoWorker("none".to_owned());
     assert!(!port.turns.fail(Lane(1), RequestId(5), &failure), "that is another one");
     port.submit(Slot::new(0).unwrap(), &request()).unwrap();
     cell.begin();
@@ -60,7 +60,7 @@ fn a_request_that_nobody_serves_fails_unless_it_has_begun() {
     assert!(cell.is_started());
     let waiting = port.turns.insert(Lane(0), RequestId(6));
     port.turns.fail(Lane(0), RequestId(6), &failure);
-    assert!(matches!(waiting.begin(), Some(Err(Failure::NoWorker(_)))));
+    assert!(matches!(waiting.begin(), Some(Err(AppFailure::NoWorker(_)))));
 }
 
 #[test]

@@ -12,7 +12,9 @@ pub(super) fn append(
     out: &mut Vec<u8>,
 ) -> Result<(), Exception> {
     match format {
-        Format::Text(template) => template.render(&mut Escaped { variables, style: Style::Text }, out)?,
+        Format::Text(template) => {
+            template.render(&mut Escaped { variables, style: EscapeStyle::Text }, out)?
+        }
         Format::Json(members) => append_object(members, variables, out)?,
     }
     out.push(b'\n');
@@ -47,14 +49,14 @@ fn append_value(
 ) -> Result<(), Exception> {
     // The whole value is escaped, its literal parts too.
     let start = out.len();
-    template.render(&mut Escaped { variables, style: Style::Unset }, out)?;
+    template.render(&mut Escaped { variables, style: EscapeStyle::Unset }, out)?;
     escape_since(start, out, needs_json_escape, escape_json);
     Ok(())
 }
 
 /// What happens to values.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
+enum EscapeStyle {
     /// They are escaped for a line of text.
     Text,
     /// They are only replaced when they are not set.
@@ -64,7 +66,7 @@ enum Style {
 /// Values as they may stand in a log line: what is not set is `-`, and nothing breaks out of its quotes.
 struct Escaped<'v> {
     variables: &'v mut dyn Variables,
-    style: Style,
+    style: EscapeStyle,
 }
 
 impl Variables for Escaped<'_> {
@@ -75,7 +77,7 @@ impl Variables for Escaped<'_> {
             if !self.variables.is_set(variable) {
                 out.push(b'-');
             }
-        } else if self.style == Style::Text {
+        } else if self.style == EscapeStyle::Text {
             escape_since(start, out, needs_text_escape, escape_text);
         }
     }
@@ -84,7 +86,7 @@ impl Variables for Escaped<'_> {
     fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
         let start = out.len();
         self.variables.evaluate(script, out)?;
-        if self.style == Style::Text {
+        if self.style == EscapeStyle::Text {
             escape_since(start, out, |byte| byte.is_ascii_control(), escape_controls);
         }
         Ok(())

@@ -10,10 +10,10 @@ const INTERVAL: Duration = Duration::from_secs(60);
 
 /// What has been lost since the last line about it.
 #[derive(Default)]
-pub(super) struct Losses(Mutex<State>);
+pub(super) struct Losses(Mutex<LossCounts>);
 
 #[derive(Default)]
-struct State {
+struct LossCounts {
     n_untold: u64,
     told: Option<Instant>,
 }
@@ -29,7 +29,7 @@ impl Losses {
     }
 }
 
-impl State {
+impl LossCounts {
     /// Counts a failure; how many there are to tell of, when it is time to.
     fn due(&mut self, now: Instant) -> Option<u64> {
         self.n_untold += 1;
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn failures_are_told_of_once_a_minute() {
-        let mut state = State::default();
+        let mut state = LossCounts::default();
         let start = Instant::now();
         assert_eq!(state.due(start), Some(1));
         assert_eq!(state.due(start + Duration::from_secs(1)), None);

@@ -8,14 +8,14 @@ const MAX_STATE: usize = 1024;
 
 /// What `traceparent` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Parent {
+pub(super) struct TraceParent {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
     pub(super) sampled: bool,
 }
 
 /// Reads the field's value; what is invalid is none.
-pub(super) fn parse_parent(value: &[u8]) -> Option<Parent> {
+pub(super) fn parse_parent(value: &[u8]) -> Option<TraceParent> {
     let (known, more) = value.split_at_checked(PARENT_LEN)?;
     let text = std::str::from_utf8(known).ok()?;
     let mut parts = text.split('-');
@@ -27,7 +27,7 @@ pub(super) fn parse_parent(value: &[u8]) -> Option<Parent> {
         "00" => more.is_empty(),
         _ => more.is_empty() || more.starts_with(b"-"),
     };
-    let parent = Parent {
+    let parent = TraceParent {
         trace_id: u128::from_str_radix(trace_id, 16).ok()?,
         span_id: u64::from_str_radix(span_id, 16).ok()?,
         sampled: u8::from_str_radix(flags, 16).ok()? & 1 == 1,
@@ -40,8 +40,8 @@ fn is_lower_hex(text: &str) -> bool {
 }
 
 /// Writes it in version 00.
-pub(super) fn print_parent(parent: &Parent) -> [u8; PARENT_LEN] {
-    let Parent { trace_id, span_id, sampled } = parent;
+pub(super) fn print_parent(parent: &TraceParent) -> [u8; PARENT_LEN] {
+    let TraceParent { trace_id, span_id, sampled } = parent;
     let text = format!("00-{trace_id:032x}-{span_id:016x}-{:02x}", u8::from(*sampled));
     text.as_bytes().try_into().expect("the widths are fixed")
 }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 
 use super::collector;
-use super::span::Record;
+use super::span::SpanRecord;
 
 /// For one batch.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const QUIET: Duration = Duration::from_secs(60);
 pub(super) fn spawn(
     settings: TelemetrySettings,
     trust: Option<ClientConfig>,
-    records: Receiver<Record>,
+    records: Receiver<SpanRecord>,
     n_lost: Arc<AtomicU64>,
 ) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -50,7 +50,7 @@ pub(super) fn spawn(
         }
     };
     let batch_size = settings.batch_size as usize;
-    let mut sender = Sender { exporter, settings, n_lost, last_word: None };
+    let mut sender = SpanSender { exporter, settings, n_lost, last_word: None };
     std::thread::Builder::new()
         .name("telemetry".to_owned())
         .spawn(move || runtime.block_on(sender.run(records, batch_size)))
@@ -58,7 +58,7 @@ pub(super) fn spawn(
     Ok(())
 }
 
-struct Sender {
+struct SpanSender {
     exporter: SpanExporter,
     settings: TelemetrySettings,
     /// Spans that found no place in the queue, or that could not be sent.
@@ -66,8 +66,8 @@ struct Sender {
     last_word: Option<Instant>,
 }
 
-impl Sender {
-    async fn run(&mut self, mut records: Receiver<Record>, batch_size: usize) {
+impl SpanSender {
+    async fn run(&mut self, mut records: Receiver<SpanRecord>, batch_size: usize) {
         let mut batch = Vec::new();
         while let Some(record) = records.recv().await {
             batch.push(record.into_span());
@@ -103,7 +103,7 @@ impl Sender {
 }
 
 /// Waits for more spans until the batch is complete, or the first one has waited long enough.
-async fn fill(batch: &mut Vec<SpanData>, records: &mut Receiver<Record>, batch_size: usize) {
+async fn fill(batch: &mut Vec<SpanData>, records: &mut Receiver<SpanRecord>, batch_size: usize) {
     let complete = async {
         while batch.len() < batch_size {
             let Some(record) = records.recv().await else { return };

@@ -9,11 +9,11 @@ use opentelemetry::{InstrumentationScope, KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use super::Trace;
-use crate::request::head::Request;
+use crate::request::head::ReceivedRequest;
 use crate::variables::RequestVariables;
 
 /// A request as it is queued; its span is made of it by the thread that sends.
-pub(crate) struct Record {
+pub(crate) struct SpanRecord {
     trace: Trace,
     duration: Duration,
     head: Head,
@@ -27,11 +27,11 @@ pub(crate) struct Record {
 
 pub(super) fn record(
     trace: Trace,
-    request: Request<'_>,
+    request: ReceivedRequest<'_>,
     variables: &RequestVariables<'_>,
     now: Instant,
-) -> Record {
-    Record {
+) -> SpanRecord {
+    SpanRecord {
         trace,
         duration: now.saturating_duration_since(request.started),
         head: request.head.clone(),
@@ -44,7 +44,7 @@ pub(super) fn record(
     }
 }
 
-impl Record {
+impl SpanRecord {
     pub(super) fn into_span(self) -> SpanData {
         let Trace { trace_id, span_id, parent, ref state, started, .. } = self.trace;
         let state = std::str::from_utf8(state).ok().and_then(|state| state.parse::<TraceState>().ok());

@@ -9,9 +9,9 @@ use std::sync::{Arc, LazyLock};
 use parking_lot::Mutex;
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::Chosen;
+use super::ChosenCompressor;
 use super::codec::{self, Effort, Encoder};
-use crate::files::{Identity, OpenFile};
+use crate::files::{FileIdentity, OpenFile};
 
 /// Largest file that is compressed as a whole, so that its length can be told.
 const MAX_WHOLE: u64 = 16 * 1024 * 1024;
@@ -27,23 +27,23 @@ const STEP: usize = 128 * 1024;
 
 /// One form of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    identity: Identity,
+struct CompressedKey {
+    identity: FileIdentity,
     chosen: (u8, Option<i32>),
 }
 
 /// A body that is being made, or is there.
-type Entry = Arc<OnceCell<Arc<[u8]>>>;
+type CompressedEntry = Arc<OnceCell<Arc<[u8]>>>;
 
 #[derive(Default)]
-struct Kept {
-    entries: HashMap<Key, Entry>,
+struct CompressedFile {
+    entries: HashMap<CompressedKey, CompressedEntry>,
     /// Those that are complete, oldest first, with their sizes.
-    order: VecDeque<(Key, usize)>,
+    order: VecDeque<(CompressedKey, usize)>,
     n_bytes: usize,
 }
 
-static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
+static KEPT: LazyLock<Mutex<CompressedFile>> = LazyLock::new(Mutex::default);
 
 /// Files are compressed by so many threads at a time: event loops get the other processors.
 static WORKERS: LazyLock<Semaphore> = LazyLock::new(|| {
@@ -52,7 +52,7 @@ static WORKERS: LazyLock<Semaphore> = LazyLock::new(|| {
 });
 
 /// Whether this file is compressed as a whole and kept, rather than streamed.
-pub(crate) fn is_kept(file: &OpenFile, chosen: Chosen) -> bool {
+pub(crate) fn is_kept(file: &OpenFile, chosen: ChosenCompressor) -> bool {
     let limit = if codec::is_cheap(chosen.coding, chosen.level) { MAX_WHOLE } else { MAX_WHOLE_THOROUGH };
     file.size <= limit
 }
@@ -62,14 +62,14 @@ pub(crate) fn is_kept(file: &OpenFile, chosen: Chosen) -> bool {
 /// # Errors
 ///
 /// When the file cannot be read, or is not what it was when it was opened.
-pub(crate) async fn body(file: &OpenFile, chosen: Chosen) -> io::Result<Arc<[u8]>> {
+pub(crate) async fn body(file: &OpenFile, chosen: ChosenCompressor) -> io::Result<Arc<[u8]>> {
     if let Some(body) = file.compressed(chosen.coding, chosen.level) {
         return Ok(body);
     }
     if !file.identity.is_settled() {
         return make(file, chosen).await;
     }
-    let key = Key { identity: file.identity, chosen: (chosen.coding as u8, chosen.level) };
+    let key = CompressedKey { identity: file.identity, chosen: (chosen.coding as u8, chosen.level) };
     let entry = Arc::clone(KEPT.lock().entries.entry(key).or_default());
     let made = entry.get_or_try_init(|| make(file, chosen)).await.cloned();
     match &made {
@@ -82,14 +82,19 @@ pub(crate) async fn body(file: &OpenFile, chosen: Chosen) -> io::Result<Arc<[u8]
     made
 }
 
-async fn make(file: &OpenFile, chosen: Chosen) -> io::Result<Arc<[u8]>> {
+async fn make(file: &OpenFile, chosen: ChosenCompressor) -> io::Result<Arc<[u8]>> {
     let _permit = WORKERS.acquire().await.map_err(io::Error::other)?;
     let (source, identity, size) = (file.file.try_clone()?, file.identity, file.size);
     let work = move || compress(&source, identity, size, chosen);
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-fn compress(source: &File, identity: Identity, size: u64, chosen: Chosen) -> io::Result<Arc<[u8]>> {
+fn compress(
+    source: &File,
+    identity: FileIdentity,
+    size: u64,
+    chosen: ChosenCompressor,
+) -> io::Result<Arc<[u8]>> {
     let mut encoder = Encoder::new(chosen.coding, chosen.level, Effort::Kept { size })?;
     let mut piece = vec![0; STEP.min(size as usize)];
     let mut offset = 0;
@@ -99,15 +104,15 @@ fn compress(source: &File, identity: Identity, size: u64, chosen: Chosen) -> io:
         encoder.write(&piece[..len])?;
         offset += len as u64;
     }
-    if !Identity::of(&source.metadata()?).has_content_of(&identity) {
+    if !FileIdentity::of(&source.metadata()?).has_content_of(&identity) {
         return Err(io::Error::other("it has changed meanwhile"));
     }
     Ok(encoder.finish()?.into())
 }
 
-impl Kept {
+impl CompressedFile {
     /// A body is complete: it counts from now on, and the oldest make room for it.
-    fn note(&mut self, key: Key, size: usize) {
+    fn note(&mut self, key: CompressedKey, size: usize) {
         if !self.entries.contains_key(&key) || self.order.iter().any(|(known, _)| *known == key) {
             return;
         }
@@ -122,7 +127,7 @@ impl Kept {
     }
 
     /// A body could not be made; the next one to ask tries again.
-    fn forget(&mut self, key: &Key, entry: &Entry) {
+    fn forget(&mut self, key: &CompressedKey, entry: &CompressedEntry) {
         if self.entries.get(key).is_some_and(|known| Arc::ptr_eq(known, entry) && !known.initialized()) {
             self.entries.remove(key);
         }
@@ -130,7 +135,7 @@ impl Kept {
 }
 
 /// A large file on its way through an encoder, a piece at a time.
-pub(crate) struct Stream {
+pub(crate) struct FileEncoder {
     /// None once the file has ended.
     encoder: Option<Encoder>,
     source: Arc<File>,
@@ -138,8 +143,8 @@ pub(crate) struct Stream {
     size: u64,
 }
 
-impl Stream {
-    pub(crate) fn new(file: &OpenFile, chosen: Chosen) -> io::Result<Self> {
+impl FileEncoder {
+    pub(crate) fn new(file: &OpenFile, chosen: ChosenCompressor) -> io::Result<Self> {
         let encoder = Some(Encoder::new(chosen.coding, chosen.level, Effort::Streamed)?);
         Ok(Self { encoder, source: Arc::new(file.file.try_clone()?), offset: 0, size: file.size })
     }
@@ -163,13 +168,13 @@ impl Stream {
 }
 
 /// A part of a file on its way through the encoder of a reply, a piece at a time.
-pub(crate) struct Part {
+pub(crate) struct PartEncoder {
     source: Arc<File>,
     offset: u64,
     end: u64,
 }
 
-impl Part {
+impl PartEncoder {
     /// `len` bytes from `offset` on.
     pub(crate) fn new(file: &File, offset: u64, len: u64) -> io::Result<Self> {
         Ok(Self { source: Arc::new(file.try_clone()?), offset, end: offset + len })
@@ -184,7 +189,7 @@ impl Part {
     ///
     /// # Errors
     ///
-    /// As for [`Stream::next`].
+    /// As for [`FileEncoder::next`].
     pub(crate) async fn next(&mut self, mut encoder: Encoder) -> io::Result<(Encoder, Vec<u8>)> {
         let (source, offset) = (Arc::clone(&self.source), self.offset);
         let len = (self.end - offset).min(STEP as u64);
@@ -231,13 +236,13 @@ fn encode_piece(
 mod tests {
     use super::*;
 
-    fn key(inode: u64) -> Key {
-        Key { identity: Identity { inode, ..Identity::default() }, chosen: (0, None) }
+    fn key(inode: u64) -> CompressedKey {
+        CompressedKey { identity: FileIdentity { inode, ..Identity::default() }, chosen: (0, None) }
     }
 
     #[test]
     fn the_oldest_make_room() {
-        let mut kept = Kept::default();
+        let mut kept = CompressedFile::default();
         for inode in 0..3 {
             kept.entries.entry(key(inode)).or_default();
             kept.note(key(inode), MAX_KEPT / 2);
@@ -254,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_failed_can_be_tried_again() {
-        let mut kept = Kept::default();
+        let mut kept = CompressedFile::default();
         let entry = Arc::clone(kept.entries.entry(key(1)).or_default());
         kept.forget(&key(1), &entry);
         assert!(kept.entries.is_empty());

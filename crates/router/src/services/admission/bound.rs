@@ -12,14 +12,14 @@ const LEAST: u64 = 8;
 const FEW: u64 = 4096;
 
 /// What there can be.
-pub(crate) struct Bound {
+pub(crate) struct ConnectionBound {
     pub(crate) connections: usize,
-    pub(crate) shortage: Option<Shortage>,
+    pub(crate) shortage: Option<DescriptorShortage>,
 }
 
 /// That there are too few descriptors.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Shortage {
+pub(crate) enum DescriptorShortage {
     #[error(
         "settings.limits.connections is {wanted}, but a limit of {descriptors} open files is enough for \
          {connections}: raise it (LimitNOFILE= of the service, ulimit -n)"
@@ -32,7 +32,7 @@ pub(crate) enum Shortage {
     Default { descriptors: u64, connections: u64 },
 }
 
-impl Bound {
+impl ConnectionBound {
     /// Listeners and applications have `n_fixed` of the descriptors. Without a number a fifth of the others is left for
     /// files and servers, which busy connections need.
     pub(crate) fn new(wanted: Option<NonZeroU32>, descriptors: u64, n_fixed: u64) -> Self {
@@ -45,8 +45,8 @@ impl Bound {
             Some(wanted) if u64::from(wanted) <= connections => {
                 return Self { connections: wanted as usize, shortage: None };
             }
-            Some(wanted) => Some(Shortage::Configured { wanted, descriptors, connections }),
-            None => (descriptors < FEW).then_some(Shortage::Default { descriptors, connections }),
+            Some(wanted) => Some(DescriptorShortage::Configured { wanted, descriptors, connections }),
+            None => (descriptors < FEW).then_some(DescriptorShortage::Default { descriptors, connections }),
         };
         Self { connections: usize::try_from(connections).unwrap_or(usize::MAX), shortage }
     }
@@ -57,16 +57,16 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(wanted: u32, descriptors: u64, connections: usize, complaint: &str) {
-        check_with(0, wanted, descriptors, connections, complaint);
+    fn check(wanted: u32, descriptors: u64, connections: usize, warning: &str) {
+        check_with(0, wanted, descriptors, connections, warning);
     }
 
     #[track_caller]
-    fn check_with(n_fixed: u64, wanted: u32, descriptors: u64, connections: usize, complaint: &str) {
-        let bound = Bound::new(NonZeroU32::new(wanted), descriptors, n_fixed);
+    fn check_with(n_fixed: u64, wanted: u32, descriptors: u64, connections: usize, warning: &str) {
+        let bound = ConnectionBound::new(NonZeroU32::new(wanted), descriptors, n_fixed);
         let said = bound.shortage.map(|shortage| shortage.to_string()).unwrap_or_default();
         assert_eq!(bound.connections, connections, "{said}");
-        assert!(said.starts_with(complaint) && said.is_empty() == complaint.is_empty(), "{said}");
+        assert!(said.starts_with(warning) && said.is_empty() == warning.is_empty(), "{said}");
     }
 
     #[test]

@@ -7,17 +7,17 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
-use super::Authorities;
+use super::TrustedAuthorities;
 
 /// Verifies clients.
 #[derive(Debug)]
-pub(crate) struct Clients {
+pub(crate) struct ClientVerifier {
     /// Decides, as long as it does not refuse.
     pub(crate) usual: Arc<dyn ClientCertVerifier>,
-    pub(crate) authorities: Authorities,
+    pub(crate) authorities: TrustedAuthorities,
 }
 
-impl ClientCertVerifier for Clients {
+impl ClientCertVerifier for ClientVerifier {
     fn offer_client_auth(&self) -> bool {
         self.usual.offer_client_auth()
     }

@@ -8,17 +8,17 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-use super::{Authorities, is_for_by_common_name};
+use super::{TrustedAuthorities, is_for_by_common_name};
 
 /// Verifies servers.
 #[derive(Debug)]
-pub(crate) struct Servers {
+pub(crate) struct ServerVerifier {
     /// Decides, as long as it does not refuse.
     pub(crate) usual: Arc<dyn ServerCertVerifier>,
-    pub(crate) authorities: Authorities,
+    pub(crate) authorities: TrustedAuthorities,
 }
 
-impl ServerCertVerifier for Servers {
+impl ServerCertVerifier for ServerVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -4,7 +4,7 @@ use super::*;
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-fn balancer(method: Method, weights: &[u64]) -> Balancer {
+fn balancer(method: BalanceMethod, weights: &[u64]) -> Balancer {
     Balancer::new(method, NAMES.into_iter().zip(weights.iter().copied()))
 }
 
@@ -15,7 +15,7 @@ fn idle<'s>(is_usable: &'s dyn Fn(usize) -> bool, key: &'s [u8]) -> Situation<'s
 /// The first choices, one letter each; `-` for none.
 #[track_caller]
 fn check_turns(weights: &[u64], down: &str, expect: &str) {
-    let mut balancer = balancer(Method::RoundRobin, weights);
+    let mut balancer = balancer(BalanceMethod::RoundRobin, weights);
     let is_usable = |idx: usize| !down.contains(NAMES[idx]);
     let chosen =
         (0..expect.len()).map(|_| balancer.choose(&idle(&is_usable, b"")).map_or("-", |idx| NAMES[idx]));
@@ -36,7 +36,7 @@ fn without_a_usable_server_there_is_no_choice() {
     check_turns(&[], "", "--");
     check_turns(&[0, 0], "", "--");
     check_turns(&[1, 1], "ab", "--");
-    for method in [Method::LeastConnections, Method::RandomTwo, Method::Hash] {
+    for method in [BalanceMethod::LeastConnections, BalanceMethod::RandomTwo, BalanceMethod::Hash] {
         assert_eq!(balancer(method, &[0]).choose(&idle(&|_| true, b"x")), None, "{method:?}");
         assert_eq!(balancer(method, &[1]).choose(&idle(&|_| false, b"x")), None, "{method:?}");
         assert_eq!(balancer(method, &[1]).choose(&idle(&|_| true, b"x")), Some(0), "{method:?}");
@@ -44,7 +44,7 @@ fn without_a_usable_server_there_is_no_choice() {
 }
 
 /// Many requests that never end: how they are distributed.
-fn pile_up(method: Method, weights: &[u64], n_requests: u64) -> Vec<u64> {
+fn pile_up(method: BalanceMethod, weights: &[u64], n_requests: u64) -> Vec<u64> {
     let mut balancer = balancer(method, weights);
     let mut loads = vec![0; weights.len()];
     for _ in 0..n_requests {
@@ -57,9 +57,9 @@ fn pile_up(method: Method, weights: &[u64], n_requests: u64) -> Vec<u64> {
 
 #[test]
 fn the_least_busy_for_its_weight_is_chosen() {
-    assert_eq!(pile_up(Method::LeastConnections, &[1, 1, 1], 30), [10, 10, 10]);
-    assert_eq!(pile_up(Method::LeastConnections, &[3, 1], 40), [30, 10]);
-    let mut balancer = balancer(Method::LeastConnections, &[1, 1]);
+    assert_eq!(pile_up(BalanceMethod::LeastConnections, &[1, 1, 1], 30), [10, 10, 10]);
+    assert_eq!(pile_up(BalanceMethod::LeastConnections, &[3, 1], 40), [30, 10]);
+    let mut balancer = balancer(BalanceMethod::LeastConnections, &[1, 1]);
     let loads = [7, 3];
     let situation = Situation { is_usable: &|_| true, load: &|idx| loads[idx], key: b"" };
     assert_eq!(balancer.choose(&situation), Some(1));
@@ -67,14 +67,14 @@ fn the_least_busy_for_its_weight_is_chosen() {
 
 #[test]
 fn of_two_random_ones_the_less_busy_is_chosen() {
-    let loads = pile_up(Method::RandomTwo, &[1, 1, 1, 1, 1], 1000);
+    let loads = pile_up(BalanceMethod::RandomTwo, &[1, 1, 1, 1, 1], 1000);
     assert!(loads.iter().all(|&load| (190..=210).contains(&load)), "{loads:?}");
-    assert_eq!(pile_up(Method::RandomTwo, &[1, 0], 10), [10, 0]);
+    assert_eq!(pile_up(BalanceMethod::RandomTwo, &[1, 0], 10), [10, 0]);
 }
 
 /// Where each of these keys goes.
 fn homes(weights: &[u64], n_keys: usize) -> Vec<usize> {
-    let mut balancer = balancer(Method::Hash, weights);
+    let mut balancer = balancer(BalanceMethod::Hash, weights);
     (0..n_keys)
         .map(|key| balancer.choose(&idle(&|_| true, format!("key {key}").as_bytes())).unwrap())
         .collect()

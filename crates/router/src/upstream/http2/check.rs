@@ -4,16 +4,19 @@ use std::pin::pin;
 
 use bytes::Bytes;
 
-use super::message::{Outgoing, head};
+use super::message::{H2RequestHead, head};
 use super::settings::builder;
 use crate::upstream::failure::ServerFailure;
-use crate::upstream::line::Line;
+use crate::upstream::server_connection::ServerConnection;
 
 /// Sends a request without a body; the head of the response, in the form of HTTP/1. Cancel safe: the connection ends with it.
-pub(crate) async fn ask(line: Line, request: &Outgoing<'_>) -> Result<Vec<u8>, ServerFailure> {
-    let request = request.request(line.plain().is_none())?;
+pub(crate) async fn ask(
+    server_connection: ServerConnection,
+    request: &H2RequestHead<'_>,
+) -> Result<Vec<u8>, ServerFailure> {
+    let request = request.request(server_connection.plain().is_none())?;
     let (sender, connection) =
-        builder().handshake::<_, Bytes>(line).await.map_err(ServerFailure::NotHttp2)?;
+        builder().handshake::<_, Bytes>(server_connection).await.map_err(ServerFailure::NotHttp2)?;
     let mut connection = pin!(connection);
     let asking = async {
         let mut sender = sender.ready().await?;

@@ -10,43 +10,43 @@ use http::{Method, Request, StatusCode};
 use crate::upstream::failure::ServerFailure;
 
 /// The head of a request that is to be sent.
-pub(crate) struct Outgoing<'h> {
+pub(crate) struct H2RequestHead<'h> {
     pub(crate) method: &'h [u8],
     /// The target in any of its forms.
     pub(crate) target: &'h [u8],
     /// Lines with the fields, `Host` among them.
     pub(crate) fields: &'h [u8],
-    pub(crate) kind: Kind,
+    pub(crate) kind: StreamUse,
 }
 
 /// The use of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum StreamUse {
     /// A request and its response.
     Exchange,
     /// Once the server agrees, a WebSocket connection (RFC 8441 section 5).
     WebSocket,
 }
 
-impl Outgoing<'_> {
+impl H2RequestHead<'_> {
     pub(super) fn request(&self, is_tls: bool) -> Result<Request<()>, ServerFailure> {
         let mut request = Request::new(());
-        *request.method_mut() = Method::from_bytes(self.method).map_err(|_| unsayable("method"))?;
+        *request.method_mut() = Method::from_bytes(self.method).map_err(|_| not_representable("method"))?;
         let mut fields = fields(self.fields)?;
-        if self.kind == Kind::WebSocket {
+        if self.kind == StreamUse::WebSocket {
             *request.method_mut() = Method::CONNECT;
             request.extensions_mut().insert(Protocol::from_static("websocket"));
             fields.remove(SEC_WEBSOCKET_KEY);
         }
-        let host = fields.remove(HOST).ok_or(unsayable("Host"))?;
+        let host = fields.remove(HOST).ok_or(not_representable("Host"))?;
         *request.uri_mut() = uri(is_tls, host.as_bytes(), self.target)?;
         *request.headers_mut() = fields;
         Ok(request)
     }
 }
 
-fn unsayable(part: &'static str) -> ServerFailure {
-    ServerFailure::Unsayable(part)
+fn not_representable(part: &'static str) -> ServerFailure {
+    ServerFailure::NotRepresentable(part)
 }
 
 fn uri(is_tls: bool, host: &[u8], target: &[u8]) -> Result<Uri, ServerFailure> {
@@ -54,10 +54,10 @@ fn uri(is_tls: bool, host: &[u8], target: &[u8]) -> Result<Uri, ServerFailure> {
     let path = if is_plain(path) { Bytes::copy_from_slice(path) } else { escaped(path) };
     Uri::builder()
         .scheme(if is_tls { Scheme::HTTPS } else { Scheme::HTTP })
-        .authority(Authority::try_from(host).map_err(|_| unsayable("Host"))?)
-        .path_and_query(PathAndQuery::from_maybe_shared(path).map_err(|_| unsayable("target"))?)
+        .authority(Authority::try_from(host).map_err(|_| not_representable("Host"))?)
+        .path_and_query(PathAndQuery::from_maybe_shared(path).map_err(|_| not_representable("target"))?)
         .build()
-        .map_err(|_| unsayable("target"))
+        .map_err(|_| not_representable("target"))
 }
 
 /// The path and query of a target, which may be in its absolute form.
@@ -95,11 +95,11 @@ fn escaped(path: &[u8]) -> Bytes {
 fn fields(lines: &[u8]) -> Result<HeaderMap, ServerFailure> {
     let mut fields = HeaderMap::new();
     for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-        let colon = memchr::memchr(b':', line).ok_or(unsayable("field"))?;
-        let name = HeaderName::from_bytes(&line[..colon]).map_err(|_| unsayable("field"))?;
-        let value =
-            HeaderValue::from_bytes(line[colon + 1..].trim_ascii()).map_err(|_| unsayable("field"))?;
-        fields.try_append(name, value).map_err(|_| unsayable("number of fields"))?;
+        let colon = memchr::memchr(b':', line).ok_or(not_representable("field"))?;
+        let name = HeaderName::from_bytes(&line[..colon]).map_err(|_| not_representable("field"))?;
+        let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii())
+            .map_err(|_| not_representable("field"))?;
+        fields.try_append(name, value).map_err(|_| not_representable("number of fields"))?;
     }
     Ok(fields)
 }
@@ -127,11 +127,11 @@ mod tests {
 
     #[track_caller]
     fn check_target(target: &str, expect: &str) {
-        let outgoing = Outgoing {
+        let outgoing = H2RequestHead {
             method: b"GET",
             target: target.as_bytes(),
             fields: b"Host: a:1\r\nX-A: b\r\n",
-            kind: Kind::Exchange,
+            kind: StreamUse::Exchange,
         };
         let request = outgoing.request(false).expect("a request");
         assert_eq!(request.uri().to_string(), format!("http://a:1{expect}"), "{target}");
@@ -153,11 +153,11 @@ mod tests {
     fn what_http2_has_no_place_for_is_refused() {
         for (host, target) in [("a b", "/"), ("", "/"), ("a", &*"/x".repeat(40_000))] {
             let fields = format!("Host: {host}\r\n");
-            let outgoing = Outgoing {
+            let outgoing = H2RequestHead {
                 method: b"GET",
                 target: target.as_bytes(),
                 fields: fields.as_bytes(),
-                kind: Kind::Exchange,
+                kind: StreamUse::Exchange,
             };
             assert!(outgoing.request(true).is_err(), "{host:?}");
         }

@@ -8,18 +8,18 @@ use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
 use http::HeaderMap;
 
-use super::message::{self, Kind, Outgoing};
-use super::trunk::Place;
+use super::h2_connection::StreamPermit;
+use super::message::{self, H2RequestHead, StreamUse};
 use crate::upstream::failure::ServerFailure;
 
 /// A request that was sent, or is being sent. Dropped before its end, the server is told that nobody wants it any more.
-pub(crate) struct Stream {
+pub(crate) struct H2Stream {
     sending: SendStream<Bytes>,
     /// The end of the request was sent.
     is_sent: bool,
     receiving: Receiving,
     /// Behind what has to be dropped before it.
-    place: Place,
+    place: StreamPermit,
 }
 
 enum Receiving {
@@ -28,7 +28,7 @@ enum Receiving {
 }
 
 /// Something that has come from the server.
-pub(crate) enum Received {
+pub(crate) enum StreamInput {
     /// The head of an interim response, in the form of HTTP/1.
     Interim(Vec<u8>),
     /// The head of the response, in the form of HTTP/1.
@@ -43,10 +43,14 @@ pub(crate) enum Received {
     End(HeaderMap),
 }
 
-impl Stream {
+impl H2Stream {
     /// Sends a head; `is_all` when no body follows.
-    pub(crate) fn begin(mut place: Place, head: &Outgoing<'_>, is_all: bool) -> Result<Self, ServerFailure> {
-        if head.kind == Kind::WebSocket && !place.takes_tunnels() {
+    pub(crate) fn begin(
+        mut place: StreamPermit,
+        head: &H2RequestHead<'_>,
+        is_all: bool,
+    ) -> Result<Self, ServerFailure> {
+        if head.kind == StreamUse::WebSocket && !place.takes_tunnels() {
             return Err(ServerFailure::NoTunnels);
         }
         let request = head.request(place.is_tls())?;
@@ -56,34 +60,37 @@ impl Stream {
     }
 
     /// Waits for what comes next. Not to be asked again after the end, or an error.
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Received, ServerFailure>> {
+    pub(crate) fn poll_next(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<StreamInput, ServerFailure>> {
         let body = match &mut self.receiving {
             Receiving::Head(response) => {
                 let interim = response.poll_informational(context).map_err(ServerFailure::of_stream)?;
                 if let Poll::Ready(Some(head)) = interim {
                     let head = message::head(head.status(), head.headers());
-                    return Poll::Ready(Ok(Received::Interim(head)));
+                    return Poll::Ready(Ok(StreamInput::Interim(head)));
                 }
                 let response = ready!(Pin::new(response).poll(context)).map_err(ServerFailure::of_stream)?;
                 let (head, body) = response.into_parts();
                 let is_all = body.is_end_stream();
                 self.receiving = Receiving::Body(body);
                 let head = message::head(head.status, &head.headers);
-                return Poll::Ready(Ok(Received::Head { head, is_all }));
+                return Poll::Ready(Ok(StreamInput::Head { head, is_all }));
             }
             Receiving::Body(body) => body,
         };
         let received = match ready!(body.poll_data(context)) {
-            Some(Ok(piece)) => Ok(Received::Piece(piece)),
+            Some(Ok(piece)) => Ok(StreamInput::Piece(piece)),
             Some(Err(error)) => Err(error),
             None => {
-                ready!(body.poll_trailers(context)).map(|fields| Received::End(fields.unwrap_or_default()))
+                ready!(body.poll_trailers(context)).map(|fields| StreamInput::End(fields.unwrap_or_default()))
             }
         };
         Poll::Ready(match received {
             // The response is complete, and the server does not want the rest of the request (RFC 9113 section 8.1).
             Err(error) if error.is_remote() && error.reason() == Some(Reason::NO_ERROR) => {
-                Ok(Received::End(HeaderMap::new()))
+                Ok(StreamInput::End(HeaderMap::new()))
             }
             received => received.map_err(ServerFailure::of_stream),
         })
@@ -127,7 +134,7 @@ impl Stream {
         Poll::Ready(Ok(()))
     }
 
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &StreamPermit {
         &self.place
     }
 }

@@ -75,7 +75,10 @@ async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 async fn names_are_looked_up_again_and_kept_when_that_fails() {
     let [first, second, third] = [1, 2, 3].map(|last| Ipv4Addr::new(127, 0, 0, last));
     let server = NameServer::start(first);
-    let name = Arc::new(Name { host: "app.example".to_owned(), known: watch::Sender::new(Known::default()) });
+    let name = Arc::new(ResolvedName {
+        host: "app.example".to_owned(),
+        known: watch::Sender::new(KnownAddresses::default()),
+    });
     let mut addresses = name.addresses();
     let theirs = Arc::clone(&server);
     let task = tokio::spawn(keep_up(Arc::downgrade(&name), move || theirs.resolver()));

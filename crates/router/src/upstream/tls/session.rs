@@ -6,7 +6,7 @@ use rustls::ClientConnection;
 use tokio::io::ReadBuf;
 
 use super::TlsTarget;
-use crate::io::{Socket, Wanted};
+use crate::io::{AnySocket, SocketInterest};
 
 /// Reads of tickets and the like between two requests.
 const MOST_QUIET_READS: usize = 16;
@@ -18,7 +18,7 @@ pub(crate) struct ClientSession {
 
 impl ClientSession {
     /// Connects, and convinces itself of who the server is.
-    pub(crate) async fn connect(socket: &Socket, target: &TlsTarget) -> io::Result<Self> {
+    pub(crate) async fn connect(socket: &AnySocket, target: &TlsTarget) -> io::Result<Self> {
         let connection = ClientConnection::new(target.config.clone(), target.name.clone());
         let mut session = Self { connection: connection.map_err(io::Error::other)? };
         while session.connection.is_handshaking() {
@@ -40,7 +40,7 @@ impl ClientSession {
 
     /// As `Line::read`. All that was decrypted is taken before anybody waits, so that a socket with nothing to
     /// read means a session with nothing to read.
-    pub(crate) async fn read(&mut self, socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    pub(crate) async fn read(&mut self, socket: &AnySocket, buffer: &mut Vec<u8>) -> io::Result<usize> {
         loop {
             match self.take_plaintext(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -69,7 +69,7 @@ impl ClientSession {
     }
 
     /// As `Line::try_write`. What is encrypted and not sent goes out with the next call of anything.
-    pub(crate) fn try_write(&mut self, socket: &Socket, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(crate) fn try_write(&mut self, socket: &AnySocket, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         self.flush(socket)?;
         if self.connection.wants_write() {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -85,7 +85,7 @@ impl ClientSession {
     }
 
     /// As `Line::is_quiet`; tickets and the like are no noise, unless there is no end of them.
-    pub(crate) fn is_quiet(&mut self, socket: &Socket) -> bool {
+    pub(crate) fn is_quiet(&mut self, socket: &AnySocket) -> bool {
         let mut reads = (0..MOST_QUIET_READS).map(|_| self.receive(socket));
         let end = reads.find(|read| !matches!(read, Ok(n) if *n > 0));
         if !matches!(end, Some(Err(error)) if error.kind() == io::ErrorKind::WouldBlock) {
@@ -96,12 +96,12 @@ impl ClientSession {
     }
 
     /// As `Line::has_spoken`.
-    pub(crate) fn has_spoken(&mut self, socket: &Socket) -> bool {
+    pub(crate) fn has_spoken(&mut self, socket: &AnySocket) -> bool {
         !self.is_quiet(socket) && self.connection.reader().fill_buf().is_ok_and(|bytes| !bytes.is_empty())
     }
 
     /// Tells the server that this is the end, if there is room for it.
-    pub(crate) fn say_goodbye(&mut self, socket: &Socket) {
+    pub(crate) fn say_goodbye(&mut self, socket: &AnySocket) {
         self.connection.send_close_notify();
         // The connection ends in any case.
         let _ = self.flush(socket);
@@ -127,7 +127,7 @@ impl ClientSession {
     }
 
     /// Receives and decrypts; 0 at the end.
-    pub(crate) fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+    pub(crate) fn receive(&mut self, socket: &AnySocket) -> io::Result<usize> {
         let n = self.connection.read_tls(&mut Direct(socket))?;
         self.connection
             .process_new_packets()
@@ -136,7 +136,7 @@ impl ClientSession {
     }
 
     /// Sends what is encrypted, as far as there is room.
-    pub(crate) fn flush(&mut self, socket: &Socket) -> io::Result<()> {
+    pub(crate) fn flush(&mut self, socket: &AnySocket) -> io::Result<()> {
         while self.connection.wants_write() {
             match self.connection.write_tls(&mut Direct(socket)) {
                 Ok(_) => {}
@@ -147,13 +147,13 @@ impl ClientSession {
         Ok(())
     }
 
-    async fn wait(&self, socket: &Socket) -> io::Result<()> {
-        socket.wait(Wanted { bytes: true, room: self.wants_room() }).await.map(drop)
+    async fn wait(&self, socket: &AnySocket) -> io::Result<()> {
+        socket.wait(SocketInterest { bytes: true, room: self.wants_room() }).await.map(drop)
     }
 }
 
 /// A socket that is read and written without waiting.
-struct Direct<'s>(&'s Socket);
+struct Direct<'s>(&'s AnySocket);
 
 impl Read for Direct<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

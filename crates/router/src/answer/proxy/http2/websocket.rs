@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::answer::proxy::inquiry::ResponseStart;
-use crate::answer::proxy::tunnel::{self, Far};
+use crate::answer::proxy::http1_request::ResponseStart;
+use crate::answer::proxy::tunnel::{self, TunnelServer};
 use crate::answer::websocket;
 use crate::exchange::Exchange;
-use crate::io::Wanted;
+use crate::io::SocketInterest;
 use crate::request::client::Gone;
 use crate::upstream::ServerFailure;
-use crate::upstream::http2::{Received, Stream};
+use crate::upstream::http2::{H2Stream, StreamInput};
 
 /// Switches the client's connection, and passes on everything until both sides have ended.
 pub(super) async fn run(
     exchange: &mut Exchange<'_>,
-    stream: Stream,
+    stream: H2Stream,
     answer: &ResponseStart,
     limit: Duration,
 ) -> Result<(), Gone> {
@@ -28,26 +28,28 @@ pub(super) async fn run(
     exchange.reply.fields.push(b"Sec-WebSocket-Accept", websocket::accept(exchange.request).as_bytes());
     // Not finished: what follows is sent on the same stream.
     exchange.open_switch().send(exchange, b"").await?;
-    let mut piped = Piped { stream, ahead: Bytes::new(), is_ended: false };
+    let mut piped = StreamBytes { stream, ahead: Bytes::new(), is_ended: false };
     tunnel::join(exchange, &mut piped, b"", limit).await;
     Ok(())
 }
 
 /// A stream as bytes in both directions.
-struct Piped {
-    stream: Stream,
+struct StreamBytes {
+    stream: H2Stream,
     /// Received by who only wanted to know whether there is something.
     ahead: Bytes,
     is_ended: bool,
 }
 
-impl Piped {
+impl StreamBytes {
     /// Waits until there is something to read, or the end.
     fn poll_ahead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.ahead.is_empty() && !self.is_ended {
             match ready!(self.stream.poll_next(context)).map_err(broken)? {
-                Received::Piece(piece) => self.ahead = piece,
-                Received::End(_) | Received::Interim(_) | Received::Head { .. } => self.is_ended = true,
+                StreamInput::Piece(piece) => self.ahead = piece,
+                StreamInput::End(_) | StreamInput::Interim(_) | StreamInput::Head { .. } => {
+                    self.is_ended = true
+                }
             }
         }
         Poll::Ready(Ok(()))
@@ -58,12 +60,12 @@ fn broken(failure: ServerFailure) -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, failure)
 }
 
-impl Far for Piped {
-    async fn ready(&mut self, wanted: Wanted) -> io::Result<Wanted> {
+impl TunnelServer for StreamBytes {
+    async fn ready(&mut self, wanted: SocketInterest) -> io::Result<SocketInterest> {
         poll_fn(|context| {
             let bytes = wanted.bytes && self.poll_ahead(context)?.is_ready();
             let room = wanted.room && self.stream.poll_room(context).map_err(broken)?.is_ready();
-            if bytes || room { Poll::Ready(Ok(Wanted { bytes, room })) } else { Poll::Pending }
+            if bytes || room { Poll::Ready(Ok(SocketInterest { bytes, room })) } else { Poll::Pending }
         })
         .await
     }

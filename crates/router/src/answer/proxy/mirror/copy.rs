@@ -8,18 +8,18 @@ use corral_http::upstream::{ResponseHead, parse_response};
 use tokio::sync::Notify;
 
 use super::super::download::Download;
-use super::super::inquiry::{MAX_HEAD, MOST_INTERIM, make_room};
+use super::super::http1_request::{MAX_HEAD, MOST_INTERIM, make_room};
 use crate::clock::Millis;
-use crate::mirrors::{Berth, MirrorTally};
+use crate::mirrors::{MirrorPermit, MirrorTally};
 use crate::storage::buffers;
-use crate::upstream::{Freshness, Group, Line, LoopServer, ServerFailure};
+use crate::upstream::{Freshness, LoopServer, ServerConnection, ServerFailure, ServerGroup};
 
 /// Bytes of a response that are read to keep the connection; one with more is closed.
 const MOST_READ: usize = 1024 * 1024;
 
 /// A copy of a request, with nothing of the exchange that it was made in.
-pub(super) struct Copy {
-    pub(super) group: Arc<Group>,
+pub(super) struct MirroredRequest {
+    pub(super) group: Arc<ServerGroup>,
     pub(super) server: Rc<LoopServer>,
     pub(super) head: Vec<u8>,
     pub(super) body: Option<Rc<[u8]>>,
@@ -32,9 +32,9 @@ pub(super) struct Copy {
     pub(super) idle: Rc<Notify>,
 }
 
-impl Copy {
+impl MirroredRequest {
     /// Sends it; the place among those on their way is free again at the end.
-    pub(super) async fn run(mut self, _berth: Berth) {
+    pub(super) async fn run(mut self, _permit: MirrorPermit) {
         let figures = Rc::clone(&self.server);
         let figures = figures.figures();
         figures.active.add(1);
@@ -54,42 +54,46 @@ impl Copy {
         if failure.is_theirs() {
             server.health.failed(&server.passive, now);
         }
-        if let Some(unsaid) = self.tally.failures.admit(now) {
-            tracing::warn!("{}: {}: {failure}{unsaid}", self.tally.place, self.group.title(Some(server)));
+        if let Some(suppressed) = self.tally.failures.admit(now) {
+            tracing::warn!("{}: {}: {failure}{suppressed}", self.tally.place, self.group.title(Some(server)));
         }
     }
 
     async fn send(&mut self) -> Result<(), ServerFailure> {
         // One that has been idle for long may be closed, and a copy is not sent twice.
         let kept = self.server.pool.borrow_mut().take(Freshness::Fresh, Instant::now());
-        let mut line = match kept {
-            Some(line) => line,
+        let mut connection = match kept {
+            Some(connection) => connection,
             None => self.server.connect().await?,
         };
-        line.begin_request();
-        line.send(&self.head).await.map_err(ServerFailure::Send)?;
+        connection.begin_request();
+        connection.send(&self.head).await.map_err(ServerFailure::Send)?;
         buffers::give(std::mem::take(&mut self.head));
         if let Some(body) = self.body.take() {
-            line.send(&body).await.map_err(ServerFailure::Send)?;
+            connection.send(&body).await.map_err(ServerFailure::Send)?;
         }
         let mut input = Vec::new();
-        let read = self.read(&mut line, &mut input).await;
+        let read = self.read(&mut connection, &mut input).await;
         buffers::give(input);
         let seconds = read?;
         self.server.shared.health.succeeded();
         let rules = &self.server.shared.options.keepalive;
-        if self.server.pool.borrow_mut().put(line, rules, seconds, Instant::now()) {
+        if self.server.pool.borrow_mut().put(connection, rules, seconds, Instant::now()) {
             self.idle.notify_one();
         }
         Ok(())
     }
 
     /// Reads the response; how long the server keeps the connection, if it says so.
-    async fn read(&self, line: &mut Line, input: &mut Vec<u8>) -> Result<Option<u64>, ServerFailure> {
+    async fn read(
+        &self,
+        connection: &mut ServerConnection,
+        input: &mut Vec<u8>,
+    ) -> Result<Option<u64>, ServerFailure> {
         let mut head = ResponseHead::default();
         let mut n_interim = 0;
         while !take_head(&mut head, input, &mut n_interim)? {
-            if line.read(make_room(input)).await.map_err(ServerFailure::Receive)? == 0 {
+            if connection.read(make_room(input)).await.map_err(ServerFailure::Receive)? == 0 {
                 return Err(ServerFailure::Closed);
             }
         }
@@ -102,15 +106,15 @@ impl Copy {
         while download.take(input)?.1.is_none() {
             n_read += input.len();
             input.clear();
-            let is_over =
-                n_read > MOST_READ || line.read(make_room(input)).await.map_err(ServerFailure::Receive)? == 0;
+            let is_over = n_read > MOST_READ
+                || connection.read(make_room(input)).await.map_err(ServerFailure::Receive)? == 0;
             if is_over {
-                line.spoil();
+                connection.spoil();
                 break;
             }
         }
         if download.has_excess() || !head.keep_alive(self.is_head) {
-            line.spoil();
+            connection.spoil();
         }
         Ok(head.keep_alive_seconds())
     }

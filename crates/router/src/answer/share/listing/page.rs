@@ -6,11 +6,11 @@ use corral_http::path::append_encoded_path;
 use corral_http::response::format_date;
 use corral_sys::folder::{Entry, Kind};
 
-use super::Page;
+use super::ListingPage;
 use crate::reply::html::escape;
 
 /// For people: a table with links that work wherever the page was asked for.
-pub(super) fn html(path: &[u8], page: &Page) -> Vec<u8> {
+pub(super) fn html(path: &[u8], page: &ListingPage) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + 160 * page.entries.len());
     let mut title = Vec::new();
     append_escaped(&mut title, path);
@@ -53,7 +53,7 @@ fn append_row(out: &mut Vec<u8>, path: &[u8], name: &[u8], entry: &Entry) {
 
 /// For programs: `{"path": …, "entries": [{"name", "href", "type", "size", "modified"}], "next": …}`. Names that are
 /// no UTF-8 are shown as well as can be; `href` always leads to the file.
-pub(super) fn json(path: &[u8], page: &Page) -> Vec<u8> {
+pub(super) fn json(path: &[u8], page: &ListingPage) -> Vec<u8> {
     let mut out = b"{\"path\":".to_vec();
     append_quoted(&mut out, path);
     out.extend_from_slice(b",\"entries\":[");

@@ -16,16 +16,16 @@ impl Folder {
         Self(folder)
     }
 
-    fn page(&self, selection: &Selection) -> Page {
+    fn page(&self, selection: &ListingFilter) -> ListingPage {
         read(&File::open(self.0.path()).unwrap(), selection).unwrap()
     }
 }
 
-fn all() -> Selection {
-    Selection { hidden: false, follow_links: true, show_links: true, page_size: 100, after: Vec::new() }
+fn all() -> ListingFilter {
+    ListingFilter { hidden: false, follow_links: true, show_links: true, page_size: 100, after: Vec::new() }
 }
 
-fn shown(page: &Page) -> Vec<&str> {
+fn shown(page: &ListingPage) -> Vec<&str> {
     page.entries.iter().map(|(name, _)| std::str::from_utf8(name).unwrap()).collect()
 }
 
@@ -33,7 +33,7 @@ fn shown(page: &Page) -> Vec<&str> {
 fn entries_are_sorted_and_dot_files_are_hidden() {
     let folder = Folder::with(&["b", "a", "C/", ".secret"]);
     assert_eq!(shown(&folder.page(&all())), ["C", "a", "b"]);
-    assert_eq!(shown(&folder.page(&Selection { hidden: true, ..all() })), [".secret", "C", "a", "b"]);
+    assert_eq!(shown(&folder.page(&ListingFilter { hidden: true, ..all() })), [".secret", "C", "a", "b"]);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_large_folder_comes_in_pages() {
     let mut seen = Vec::new();
     let mut after = Vec::new();
     loop {
-        let page = folder.page(&Selection { page_size: 10, after, ..all() });
+        let page = folder.page(&ListingFilter { page_size: 10, after, ..all() });
         seen.extend(shown(&page).into_iter().map(str::to_owned));
         match page.next {
             Some(next) => after = next,
@@ -58,13 +58,13 @@ fn links_are_shown_as_far_as_they_may_be_followed() {
     let folder = Folder::with(&["a"]);
     std::os::unix::fs::symlink("a", folder.0.path().join("link")).unwrap();
     std::os::unix::fs::symlink("nowhere", folder.0.path().join("dangling")).unwrap();
-    let kinds = |selection: &Selection| -> Vec<Kind> {
+    let kinds = |selection: &ListingFilter| -> Vec<Kind> {
         folder.page(selection).entries.iter().map(|(_, entry)| entry.kind).collect()
     };
     assert_eq!(kinds(&all()), [Kind::File, Kind::File]);
-    let unfollowed = Selection { follow_links: false, ..all() };
+    let unfollowed = ListingFilter { follow_links: false, ..all() };
     assert_eq!(kinds(&unfollowed), [Kind::File, Kind::Link, Kind::Link]);
-    assert_eq!(kinds(&Selection { show_links: false, ..unfollowed }), [Kind::File]);
+    assert_eq!(kinds(&ListingFilter { show_links: false, ..unfollowed }), [Kind::File]);
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn the_one_that_was_too_slow_is_known_when_its_worker_is_gone() {
     let mut scene = Scene::bounded(1, 1, 1, &times(9, 1));
     scene.play("submit 1; start 0 1; watch; +2s; watch");
     let removed = scene.pool.remove_worker(WorkerId(0), scene.now).expect("it was there");
-    let excess = Excess::Time(Duration::from_secs(2));
+    let excess = WorkerExcess::Time(Duration::from_secs(2));
     assert_eq!(removed.condemned, Some(Condemned { request: Some((Lane(0), RequestId(1))), excess }));
 }
 
@@ -91,7 +91,7 @@ fn a_slow_request_that_nobody_has_seen_is_reported_at_its_end() {
     let slow = ended.slow.expect("it was slow");
     assert_eq!(
         (slow.verdict, slow.note),
-        (Verdict::WasSlow(Duration::from_micros(1_500_000)), b"a script".to_vec())
+        (WorkerVerdict::WasSlow(Duration::from_micros(1_500_000)), b"a script".to_vec())
     );
 }
 

@@ -1,0 +1,38 @@
+//! A place where clients are asked who they are, and its lines in the log.
+
+use std::fmt::Display;
+
+use corral_config::authentication::Authentication;
+
+use crate::authentication::Authenticator;
+use crate::clock::Millis;
+use crate::exchange::Exchange;
+
+/// A place where clients are asked who they are.
+#[derive(Clone, Copy)]
+pub(super) struct AuthScope<'c> {
+    pub(super) authentication: &'c Authentication,
+    pub(super) authenticator: &'c Authenticator,
+}
+
+impl AuthScope<'_> {
+    /// Logs that a request was not let pass, once in a second.
+    pub(super) fn warn(self, exchange: &Exchange<'_>, reason: &dyn Display) {
+        if let Some(suppressed) = self.authenticator.refusals.admit(Millis::of(exchange.now())) {
+            let place = &self.authentication.place;
+            let mut client = Vec::new();
+            crate::request::ip_text::append(exchange.client.address.map(|client| client.ip()), &mut client);
+            tracing::warn!("{place}: refused {}, {reason}{suppressed}", String::from_utf8_lossy(&client));
+        }
+    }
+
+    /// Logs that no request can be let pass, once in a second.
+    pub(super) fn fail(self, exchange: &Exchange<'_>, fault: &dyn Display) {
+        if let Some(suppressed) = self.authenticator.failures.admit(Millis::of(exchange.now())) {
+            tracing::error!(
+                "{}: nobody can be authenticated: {fault}{suppressed}",
+                self.authentication.place
+            );
+        }
+    }
+}

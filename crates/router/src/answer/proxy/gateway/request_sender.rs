@@ -1,0 +1,104 @@
+//! A request on its way to a server: the opening, then the body in its framing.
+
+use std::io::{self, IoSlice};
+
+use corral_cgi::fastcgi::{self, Stdin};
+use corral_config::gateway::Protocol;
+
+use crate::answer::proxy::http1_request::{OutgoingHead, write_now};
+use crate::answer::proxy::upload::Upload;
+use crate::upstream::ServerConnection;
+
+/// A request on its way.
+pub(super) struct RequestSender<'e> {
+    opening: OutgoingHead,
+    /// The framing of the body, if it has one.
+    stdin: Option<Stdin>,
+    upload: &'e mut Upload,
+    n_sent: u64,
+    /// The end of a body without framing is to be seen: the connection is closed in this direction.
+    closes: bool,
+    is_abandoned: bool,
+}
+
+impl<'e> RequestSender<'e> {
+    /// For the request with this number on its connection.
+    pub(super) fn new(opening: Vec<u8>, protocol: Protocol, id: u16, upload: &'e mut Upload) -> Self {
+        let stdin = (protocol == Protocol::FastCgi).then(|| Stdin::of_request(id));
+        Self {
+            opening: OutgoingHead::new(opening),
+            stdin,
+            upload,
+            n_sent: 0,
+            closes: false,
+            is_abandoned: false,
+        }
+    }
+
+    /// Has whoever reads a body without framing see its end, whether or not he counts.
+    pub(super) fn ending_visibly(self) -> Self {
+        Self { closes: self.stdin.is_none(), ..self }
+    }
+
+    /// Sends as much as there is room for.
+    pub(super) fn send(&mut self, connection: &mut ServerConnection) -> io::Result<()> {
+        while !self.is_sent() {
+            let (framing, n_content) = match &mut self.stdin {
+                Some(stdin) => stdin.next(self.upload.pending().len(), self.upload.is_complete()),
+                None => (&[][..], self.upload.pending().len()),
+            };
+            let content = self.upload.pending().get(..n_content).unwrap_or_default();
+            let n_opening = self.opening.pending().len();
+            let pieces = [self.opening.pending(), framing, content].map(IoSlice::new);
+            let Some(n) = write_now(connection, &pieces)? else { return Ok(()) };
+            self.n_sent += n as u64;
+            self.opening.advance(n.min(n_opening));
+            let n = n - n.min(n_opening);
+            let n = self.stdin.as_mut().map_or(n, |stdin| stdin.advance(n));
+            self.upload.advance(n)?;
+        }
+        if self.closes && self.is_complete() {
+            self.closes = false;
+            connection.finish_writing()?;
+        }
+        Ok(())
+    }
+
+    /// Nothing more is sent.
+    pub(super) fn abandon(&mut self) {
+        self.opening.abandon();
+        self.upload.abandon();
+        self.is_abandoned = true;
+    }
+
+    /// Whether everything was sent that ever will be.
+    pub(super) fn is_sent(&self) -> bool {
+        self.is_abandoned || self.is_complete()
+    }
+
+    /// Whether all of the request was sent.
+    pub(super) fn is_complete(&self) -> bool {
+        let is_framed = self.stdin.as_ref().is_none_or(Stdin::is_sent);
+        !self.is_abandoned && self.opening.pending().is_empty() && self.upload.is_sent() && is_framed
+    }
+
+    /// Whether the server cannot have seen any of it.
+    pub(super) fn has_sent_nothing(&self) -> bool {
+        self.n_sent == 0
+    }
+
+    pub(super) fn upload(&mut self) -> &mut Upload {
+        self.upload
+    }
+}
+
+/// Begins the next request on a connection before it is known.
+pub(super) fn announce(connection: &mut ServerConnection) -> io::Result<()> {
+    let mut begin = Vec::new();
+    fastcgi::append_begin(true, &mut begin);
+    fastcgi::set_request_id(fastcgi::request_id(connection.n_requests().saturating_add(1)), &mut begin);
+    match connection.try_write(&[IoSlice::new(&begin)])? {
+        n if n == begin.len() => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
+    }
+}

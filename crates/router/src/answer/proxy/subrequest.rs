@@ -1,0 +1,252 @@
+//! A question about a request, which a server or an application answers without its body: a GET with the request's fields.
+
+use std::rc::Rc;
+
+use corral_config::upstream::Timeouts;
+use corral_http::request::Name;
+use corral_http::response;
+use corral_http::upstream::{NamedFields, is_hop_by_hop};
+
+use super::attempt::{keep, open};
+use super::download::Download;
+use super::forwarded;
+use super::http1_request::{Http1Failure, Http1Request, OutgoingHead, ResponseStart};
+use super::relay::{Relayed, ResponseRelay};
+use super::request::{append_escaped, append_host};
+use super::upload::Upload;
+use crate::clock::Millis;
+use crate::exchange::Exchange;
+use crate::request::client::Gone;
+use crate::storage::buffers;
+use crate::upstream::{Freshness, LoopGroup, LoopServer, Retry, ServerConnection, ServerFailure, Tried};
+
+/// An answer whose head is there.
+pub(crate) struct SubrequestResponse {
+    /// The server whose connection can be kept; none of an application.
+    server: Option<Rc<LoopServer>>,
+    connection: ServerConnection,
+    start: ResponseStart,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SubrequestError {
+    #[error("no server is available")]
+    Nobody,
+    #[error(transparent)]
+    Failed(#[from] ServerFailure),
+}
+
+impl SubrequestError {
+    /// The status of the reply to the client.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::Nobody => 502,
+            Self::Failed(failure) => failure.status(),
+        }
+    }
+}
+
+/// Asks one server of the group after the other until one answers.
+pub(crate) async fn ask(
+    exchange: &mut Exchange<'_>,
+    group: &LoopGroup,
+    target: &str,
+) -> Result<Result<SubrequestResponse, SubrequestError>, Gone> {
+    let mut tried = Tried::new();
+    let mut last = SubrequestError::Nobody;
+    while let Some(chosen) = group.choose(&tried, b"", exchange.now()) {
+        let server = &group.servers[chosen];
+        server.figures().active.add(1);
+        server.figures().requests.add(1);
+        let asked = ask_server(exchange, server, target).await;
+        server.figures().active.subtract(1);
+        let failure = match asked? {
+            Ok(reply) => return Ok(Ok(reply)),
+            Err(failure) => failure,
+        };
+        if failure.is_theirs() {
+            server.figures().failures.add(1);
+            server.shared.health.failed(&server.shared.passive, Millis::of(exchange.now()));
+        }
+        let may_retry = matches!(failure.retry(), Retry::Any | Retry::Idempotent);
+        last = failure.into();
+        tried.push(chosen);
+        if !may_retry || tried.len() > group.shared.upstream.retries.most as usize {
+            break;
+        }
+    }
+    Ok(Err(last))
+}
+
+/// Asks an application, which the router reaches as a client of its own.
+pub(crate) async fn ask_application(
+    exchange: &mut Exchange<'_>,
+    listener: usize,
+    target: &str,
+) -> Result<Result<SubrequestResponse, SubrequestError>, Gone> {
+    let generation = &exchange.settings.generation;
+    let connected = exchange.services.inner.connect(generation, listener, exchange.client.address);
+    let mut connection = match connected.map_err(ServerFailure::of_connecting) {
+        Ok(socket) => ServerConnection::new(socket, None),
+        Err(failure) => return Ok(Err(failure.into())),
+    };
+    let mut head = begin_head(target);
+    if let Some(host) = exchange.request.head.value(exchange.request.bytes, Name::Host) {
+        response::append_checked_field(&mut head, b"Host", host);
+    }
+    response::append_field(&mut head, b"Connection", b"close");
+    append_fields(exchange, &mut head);
+    let (mut upload, timeouts) = (Upload::none(), Timeouts::default());
+    let request = OutgoingHead::new(head);
+    let http1_request = Http1Request {
+        connection: &mut connection,
+        upload: &mut upload,
+        timeouts: &timeouts,
+        request,
+        passes_interim: false,
+    };
+    match http1_request.run(exchange).await {
+        Ok(start) => Ok(Ok(SubrequestResponse { server: None, connection, start })),
+        Err(Http1Failure::Server(failure)) => Ok(Err(failure.into())),
+        // There is no body that could not be read.
+        Err(Http1Failure::Body(_) | Http1Failure::Gone) => Err(Gone),
+    }
+}
+
+/// Asks a server; a kept connection that turns out to be closed is replaced by a new one.
+async fn ask_server(
+    exchange: &mut Exchange<'_>,
+    server: &Rc<LoopServer>,
+    target: &str,
+) -> Result<Result<SubrequestResponse, ServerFailure>, Gone> {
+    loop {
+        let kept = server.pool.borrow_mut().take(Freshness::Any, exchange.now());
+        let is_kept = kept.is_some();
+        let mut connection = match kept {
+            Some(connection) => connection,
+            None => match Box::pin(open(exchange, server)).await {
+                Ok(connection) => connection,
+                Err(Http1Failure::Server(failure)) => return Ok(Err(failure)),
+                Err(Http1Failure::Body(_) | Http1Failure::Gone) => return Err(Gone),
+            },
+        };
+        connection.begin_request();
+        let mut head = begin_head(target);
+        append_host(&server.shared, &mut head);
+        append_fields(exchange, &mut head);
+        let mut upload = Upload::none();
+        let timeouts = &server.shared.options.timeouts;
+        let http1_request = Http1Request {
+            connection: &mut connection,
+            upload: &mut upload,
+            timeouts,
+            request: OutgoingHead::new(head),
+            passes_interim: false,
+        };
+        match http1_request.run(exchange).await {
+            Ok(start) => {
+                server.shared.health.succeeded();
+                return Ok(Ok(SubrequestResponse { server: Some(Rc::clone(server)), connection, start }));
+            }
+            Err(Http1Failure::Server(failure)) if is_kept && failure.retry() == Retry::Idempotent => {}
+            Err(Http1Failure::Server(failure)) => return Ok(Err(failure)),
+            // There is no body that could not be read.
+            Err(Http1Failure::Body(_) | Http1Failure::Gone) => return Err(Gone),
+        }
+    }
+}
+
+impl SubrequestResponse {
+    pub(crate) fn status(&self) -> u16 {
+        self.start.head.status()
+    }
+
+    /// All fields that are not about the connection.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.start.head.fields(&self.start.input)
+    }
+
+    /// Nothing more of it is wanted. The connection is kept if all of the answer is there.
+    pub(crate) fn finish(self, exchange: &Exchange<'_>) {
+        let Self { server, connection, start: ResponseStart { head, input } } = self;
+        let Some(server) = server else { return buffers::give(input) };
+        let mut download = Download::new(head.body(false), false);
+        let is_complete = download.take(&input[head.len()..]).is_ok_and(|(_, end)| end.is_some());
+        if is_complete && !download.has_excess() && head.keep_alive(false) {
+            keep(exchange, &server, connection, head.keep_alive_seconds());
+        }
+        buffers::give(input);
+    }
+
+    /// Answers the client with it.
+    pub(crate) async fn relay(self, exchange: &mut Exchange<'_>) -> Result<(), Gone> {
+        let Self { server, mut connection, mut start } = self;
+        let (mut upload, usual) = (Upload::none(), Timeouts::default());
+        let timeouts = server.as_ref().map_or(&usual, |server| &server.shared.options.timeouts);
+        let mut relay = ResponseRelay { connection: &mut connection, upload: &mut upload, timeouts };
+        let relayed = relay.run(exchange, &mut start).await;
+        // The answer to a GET has a body, which is not read for a client that has sent HEAD.
+        let may_keep = !exchange.is_head();
+        let relayed = match relayed? {
+            Relayed::Complete { reusable } => {
+                if let Some(server) = server.as_ref().filter(|_| reusable && may_keep) {
+                    keep(exchange, server, connection, start.head.keep_alive_seconds());
+                }
+                Ok(())
+            }
+            Relayed::Refused(failure) => return exchange.send_error(failure.status()).await,
+            Relayed::Cut(_) => Err(Gone),
+        };
+        buffers::give(start.input);
+        relayed
+    }
+}
+
+/// The first line of the question.
+fn begin_head(target: &str) -> Vec<u8> {
+    let mut head = buffers::take();
+    head.extend_from_slice(b"GET ");
+    head.extend_from_slice(target.as_bytes());
+    head.extend_from_slice(b" HTTP/1.1\r\n");
+    head
+}
+
+/// All fields of the request that are no server's matter but the question's, and the end of the head.
+fn append_fields(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
+    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
+    let named = NamedFields::of(head.values(bytes, Name::Connection));
+    for (name, value) in exchange.request_fields() {
+        let is_ours =
+            ABOUT_REQUEST.iter().any(|ours| name.eq_ignore_ascii_case(ours)) || forwarded::is_one(name);
+        if !is_ours && !is_hop_by_hop(name) && !named.has(name) {
+            response::append_checked_field(out, name, value);
+        }
+    }
+    forwarded::append(exchange, out);
+    response::append_checked_field(out, METHOD, exchange.method());
+    let mut uri = buffers::take();
+    append_escaped(head.sent_target(bytes), &mut uri);
+    response::append_field(out, URI, &uri);
+    buffers::give(uri);
+    out.extend_from_slice(b"\r\n");
+}
+
+const METHOD: &[u8] = b"X-Forwarded-Method";
+const URI: &[u8] = b"X-Forwarded-Uri";
+
+/// Fields that are about the body, about which answer is wanted, or that this server says itself.
+const ABOUT_REQUEST: [&[u8]; 12] = [
+    b"Content-Encoding",
+    b"Content-Length",
+    b"Content-Type",
+    b"Expect",
+    b"Host",
+    b"If-Match",
+    b"If-Modified-Since",
+    b"If-None-Match",
+    b"If-Unmodified-Since",
+    b"Range",
+    METHOD,
+    URI,
+];

@@ -1,0 +1,103 @@
+//! How far a request has come on its way through the configuration.
+
+use std::cell::OnceCell;
+use std::ptr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use corral_config::abandoned::Abandoned;
+use corral_config::cors::{Cors, CorsRule};
+use corral_config::route::{Action, ActionKind, ActionOptions, ErrorActions, HeaderChange};
+use smallvec::SmallVec;
+
+use crate::limits::{ConcurrencyPermit, DelayedTurn};
+
+/// Where a request stands on its way through the configuration.
+#[derive(Debug, Default)]
+pub(crate) struct RouteProgress<'c> {
+    /// The actions that say something of replies, the innermost last: what one of them leads to is inside of it, be it by
+    /// `pass`, as its `fallback` or in the place of an error.
+    pub(crate) layers: SmallVec<[&'c Action; 2]>,
+    pub(crate) n_actions: u16,
+    /// The pages of an action that is closed, which go before all `errors`.
+    pub(crate) closed: Option<&'c ErrorActions>,
+    /// The copies of it that other servers get, as a place in `Config::mirrors`; of the last action that has any.
+    pub(crate) mirror: Option<usize>,
+    /// An answer has done so.
+    pub(crate) is_redirected: bool,
+    /// The answer in the place of an error or of another answer, before it is followed.
+    pub(crate) stand_in: Option<StandIn<'c>>,
+    /// The error that such an action has been found for. There is only one in a request.
+    pub(crate) error: Option<u16>,
+    /// The status that this action's 200 becomes.
+    pub(crate) kept_status: Option<u16>,
+    /// How long limits have it wait before it is answered.
+    pub(crate) delay: Duration,
+    /// The request's turns in limits, given back if it does not wait for them.
+    pub(crate) turns: Vec<DelayedTurn>,
+    /// Its places in limits, until it is over.
+    pub(crate) held: Vec<ConcurrencyPermit>,
+    /// Whether it is run if its client leaves while it waits.
+    pub(crate) abandoned: Abandoned,
+    /// The request's place among those that are run although their clients have left.
+    pub(crate) without_client: OnceCell<Rc<()>>,
+}
+
+impl<'c> RouteProgress<'c> {
+    /// Goes into an action.
+    pub(crate) fn enter(&mut self, action: &'c Action) {
+        self.n_actions += 1;
+        // One that is come through again says nothing new.
+        let is_new = || !self.layers.iter().any(|layer| ptr::eq(*layer, action));
+        if action.options.concern_replies() && is_new() {
+            self.layers.push(action);
+        }
+    }
+
+    /// The innermost action that has something of its own to say, which whatever is said there is inside of.
+    pub(crate) fn leave_to<T>(&mut self, said: impl Fn(&'c ActionOptions) -> Option<T>) -> Option<T> {
+        let found = self.layers.iter().map(|layer| said(&layer.options)).enumerate().rev();
+        let (idx, said) = found.filter_map(|(idx, said)| Some((idx, said?))).next()?;
+        self.layers.truncate(idx + 1);
+        Some(said)
+    }
+
+    /// The sites whose scripts may read the reply.
+    pub(crate) fn cors(&self) -> Option<&'c Cors> {
+        match self.layers.iter().rev().find_map(|layer| layer.options.cors.as_ref())? {
+            CorsRule::On(cors) => Some(cors),
+            CorsRule::Off => None,
+        }
+    }
+
+    /// The changes of a reply's fields, from the outermost action to the innermost, which has the last word on a field. What is
+    /// about the content of an action is said of nothing that stands in for it.
+    pub(crate) fn changes(&self, status: u16) -> impl Iterator<Item = &'c HeaderChange> + use<'c, '_> {
+        let layers = &self.layers;
+        layers.iter().enumerate().flat_map(move |(idx, layer)| {
+            let inner = &layers[idx + 1..];
+            let is_stood_in_for = !inner.is_empty() && !matches!(layer.kind, ActionKind::Pass(_));
+            layer.options.response_headers.iter().filter(move |change| {
+                change.is_for(status)
+                    && !(is_stood_in_for && change.is_about_content())
+                    && !inner.iter().any(|layer| layer.options.changes(&change.name))
+            })
+        })
+    }
+}
+
+/// An answer in the place of another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum StandIn<'c> {
+    Action(&'c Action),
+    /// An error of this status.
+    Nothing(u16),
+}
+
+/// A field that differs from what the client has sent.
+#[derive(Debug)]
+pub(crate) struct FieldChange<'c> {
+    pub(crate) name: &'c [u8],
+    /// None when it is left out.
+    pub(crate) value: Option<Vec<u8>>,
+}

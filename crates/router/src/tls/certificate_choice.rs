@@ -1,0 +1,70 @@
+//! Which certificate a client gets: an uploaded one that has the host name that it asks for, else one that was ordered
+//! for it, else the first one that was uploaded.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use super::challenge;
+use super::names::ServerNames;
+use super::no_certificate::NoCertificate;
+use super::ordered::Ordered;
+
+/// The certificates of one listener.
+#[derive(Debug)]
+pub(super) struct CertificateChoice {
+    pub(super) uploaded: ServerNames,
+    pub(super) ordered: Option<Ordered>,
+}
+
+impl CertificateChoice {
+    fn choose(&self, hello: &ClientHello<'_>) -> Result<Arc<CertifiedKey>, NoCertificate> {
+        // With a single bundle the name makes no difference, as it has no other to choose.
+        let host = hello.server_name();
+        let Some(ordered) = &self.ordered else {
+            return self.uploaded.find(host).or(self.uploaded.first()).ok_or(NoCertificate::Unknown);
+        };
+        // Challenges are answered with other settings, if there are any.
+        if challenge::is_wanted(hello) {
+            return Err(NoCertificate::NoChallenge);
+        }
+        let found = self.uploaded.find(host).or_else(|| ordered.find(host)).or(self.uploaded.first());
+        found.ok_or_else(|| ordered.reason(host))
+    }
+}
+
+impl ResolvesServerCert for CertificateChoice {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        note(&hello, self.choose(&hello))
+    }
+}
+
+thread_local! {
+    /// The host name that the last client has asked for: sessions without buffers of their own do not tell it otherwise.
+    static WANTED: Cell<Option<Box<str>>> = const { Cell::new(None) };
+
+    /// Why it got no certificate.
+    static NO_CERTIFICATE: Cell<Option<NoCertificate>> = const { Cell::new(None) };
+}
+
+/// Notes what becomes of a client's wish, for whoever processes its message.
+pub(super) fn note(
+    hello: &ClientHello<'_>,
+    chosen: Result<Arc<CertifiedKey>, NoCertificate>,
+) -> Option<Arc<CertifiedKey>> {
+    WANTED.set(hello.server_name().map(Box::from));
+    NO_CERTIFICATE.set(chosen.as_ref().err().copied());
+    chosen.ok()
+}
+
+/// The host name that the client has asked for whose message was processed just now, if it was one that names one.
+pub(crate) fn take_wanted() -> Option<Box<str>> {
+    WANTED.take()
+}
+
+/// Why the client whose message was processed just now gets no certificate, if that is what came of it.
+pub(crate) fn take_no_certificate() -> Option<NoCertificate> {
+    NO_CERTIFICATE.take()
+}

@@ -87,7 +87,7 @@ func TestFieldsHaveTheHost(t *testing.T) {
 	}
 }
 
-// What net/http's own responses can do is not lost.
+// Methods of net/http's own responses are not lost.
 func TestAResponseCanDoWhatThoseOfNetHttpCan(t *testing.T) {
 	server := serverOf(t, func(w http.ResponseWriter, r *http.Request) {
 		_, isNotifier := w.(http.CloseNotifier)

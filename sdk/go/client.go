@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What Corral says of the client, in a field that no client can send:
+// The client's address as Corral gives it, in a header that no client can send:
 // Corral-Client: for="192.0.2.1:49152";by="192.0.2.9:443";proto=https
 const clientField = "Corral-Client"
 
@@ -33,7 +33,7 @@ func introduce(handler http.Handler) http.Handler {
 	})
 }
 
-// The address as net/http has it, and whether the client speaks TLS. Port 0 stands for one that nobody has named.
+// The address as net/http has it, and whether the client speaks TLS. Port 0 stands for one that was not named.
 func parseClient(said string) (address string, isSecure bool) {
 	address = unixClient
 	for _, pair := range strings.Split(said, ";") {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// What a response is when the handler does not say: net/http would guess.
+// The type of a response when the handler does not say: net/http would guess.
 const defaultType = "text/html; charset=utf-8"
 
 // A response with Unit's default type. Everything else is net/http's.

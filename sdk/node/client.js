@@ -1,4 +1,4 @@
-// Who asks, as Corral says it in a field of its own: Corral-Client: for="192.0.2.1:49152";by="192.0.2.9:443";proto=https
+// The client, as Corral names it in a header of its own: Corral-Client: for="192.0.2.1:49152";by="192.0.2.9:443";proto=https
 'use strict'
 
 const FIELD = 'corral-client'
@@ -19,7 +19,7 @@ function takeClient (request) {
   }
 }
 
-/** What a socket to the client itself would say. */
+/** The values that a socket to the client itself would have. */
 function parse (text) {
   const said = Object.fromEntries(text.split(';').map(pair => pair.split('=')))
   const remote = node(said.for)

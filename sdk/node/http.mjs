@@ -1,4 +1,4 @@
-// What `import` of http gives. Modules have to name what they export; members that this Node.js has not are undefined.
+// The exports of `import` of http. A module has to name them; members that this Node.js does not have are undefined.
 import http from './http.js'
 
 export default http

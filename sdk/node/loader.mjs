@@ -8,7 +8,7 @@ const REPLACED = new Map([
   ['websocket', { url: own('websocket.js'), format: 'commonjs' }]
 ])
 
-/** Whose imports are those of the originals. */
+/** Modules whose imports are those of the originals. */
 const OWN = new Set(['http.js', 'server.js', 'response.js', 'websocket.js'].map(own))
 
 export async function resolve (specifier, context, next) {

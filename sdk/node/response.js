@@ -27,7 +27,7 @@ ServerResponse.prototype.writeHead = function writeHead (statusCode, reason, fie
 }
 ServerResponse.prototype.writeHeader = ServerResponse.prototype.writeHead
 
-/** What Node.js calls before the first piece; by its public name first, which middleware puts its own in the place of. */
+/** The method that Node.js calls before the first piece; by its public name first, which middleware replaces. */
 ServerResponse.prototype._implicitHeader = function _implicitHeader () {
   this.writeHead(this.statusCode)
   if (!this.headersSent) own.writeHead.call(this, this.statusCode)
@@ -46,7 +46,7 @@ function setFields (response, fields) {
   for (const [name, value] of pairs) response.appendHeader(name, value)
 }
 
-/** What is undefined goes out as that word. */
+/** An undefined value goes out as that word. */
 ServerResponse.prototype.setHeader = function setHeader (name, value) {
   return this.headersSent ? late(this) : own.setHeader.call(this, name, value === undefined ? 'undefined' : value)
 }

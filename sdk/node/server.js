@@ -18,7 +18,7 @@ const OPTIONS = new Set([
   'rejectNonStandardBodyWrites', 'requestTimeout', 'shouldUpgradeCallback', 'uniqueHeaders'
 ])
 
-/** What Node.js has unless it is told. */
+/** The default of Node.js. */
 const REQUEST_TIMEOUT = new http.Server().requestTimeout
 
 const ignored = Symbol('names of options that mean nothing on that socket')
@@ -66,7 +66,7 @@ Server.prototype.emit = function emit (event, request, ...others) {
   return http.Server.prototype.emit.call(this, event, request, ...others)
 }
 
-/** Lets the request's socket speak of the client rather than of Corral, who uses it for one client after the other. */
+/** Lets the request's socket speak of the client rather than of Corral, which uses it for one client after the other. */
 function introduce (request, event) {
   const client = takeClient(request)
   if (!client) return
@@ -87,7 +87,7 @@ class View {
   }
 }
 
-/** Corral says that it is over when there are no requests left. Who listens to that signal knows better what to do. */
+/** Corral says that it is over when no requests are left. An application that listens to that signal decides itself. */
 function endOnSignal (server) {
   process.once('SIGTERM', () => {
     if (process.listenerCount('SIGTERM') > 0) return

@@ -1,4 +1,4 @@
-// What is said once in a process; Corral has it in its log.
+// Warnings that are given once in a process; Corral has them in its log.
 'use strict'
 
 const said = new Set()

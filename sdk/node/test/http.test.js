@@ -19,7 +19,7 @@ fs.mkdirSync(path.join(folder, 'node_modules'))
 fs.symlinkSync(path.dirname(__dirname), path.join(folder, 'node_modules', 'unit-http'))
 fs.copyFileSync(path.join(__dirname, '..', 'fixtures', 'application.js'), path.join(folder, 'application.js'))
 
-/** Runs the application; `listener` becomes its descriptor 3 and nobody else's, as the shell's number becomes its own. */
+/** Runs the application; `listener` becomes its descriptor 3 alone, as the shell's number becomes its own. */
 async function run (listener, env = {}) {
   const handedOver = listener ? 'LISTEN_FDS=1 LISTEN_FDNAMES=http LISTEN_PID=$$' : ''
   const stdio = ['ignore', 'pipe', 'pipe', ...(listener ? [listener._handle.fd] : [])]

@@ -1,4 +1,4 @@
-// What the modules have, and what the loaders put in whose place.
+// The members of the modules, and the modules that the loaders replace.
 'use strict'
 
 const assert = require('node:assert')

@@ -1,4 +1,4 @@
-// What applications of Unit get away with in their responses.
+// Habits of Unit's applications in their responses.
 'use strict'
 
 const assert = require('node:assert')

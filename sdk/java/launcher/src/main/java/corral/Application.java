@@ -23,7 +23,7 @@ final class Application {
     /** Unit's name for the option. */
     private static final String CONTEXT_PATH = "nginx.unit.context.path";
 
-    /** What cookies say of requests from other sites, unless the application does. */
+    /** The attribute of cookies for requests from other sites, unless the application sets it. */
     private static final String SAME_SITE = "corral.cookies.same_site";
 
     private final StandardContext context;
@@ -71,7 +71,7 @@ final class Application {
         }
     }
 
-    /** What an application sees of its container: not this launcher. */
+    /** The classes of its container that an application sees: not this launcher. */
     private static final class Outside extends URLClassLoader {
         Outside(List<URL> urls) {
             super(urls.toArray(URL[]::new), Application.class.getClassLoader());

@@ -10,7 +10,7 @@ import org.apache.catalina.valves.ValveBase;
 
 /** Has requests see the client where Tomcat has its peer, which is Corral. */
 final class Client extends ValveBase {
-    /** What Corral says, and no client can: {@code Corral-Client: for="192.0.2.1:49152";by="192.0.2.9:443";proto=https}. */
+    /** The header of Corral, which clients cannot send: {@code Corral-Client: for="192.0.2.1:49152";by="192.0.2.9:443";proto=https}. */
     private static final String FIELD = "Corral-Client";
 
     /** An address, or one of IPv6 in brackets, and a port unless it is not known. */
@@ -18,10 +18,10 @@ final class Client extends ValveBase {
 
     private static final Pattern VALUE = Pattern.compile("for=" + NODE + ";by=" + NODE + ";proto=(https?)");
 
-    /** What Unix sockets are called in Unit. */
+    /** The name of Unix sockets in Unit. */
     private static final String UNIX = "unix:";
 
-    /** What Tomcat asks its connection for, unless it is known. There is no other way to say it. */
+    /** A fact that Tomcat asks its connection for, unless it is known. There is no other way to say it. */
     private static final VarHandle REMOTE_PORT = field("remotePort", int.class);
 
     private static final VarHandle LOCAL_ADDRESS = field("localAddr", String.class);
@@ -84,7 +84,7 @@ final class Client extends ValveBase {
         return ipv6 != null ? ipv6 : ipv4 != null ? ipv4 : UNIX;
     }
 
-    /** Nobody has named it where it is 0. */
+    /** The port was not named where it is 0. */
     private static int port(Matcher said, int group) {
         return said.group(group) == null ? 0 : Integer.parseInt(said.group(group));
     }

@@ -5,9 +5,9 @@ import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** What an application that cannot be started fails with: Tomcat logs that, and says no more than that it has failed. */
+/** The exception of an application that cannot be started: Tomcat logs that, and says no more than that it has failed. */
 final class Failure extends Handler {
-    /** Kept, as loggers that nobody has may be forgotten with their levels. */
+    /** Kept, as loggers without a reference may be forgotten with their levels. */
     private static final Logger LOGGER = Logger.getLogger("org.apache");
 
     private Throwable thrown;

@@ -20,7 +20,7 @@ enum Level {
     /** {@code jakarta.servlet}. */
     ee10;
 
-    /** What decides when the application does not. */
+    /** The level when the application does not set one. */
     private static final String PROPERTY = "corral.ee";
 
     /** The application's own classes and pages decide; then web.xml; then its libraries. */

@@ -42,7 +42,7 @@ final class Messages implements InvocationHandler {
 
     private final Object handler;
 
-    /** What was the first step before. */
+    /** The former first step. */
     private Object next;
 
     private Messages(Object handler, Object next) {

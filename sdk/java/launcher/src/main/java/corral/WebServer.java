@@ -18,7 +18,7 @@ public final class WebServer {
     /** Beyond those that run requests: those that handle the messages of WebSockets. */
     private static final int FURTHER_THREADS = 16;
 
-    /** What Corral's own limits of heads can be set to, and more fields than most responses have. */
+    /** The greatest value of Corral's own limits of heads, and more fields than most responses have. */
     private static final int LARGEST_HEAD = 64 << 10;
 
     /** As many parts and parameters of a form as anybody sends. */
@@ -100,7 +100,7 @@ public final class WebServer {
         try (Stream<Path> files = Files.walk(folder)) {
             files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
         } catch (IOException gone) {
-            // Somebody else has removed it.
+            // Another process has removed it.
         }
     }
 }

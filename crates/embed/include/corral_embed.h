@@ -1,4 +1,4 @@
-/* What the shim of an interpreter is given of a request, where that is the variables of CGI. src/ffi.rs is this file and
+/* The request as the shim of an interpreter gets it, in the form of CGI's variables. src/ffi.rs is this file and
  * corral_exchange.h in Rust, line by line. */
 
 #ifndef CORRAL_EMBED_H
@@ -15,7 +15,7 @@ typedef struct {
     int https;
 } corral_request_t;
 
-/* What becomes of the process. */
+/* The fate of the process. */
 typedef enum {
     CORRAL_SERVED = 0,
     /* The application asked for its end. */

@@ -1,4 +1,4 @@
-/* What the shim of an interpreter calls to answer a request. src/ffi.rs is this file in Rust, line by line.
+/* Functions that the shim of an interpreter calls to answer a request. src/ffi.rs is this file in Rust, line by line.
  *
  * No frame of Rust may lie between a place that catches errors of the interpreter (setjmp) and one that raises them
  * (longjmp): the host's functions return before anything in the shim may raise. */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes that somebody else owns. */
+/* Bytes that the other side owns. */
 typedef struct {
     const char *data;
     size_t len;
@@ -29,7 +29,7 @@ typedef struct {
     void (*head)(void *call, uint16_t status, const corral_field_t *fields, size_t n_fields);
     /* Whether `write` of so many bytes does not wait. */
     int (*collects)(void *call, size_t len);
-    /* Not zero when nobody reads the response any more. */
+    /* Not zero when the response is not read any more. */
     int (*write)(void *call, const char *data, size_t len);
     /* Ends the response with what an open file has from `offset` on; waits. Not zero when it has to be read and written
      * instead. */
@@ -41,7 +41,7 @@ typedef struct {
     void (*finish)(void *call);
     /* The rest of the response will not come. */
     void (*abort)(void *call);
-    /* Not zero when nobody reads the response any more. */
+    /* Not zero when the response is not read any more. */
     int (*gone)(void *call);
     /* Takes the client's connection over before there is a response; waits. A blocking socket that is the caller's, or an error
      * number below zero. */

@@ -28,7 +28,7 @@ my ($app, $process, $phase, $serial);
 my $errors = \do { local *ERRORS };
 tie *$errors, 'Corral::PSGI::Errors';
 
-# What has become of the response.
+# The state of the response.
 use constant {SILENT => 0, OPEN => 1, ENDED => 2};
 
 BEGIN {
@@ -149,7 +149,7 @@ sub copy {
         local $/ = \(PIECE);
         while (defined(my $piece = $from->getline)) {
             last unless body($piece);
-            # Whoever writes an object of his own wants its pieces to arrive as they come.
+            # An application that writes an object of its own wants its pieces to arrive as they come.
             flush() if length $piece < PIECE;
         }
     }
@@ -161,7 +161,7 @@ sub copy {
     return;
 }
 
-# Leaves the rest of a file to the server, if this is a handle of one, nobody has a say in how it is read, and it is long.
+# Leaves the rest of a file to the server, if this is a handle of one, no layer changes how it is read, and it is long.
 sub leave {
     my ($from) = @_;
     return if (Scalar::Util::reftype($from) // '') ne 'GLOB' || tied *$from || !defined *$from{IO};
@@ -190,7 +190,7 @@ sub is_exit {
     return ref $error eq 'Corral::PSGI::Exit';
 }
 
-# What a writer does; one that was kept must not write into another response.
+# The state of a writer; one that was kept must not write into another response.
 sub add {
     my ($writer, $piece) = @_;
     die "the request is over\n"   if $writer->{serial} != $serial;

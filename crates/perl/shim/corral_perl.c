@@ -15,7 +15,7 @@ struct corral_perl {
     PerlInterpreter *perl;
     SV *serve;
     SV *problem;
-    /* That of the running request; NULL between requests, when a handle that was kept is of no use. */
+    /* The call of the running request; NULL between requests, when a handle that was kept is of no use. */
     void *running;
 };
 
@@ -90,7 +90,7 @@ XS_INTERNAL(corral_xs_head)
     XSRETURN_EMPTY;
 }
 
-/* body($bytes): true while somebody reads the response. */
+/* body($bytes): true while the response is read. */
 XS_INTERNAL(corral_xs_body)
 {
     dXSARGS;
@@ -128,7 +128,7 @@ XS_INTERNAL(corral_xs_file)
     }
     descriptor = PerlIO_fileno(handle);
     position = lseek(descriptor, 0, SEEK_CUR);
-    /* What Perl has read ahead was not read by the application. */
+    /* Bytes that Perl has read ahead were not read by the application. */
     if (position >= 0 && PerlIO_has_cntptr(handle)) {
         position -= PerlIO_get_cnt(handle);
     }
@@ -410,7 +410,7 @@ corral_outcome_t corral_perl_serve(corral_perl_t *corral, const corral_request_t
     SAVETMPS;
     leaves = call_to_the_end(aTHX_ corral, corral->serve, newRV_noinc((SV *) environment(aTHX_ request)));
     if (leaves == NULL) {
-        /* It catches everything that an application can do. */
+        /* The eval catches everything that an application can do. */
         PerlIO_printf(PerlIO_stderr(), "%" SVf, SVfARG(ERRSV));
     } else if (SvTRUE(leaves)) {
         outcome = CORRAL_LEAVES;

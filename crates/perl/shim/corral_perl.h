@@ -1,4 +1,4 @@
-/* What the host of Perl calls. src/ffi.rs is this file in Rust, line by line.
+/* Functions that the host of Perl calls. src/ffi.rs is this file in Rust, line by line.
  *
  * An interpreter may be used by any thread, by one at a time. No frame of Rust lies between a setjmp and the longjmp of
  * Perl's `die`: the host's functions return before anything here may die. */

@@ -29,7 +29,7 @@ static void tell(zend_string *name, zval *value)
     efree(text);
 }
 
-/* What a script wrote to $_SERVER is not among these: its array is another one then. */
+/* Variables that a script wrote to $_SERVER are not among these: its array is another one then. */
 static void tell_server_variables(corral_call_t *call)
 {
     zval *variables = &PG(http_globals)[TRACK_VARS_SERVER];

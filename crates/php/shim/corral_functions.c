@@ -219,7 +219,7 @@ PHP_MINFO_FUNCTION(corral)
 
 /*
  * Runs when the script, its shutdown functions and destructors are through. What is left of the
- * body interests nobody, but PHP would read all of it.
+ * body is of no use, but PHP would read all of it.
  */
 static PHP_RSHUTDOWN_FUNCTION(corral)
 {

@@ -9,7 +9,7 @@
 /* Routes of which a worker knows what it has said; of all further ones it says each kind once. */
 #define MOST_ROUTES 64
 
-/* Bytes of a path in a line; more help nobody. */
+/* Bytes of a path in a line; more are of no help. */
 #define MOST_OF_A_PATH 64
 
 /*
@@ -47,7 +47,7 @@ static uint32_t left;
 static told_t told[MOST_ROUTES + 1];
 static size_t n_routes;
 
-/* Who has called what in this request. */
+/* The callers of functions in this request. */
 static HashTable *blamed;
 
 bool corral_guard_restores(void)
@@ -174,7 +174,7 @@ void corral_guard_found(guard_kind_t kind, const char *key, const char *format, 
 
 /* }}} */
 
-/* {{{ who did it */
+/* {{{ the caller */
 
 /* The function whose code calls the one that runs, or NULL for the code of a file. */
 static void append_caller(smart_str *who)

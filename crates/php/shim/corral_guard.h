@@ -7,7 +7,7 @@
 
 #include "corral_internal.h"
 
-/* What can be left behind: the numbers of STATE_KINDS in corral-ipc, which has the names. */
+/* Kinds of state that can be left behind: the numbers of STATE_KINDS in corral-ipc, which has the names. */
 typedef enum {
     LEFT_SETTING,
     LEFT_LOCALE,
@@ -38,7 +38,7 @@ typedef enum {
 /* A request runs: what changes now is its doing. */
 extern bool corral_guard_watches;
 
-/* What is found is put back. */
+/* State that is found is put back. */
 bool corral_guard_restores(void);
 
 /*
@@ -54,7 +54,7 @@ void corral_guard_blame(const char *key);
 /* Calls a function of PHP's for its result, which is null where it throws. */
 void corral_guard_ask(const char *name, uint32_t n, zval *arguments, zval *result);
 
-/* Calls a function of PHP's; its result and its exceptions interest nobody. */
+/* Calls a function of PHP's; its result and its exceptions are dropped. */
 void corral_guard_call(const char *name, uint32_t n, zval *arguments);
 
 /* Each part: wraps functions when PHP starts, remembers what there is when a request begins, looks when it has ended, and

@@ -216,7 +216,7 @@ static void look_at_variables(void)
 static struct {
     uint32_t n_requests;
     size_t least;
-    /* What was the least in the window before, and in the first of those that grew. */
+    /* The least in the window before, and in the first of those that grew. */
     size_t before;
     size_t first;
     uint32_t n_grown;
@@ -228,7 +228,7 @@ static void begin_anew(void)
     memory.n_grown = 0;
 }
 
-/* Cycles that nobody has collected are no leak. */
+/* Cycles that were not collected are not a leak. */
 static void tell_if_it_stays(void)
 {
     (void) gc_collect_cycles();
@@ -269,7 +269,7 @@ void corral_guard_growth_prepare(void)
     n_classes = CG(class_table)->nNumUsed;
 }
 
-/* What there is before the first request has not grown. */
+/* Memory that was there before the first request has not grown. */
 void corral_guard_growth_begin(void)
 {
     static bool has_begun;

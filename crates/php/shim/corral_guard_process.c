@@ -30,7 +30,7 @@ static const int categories[] = {LC_CTYPE, LC_NUMERIC, LC_TIME, LC_COLLATE, LC_M
 
 #define N_CATEGORIES (sizeof(categories) / sizeof(categories[0]))
 
-/* What there was before the request changed it; nothing where nobody called the function. */
+/* The state before the request changed it; nothing where the function was not called. */
 static struct {
     /* Some of the functions was called. */
     bool has_any;
@@ -145,7 +145,7 @@ WATCHED(date_default_timezone_set, note_zone)
 
 /* {{{ umask */
 
-/* There is no other way to read it. */
+/* No other way to read it exists. */
 static mode_t mask_now(void)
 {
     mode_t mask = umask(077);
@@ -321,7 +321,7 @@ WATCHED(putenv, note_variable)
 
 /* }}} */
 
-/* The guard knows settings by themselves; this is for the name of who changed them. */
+/* The guard knows settings by themselves; this is for the name of the script that changed them. */
 static void note_nothing(zend_execute_data *execute_data)
 {
 }

@@ -13,7 +13,7 @@ typedef php_random_status_state_mt19937 generator_t;
 #  define GENERATOR ((generator_t *) RANDOM_G(mt19937)->state)
 # endif
 #else
-/* Its state is nobody's to copy: what the script has seeded before its loop is seeded anew. */
+/* The generator's state cannot be copied: what the script has seeded before its loop is seeded anew. */
 # include "ext/standard/basic_functions.h"
 # define IS_SEEDED BG(mt_rand_is_seeded)
 typedef char generator_t;
@@ -32,14 +32,14 @@ static generator_t no_generator;
         name##_handler(INTERNAL_FUNCTION_PARAM_PASSTHRU); \
     }
 
-/* What there was before the request seeded. */
+/* The state before the request seeded. */
 static struct {
     bool is_known;
     bool was_seeded;
     generator_t generator;
 } before;
 
-/* The last seed is one that somebody knows. */
+/* The last seed is known. */
 static bool is_fixed;
 
 static void note(zend_execute_data *execute_data)

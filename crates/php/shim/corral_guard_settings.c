@@ -48,7 +48,7 @@ void corral_guard_settings_forget(void)
     }
 }
 
-/* The usual case: nobody has touched any. */
+/* The usual case: none was touched. */
 static bool are_as_they_were(void)
 {
     zend_ini_entry *entry;
@@ -139,7 +139,7 @@ static void append_name(zend_ini_entry *entry, smart_str *names)
     smart_str_appendc(names, '"');
 }
 
-/* Nobody is asked whether it may be changed: PHP does it like this at the end of a script. */
+/* Changes are not checked for permission: PHP does it like this at the end of a script. */
 static void restore(zend_ini_entry *entry, smart_str *names)
 {
     const setting_t *known = before(entry);

@@ -29,7 +29,7 @@ static size_t n_connections;
 
 static zend_class_entry *classes[2];
 
-/* {{{ who begins */
+/* {{{ the beginning of a transaction */
 
 static void note(driver_t driver, zend_object *object)
 {
@@ -158,7 +158,7 @@ void corral_guard_transactions_prepare(void)
 
 /* }}} */
 
-/* {{{ who has not ended */
+/* {{{ transactions that have not ended */
 
 static zend_object *alive(const connection_t *connection)
 {
@@ -211,7 +211,7 @@ static void look_at_pdo(const connection_t *connection)
 }
 
 #ifdef WATCHES_MYSQLI
-/* What the server has said with its last answer. */
+/* The state that the server has reported with its last answer. */
 static unsigned status_of(const zend_object *object)
 {
     const MYSQLI_RESOURCE *resource = php_mysqli_fetch_object((zend_object *) object)->ptr;

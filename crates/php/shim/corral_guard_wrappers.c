@@ -70,7 +70,7 @@ static void append_changed(smart_str *names, const HashTable *in, const HashTabl
 
     ZEND_HASH_FOREACH_STR_KEY_PTR((HashTable *) in, name, wrapper) {
         found = zend_hash_find_ptr((HashTable *) other, name);
-        /* What is in both is found from one side. */
+        /* Entries in both are found from one side. */
         if (found == NULL || (found != wrapper && in == wrappers)) {
             smart_str_append(names, name);
             smart_str_appendc(names, ' ');

@@ -1,4 +1,4 @@
-/* What the files of the shim share with each other and nobody else sees. */
+/* Declarations that the files of the shim share with each other, and with nothing else. */
 #ifndef CORRAL_INTERNAL_H
 #define CORRAL_INTERNAL_H
 
@@ -28,7 +28,7 @@ extern void (*corral_trace_sink)(void *call, const char *text, size_t len);
 /* Whether scripts find FrankenPHP's names; set once by corral_module_start(). */
 extern bool corral_compatible_names;
 
-/* What the state guard does; set once by corral_module_start(). */
+/* Functions of the state guard; set once by corral_module_start(). */
 extern corral_guard_t corral_guard;
 
 /* Wraps the functions that the state guard has to know of; after all modules are registered. */
@@ -63,7 +63,7 @@ static inline corral_call_t *corral_call(void)
     return (corral_call_t *) SG(server_context);
 }
 
-/* Parts of running a request, for whoever runs one in another way. */
+/* Parts of running a request, for code that runs one in another way. */
 void corral_describe_request(const corral_request_t *request);
 void corral_end_stranger(void);
 void corral_forget_request(void);

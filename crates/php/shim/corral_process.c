@@ -1,5 +1,5 @@
 /*
- * What a script changes of its process and PHP leaves so when the request ends: an alarm, handlers of signals and their mask,
+ * State of the process that a script changes and PHP leaves so when the request ends: an alarm, signal handlers and mask,
  * the domain of translations, and what only another process is free of. The functions that change it take note of what there was before.
  */
 
@@ -47,11 +47,11 @@ typedef struct {
 #ifdef ZEND_SIGNALS
     zend_signal_entry_t entry;
 #endif
-    /* What pcntl_signal_get_handler() said; only where there is a guard. */
+    /* The result of pcntl_signal_get_handler(); only where there is a guard. */
     zval handler;
 } known_signal_t;
 
-/* What there was before the request changed it; nothing where nothing was called. */
+/* The state before the request changed it; nothing where nothing was called. */
 static struct {
     /* Some of the functions was called. */
     bool has_any;
@@ -285,7 +285,7 @@ static void note_options(zend_execute_data *execute_data)
 
 WATCHED(mb_regex_set_options, note_options)
 
-/* Its function runs in a request alone. */
+/* The handler's function runs in a request alone. */
 static void restore_options(void)
 {
     zval options;

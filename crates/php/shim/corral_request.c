@@ -81,7 +81,7 @@ static corral_outcome_t begin_and_execute(const corral_request_t *request)
         php_handle_auth_data(request->authorization);
     }
 #ifndef ZTS
-    /* What starts with the request may have relative paths: of sessions, of open_basedir. */
+    /* Modules that start with the request may have relative paths: of sessions, of open_basedir. */
     corral_enter_directory(request->directory);
 #endif
     if (php_request_startup() != SUCCESS) {

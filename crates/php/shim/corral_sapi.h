@@ -6,7 +6,7 @@
  * before the shim goes on. No panic crosses a C frame: the host's callbacks catch theirs.
  *
  * Ownership: every pointer passed in either direction is borrowed for the duration of the call
- * unless its comment says otherwise. Handles that end in `_h` are owned by whoever received them.
+ * unless its comment says otherwise. Handles that end in `_h` are owned by the side that received them.
  * One thread uses this interface: the one that called corral_module_start(). Functions that others may
  * call say so.
  */
@@ -29,7 +29,7 @@ typedef enum {
     CORRAL_SERVED_LAST = 3,
 } corral_outcome_t;
 
-/* What is done about state that a request of a worker's script leaves behind. */
+/* The treatment of state that a request of a worker's script leaves behind. */
 typedef enum {
     CORRAL_GUARD_OFF = 0,
     CORRAL_GUARD_REPORT = 1,
@@ -37,7 +37,7 @@ typedef enum {
     CORRAL_GUARD_RECYCLE = 3,
 } corral_guard_t;
 
-/* What has to be known before PHP starts. Everything is copied, but for `host`. */
+/* Settings that have to be known before PHP starts. Everything is copied, but for `host`. */
 typedef struct {
     const corral_host_t *host;
     /* Takes the answer to corral_trace_ask(): where the script is, innermost call first. */
@@ -46,7 +46,7 @@ typedef struct {
     const char *ini_path;
     /* Settings in php.ini syntax, read after the files; never NULL. */
     const char *ini_entries;
-    /* What php_sapi_name() reports. */
+    /* The name that php_sapi_name() reports. */
     const char *sapi_name;
     /* SERVER_SOFTWARE. */
     corral_slice_t software;
@@ -55,7 +55,7 @@ typedef struct {
     corral_guard_t guard;
 } corral_options_t;
 
-/* Who may change a setting that the configuration made. */
+/* The stages at which a setting that the configuration made may be changed. */
 typedef enum {
     CORRAL_SETTING_SYSTEM = 0,
     CORRAL_SETTING_USER = 1,
@@ -92,7 +92,7 @@ typedef struct {
     corral_slice_t remote_addr;
     /* Decimal digits; empty when none is known. */
     corral_slice_t remote_port;
-    /* Empty when nobody was asked who the client is, or nobody knows a name. */
+    /* Empty when the client was not asked for its name, or has none. */
     corral_slice_t remote_user;
     corral_slice_t auth_type;
     corral_slice_t server_addr;
@@ -126,7 +126,7 @@ typedef struct {
     /* The directory of the script. */
     const char *directory;
     corral_slice_t script_name;
-    /* What each request's $_SERVER has besides the request. */
+    /* Variables of each request's $_SERVER besides the request. */
     const corral_field_t *variables;
     size_t n_variables;
 } corral_worker_t;
@@ -160,7 +160,7 @@ void corral_trace_ask(void);
 /* Keeps signals from the calling thread: they are for the one that runs requests. */
 void corral_trace_be_quiet(void);
 
-/* Puts a setting in force and decides who may change it. 0, or -1 when PHP refused it. */
+/* Puts a setting in force and decides at which stage it may be changed. 0, or -1 when PHP refused it. */
 int corral_setting_apply(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode);
 
 /* 1 when opcache answers for compiled scripts, so that a script need not be looked at each time. */

@@ -22,7 +22,7 @@ static const char *const bounds[] = {"memory_limit", "max_execution_time"};
 
 #define N_BOUNDS (sizeof(bounds) / sizeof(bounds[0]))
 
-/* What is looked up once. */
+/* Things that are looked up once. */
 static struct {
     zend_ini_entry *bounds[N_BOUNDS];
     /* Modules that keep something of a request, or NULL. */
@@ -31,7 +31,7 @@ static struct {
     zend_module_entry *zlib;
 } known;
 
-/* What the script has in force between requests. */
+/* Settings that the script has in force between requests. */
 static struct {
     zend_string *bounds[N_BOUNDS];
     HashTable *shutdown_functions;
@@ -217,7 +217,7 @@ static void start_output(void)
     }
 }
 
-/* What the script has printed since its last request is for the log. */
+/* Output of the script since its last request is for the log. */
 static void renew_output(void)
 {
     php_output_end_all();
@@ -287,7 +287,7 @@ static void begin(corral_call_t *call)
         php_handle_auth_data(request->authorization);
     }
     sapi_activate();
-    /* What PHP complains of may have been displayed, and have sent the head. */
+    /* Complaints of PHP may have been displayed, and have sent the head. */
     if (PG(expose_php) && !SG(headers_sent)) {
         sapi_add_header(SAPI_PHP_VERSION_HEADER, sizeof(SAPI_PHP_VERSION_HEADER) - 1, 1);
     }
@@ -332,7 +332,7 @@ static void end_shutdown_functions(void)
     }
 }
 
-/* Those that the script has registered for its own end, which are older than the request's. */
+/* Functions that the script has registered for its own end, which are older than the request's. */
 static void end_shutdown_functions_of_script(void)
 {
     HashTable *of_request = BG(user_shutdown_function_names);
@@ -387,7 +387,7 @@ static void end_sapi(void)
 {
     php_stream *body = SG(request_info).request_body;
 
-    /* What is left of the body interests nobody. */
+    /* The rest of the body is of no use. */
     SG(post_read) = 1;
     sapi_deactivate();
     if (body != NULL) {
@@ -418,7 +418,7 @@ static void send_head(void)
     php_output_deactivate();
 }
 
-/* Between requests, output is for the log, and fields are for nobody. */
+/* Between requests, output is for the log, and fields are dropped. */
 static void leave_nobody(void)
 {
     corral_forget_request();

@@ -61,7 +61,7 @@ static bool is_key(const char *name, size_t len)
 
 /*
  * A variable that describes requests, or that PHP would give another name: what a request lacks must not come from
- * elsewhere, or a script would see a user or a field that nobody has sent.
+ * elsewhere, or a script would see a user or a field that was not sent.
  */
 static bool is_of_requests(const char *name, size_t len)
 {
@@ -211,7 +211,7 @@ static zend_string *field_key(corral_slice_t name)
     return new_key(name, false);
 }
 
-/* What a field that came before and this one say together. */
+/* The value of a field that came before and this one, joined. */
 static zend_string *joined(const zval *before, const corral_field_t *field)
 {
     const char *separator = corral_is_cookie(field->name) ? "; " : ", ";

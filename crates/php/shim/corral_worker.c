@@ -18,7 +18,7 @@ typedef enum {
     TURN_DONE,
     /* The handler called exit: the script is to end in the same way. */
     TURN_EXITED,
-    /* There was a fatal error. */
+    /* A fatal error has occurred. */
     TURN_BAILED,
 } turn_end_t;
 
@@ -27,7 +27,7 @@ typedef struct {
     zend_fcall_info fci;
     zend_fcall_info_cache fcc;
     turn_end_t end;
-    /* What exit left behind, to go on with when the request is over. */
+    /* The exception that exit left behind, to go on with when the request is over. */
     zend_object *exit;
 } job_t;
 
@@ -127,7 +127,7 @@ static void look_behind(job_t *job)
 
 /*
  * Nothing of PHP jumps over this function, as the host called it. What begins and ends a request does so without a
- * frame, as it does for any script: an exception that nobody catches there is a fatal error.
+ * frame, as it does for any script: an exception that is not caught there is a fatal error.
  */
 static corral_outcome_t answer(void *context, const corral_request_t *request)
 {
@@ -201,7 +201,7 @@ PHP_FUNCTION(corral_handle_request)
         RETURN_THROWS();
     }
     if (!has_asked) {
-        /* What the script takes to start is bounded; that it waits is not. */
+        /* The time that the script takes to start is bounded; its wait is not. */
         zend_unset_timeout();
         has_asked = true;
     }

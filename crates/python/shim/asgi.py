@@ -20,7 +20,7 @@ FILE_STEP = 256 * 1024
 
 
 class ClientDisconnected(OSError):
-    """The client has left: nobody gets what is sent."""
+    """The client has left: what is sent is lost."""
 
 
 def new_loop():
@@ -80,7 +80,7 @@ class Lifespan:
         try:
             await self.app(scope, self.receive, self.send)
         except BaseException as error:
-            # Whoever raises before the startup is complete is served without: mostly it does not know the protocol.
+            # An application that raises before the startup is complete mostly does not know the protocol: served without.
             self.is_supported = self.started.done()
             if (self.is_supported or self.is_known) and not isinstance(error, asyncio.CancelledError):
                 traceback.print_exc()
@@ -137,7 +137,7 @@ class Server:
         return [lifespan.state if lifespan.is_supported else None for lifespan in self.lifespans]
 
     def look(self):
-        """Somebody is to see whether the worker leaves now."""
+        """Has the worker check now whether it leaves."""
         self.watch.loop.call_soon_threadsafe(self.watch.poll)
 
     def end(self, is_hurried):
@@ -251,7 +251,7 @@ class Watch:
         self.poll()
 
     def poll(self):
-        """Takes what has come. While something does, it comes back after everybody else had a turn."""
+        """Takes what has come. While something does, it comes back after every other task had a turn."""
         if not self.is_serving:
             return
         if self.board.poll(self.crew) or not self.board.may_sleep():

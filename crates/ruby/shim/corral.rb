@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What corral_ruby.c calls: loads the application, calls hooks, and has requests answered.
+# Methods that corral_ruby.c calls: loads the application, calls hooks, and has requests answered.
 
 module Corral
-  # What an application of Unit may ask for in its hooks.
+  # Methods that an application of Unit may ask for in its hooks.
   module Hooks
     NAMES = %i[on_worker_boot on_worker_shutdown on_thread_boot on_thread_shutdown].freeze
 
@@ -60,7 +60,7 @@ module Corral
     rescue Exception => e # rubocop:disable Lint/RescueException
       raise if stranger?
 
-      # Another thread has raised this while the server's own code ran, so nobody knows how far the response is.
+      # Another thread has raised this while the server's own code ran, so the progress of the response is unknown.
       complain("#{env['REQUEST_METHOD']} #{env['REQUEST_URI']}: #{explain(e)}")
       exchange.abort
       e.is_a?(SystemExit) || e.is_a?(SignalException)

@@ -79,7 +79,7 @@ void corral_exchange_end(VALUE self)
     exchange_t *exchange = exchange_of(self);
     int state = 1;
 
-    /* What another thread raises here comes too late for the request. */
+    /* An exception that another thread raises here comes too late for the request. */
     while (state != 0) {
         rb_protect(lock_protected, exchange->mutex, &state);
         rb_set_errinfo(Qnil);
@@ -195,7 +195,7 @@ static size_t only_fields(corral_field_t *fields, size_t n)
     return n_fields;
 }
 
-/* Nobody else runs from where the strings are looked at until they have been used. */
+/* No other thread runs from where the strings are looked at until they have been used. */
 static VALUE head_locked(VALUE data)
 {
     waiting_t *waiting = (waiting_t *) data;
@@ -257,7 +257,7 @@ static VALUE write_locked(VALUE data)
     return Qnil;
 }
 
-/* write(bytes): whether somebody reads the response. */
+/* write(bytes): whether the response is read. */
 static VALUE exchange_write(VALUE self, VALUE bytes)
 {
     bytes = RB_TYPE_P(bytes, T_STRING) ? bytes : rb_obj_as_string(bytes);
@@ -278,7 +278,7 @@ static VALUE file_locked(VALUE data)
     return Qnil;
 }
 
-/* send_file(descriptor): ends the response with the whole of an open file, which nobody else closes meanwhile. False when it
+/* send_file(descriptor): ends the response with the whole of an open file, which is not closed meanwhile. False when it
  * has to be read and written instead. */
 static VALUE exchange_send_file(VALUE self, VALUE descriptor)
 {
@@ -367,7 +367,7 @@ static VALUE exchange_read(VALUE self, VALUE length)
     return string;
 }
 
-/* Whether nobody reads the response any more. A thread that waits for the client will notice by itself. */
+/* Whether the response is not read any more. A thread that waits for the client will notice by itself. */
 static VALUE exchange_is_gone(VALUE self)
 {
     exchange_t *exchange = exchange_of(self);

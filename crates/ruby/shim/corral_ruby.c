@@ -19,7 +19,7 @@
 static VALUE corral;
 static VALUE problem;
 
-/* What a thread of the worker does, and what ends that; NULL while there is nothing to end. */
+/* The life of a thread of the worker, and what ends that; NULL while there is nothing to end. */
 static void (*life)(void *data);
 static void (*leave_life)(void *data);
 static void *life_data;
@@ -29,7 +29,7 @@ const char *corral_ruby_version(void)
     return ruby_version;
 }
 
-/* The highest address of this thread's stack: the collector has to look at all of it, whoever calls. */
+/* The highest address of this thread's stack: the collector has to look at all of it, from every caller. */
 static VALUE *top_of_stack(void)
 {
     pthread_attr_t attributes;
@@ -253,7 +253,7 @@ static void *serve(void *data)
 
     end_stranger(state);
     if (state != 0) {
-        /* It catches everything that an application can do, but what it does to its own thread. */
+        /* The rescue catches everything that an application can do, but what it does to its own thread. */
         rb_set_errinfo(Qnil);
     }
     if (!NIL_P(serving->exchange)) {
@@ -326,7 +326,7 @@ void corral_ruby_idle(void (*wait)(void *data), void *data)
     int state = 0;
 
     rb_protect(idle_protected, (VALUE) &idle, &state);
-    /* What another thread raised here was for a request that has ended. */
+    /* An exception that another thread raised here was for a request that has ended. */
     rb_set_errinfo(Qnil);
 }
 

@@ -1,4 +1,4 @@
-/* What the host of Ruby calls. src/ffi.rs is this file in Rust, line by line.
+/* Functions that the host of Ruby calls. src/ffi.rs is this file in Rust, line by line.
  *
  * All functions but one are called by the thread that started Ruby. No frame of Rust lies between an exception and its
  * rb_protect: the host's functions return before anything here may raise. */

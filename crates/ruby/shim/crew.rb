@@ -13,7 +13,7 @@ module Corral
     LATER = { Object => :never }.freeze
     AT_ONCE = { Object => :immediate }.freeze
 
-    # With a limit, this does not count as a sleep that nobody ends, by which Ruby finds deadlocks.
+    # With a limit, this does not count as an endless sleep, by which Ruby finds deadlocks.
     A_LONG_TIME = 3600
 
     private_constant :LATER, :AT_ONCE, :A_LONG_TIME
@@ -45,7 +45,7 @@ module Corral
       Thread.handle_interrupt(AT_ONCE) { yield }
     end
 
-    # What another thread raises too late is for a request that has ended.
+    # An exception that another thread raises too late is for a request that has ended.
     def self.forget_interrupts
       Thread.handle_interrupt(AT_ONCE) { Thread.pass } while Thread.pending_interrupt?
     rescue Exception # rubocop:disable Lint/RescueException

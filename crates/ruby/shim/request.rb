@@ -168,8 +168,8 @@ module Corral
       @env['rack.after_reply'] = []
     end
 
-    # Browsers do, who say what they fetch something for. Others may take a hint for the response (RFC 8297 section 3), and
-    # Rails sends hints to whoever can have them.
+    # Browsers do, which say what they fetch something for. Others may take a hint for the response (RFC 8297 section 3), and
+    # Rails sends hints to every client that can have them.
     def takes_hints?
       @env['SERVER_PROTOCOL'] != 'HTTP/1.0' && @env.key?('HTTP_SEC_FETCH_MODE')
     end
@@ -187,7 +187,7 @@ module Corral
       file
     end
 
-    # What the client may load while it waits (RFC 8297).
+    # Resources that the client may load while it waits (RFC 8297).
     def hint(fields)
       list, = list_of(fields)
       @exchange.inform(103, list) unless list.empty?
@@ -260,7 +260,7 @@ module Corral
     end
 
     def each(body)
-      # What comes of a list comes at once; of anything else each piece is sent before the next one is made.
+      # The pieces of a list come at once; of anything else each piece is sent before the next one is made.
       comes_at_once = body.respond_to?(:to_ary)
       body.each do |piece|
         break unless @exchange.write(piece)

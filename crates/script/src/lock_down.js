@@ -25,7 +25,7 @@
     // Templates see their parameters, and no text may become code that does.
     delete globalThis.eval;
 
-    // What hangs on a frozen prototype could not be set on its heirs either; a setter gives them their own.
+    // A property of a frozen prototype could not be set on its heirs either; a setter gives them their own.
     const letHeirsOverride = (prototype) => {
         for (const key of Reflect.ownKeys(prototype)) {
             const { value, writable, configurable, enumerable } = Object.getOwnPropertyDescriptor(prototype, key);
@@ -53,7 +53,7 @@
             if (next === null || (typeof next !== "object" && typeof next !== "function") || seen.has(next)) continue;
             seen.add(next);
             if (!ArrayBuffer.isView(next)) {
-                try { Object.freeze(next); } catch { /* What cannot be frozen, as a module's namespace, is not ours. */ }
+                try { Object.freeze(next); } catch { /* Not ours, as a module's namespace. */ }
             }
             pending.push(Object.getPrototypeOf(next));
             for (const key of Reflect.ownKeys(next)) {

@@ -52,7 +52,7 @@ export function createHmac(algorithm, key) {
     return new Hash((bytes) => authenticate(name, secret, bytes));
 }
 
-// What requests share nobody changes.
+// Objects that requests share are not changed.
 for (const shared of [Hash, Hash.prototype, createHash, createHmac]) Object.freeze(shared);
 
 export default Object.freeze({ createHash, createHmac });

@@ -1,4 +1,4 @@
-// What njs has everywhere.
+// Globals that njs has everywhere.
 import { Buffer } from "njs:buffer";
 import { TextDecoder, TextEncoder } from "njs:text";
 

@@ -3,7 +3,7 @@ import { Buffer } from "njs:buffer";
 
 export const escape = (text) => encodeURIComponent(String(text).toWellFormed());
 
-// What is no escape stays as it is, and what is no UTF-8 becomes U+FFFD.
+// An invalid escape stays as it is, and invalid UTF-8 becomes U+FFFD.
 export function unescape(text) {
     const bytes = [];
     for (const [part] of String(text).matchAll(/%[0-9a-f]{2}|[^%]+|%/gi)) {

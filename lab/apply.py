@@ -30,7 +30,7 @@ class CorralLarge(Corral):
             {"match": {"host": [f"app-{n}.example.com", f"*.app-{n}.example.com"]}, "action": {"pass": f"routes/app-{n}"}}
             for n in range(N_ROUTES)
         ]
-        # What differs from one change to the next, so that none is the one in force.
+        # A part that differs from one change to the next, so that none is the one in force.
         hosts.append({"action": {"share": f"{self.setup.site}$uri", "index": f"index-{self.change}.html"}})
         application = {"type": "php", "root": str(self.setup.site), "processes": {"max": 1, "spare": 0}}
         return {

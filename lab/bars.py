@@ -1,4 +1,4 @@
-"""What Corral promises against each peer, judged by the medians of one run."""
+"""Bars that Corral promises against each peer, judged by the medians of one run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ from .workloads import Point
 
 @dataclass(frozen=True)
 class Plan:
-    """What was asked for on the command line."""
+    """The options of the command line."""
 
     points: list[Point]
     rounds: int
@@ -69,7 +69,7 @@ def measured(server: Server, run: Callable[[], load.Load]) -> dict:
 
 
 def in_turn(servers: list[Server], round_number: int) -> list[Server]:
-    """Another one goes first in each round: who follows whom is not always the same."""
+    """Another server goes first in each round, so that the order is not always the same."""
     start = round_number % max(1, len(servers))
     return servers[start:] + servers[:start]
 

@@ -1,4 +1,4 @@
-"""What the commands have in common that measure contests: their options, and the way from these to a report."""
+"""The common part of the commands that measure contests: their options, and the way from these to a report."""
 
 import argparse
 import json

@@ -33,12 +33,12 @@ class Contest:
         return self.servers[1:]
 
     def point(self, workload: Workload, connections: int) -> Point:
-        """What its samples are filed under."""
+        """The name that its samples are filed under."""
         return Point(f"{self.name}: {workload.name}", connections, KEEP_ALIVE)
 
 
 def run(contest: Contest, plan: Plan, setup: object, folder: Path) -> dict:
-    """What was measured. A server that cannot be measured is told, and the others go on."""
+    """The measurement. A server that cannot be measured is reported, and the others go on."""
     absent = {kind.name: what for kind in contest.servers if (what := kind.missing())}
     outcome = nothing(absent)
     present = [kind for kind in contest.servers if kind.name not in absent]

@@ -1,4 +1,4 @@
-"""What an idle keep-alive connection costs: memory, and the speed of a fresh request beside them."""
+"""The cost of an idle keep-alive connection: memory, and the speed of a fresh request beside them."""
 
 import resource
 import selectors

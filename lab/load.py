@@ -13,7 +13,7 @@ from .workloads import CLOSE, HANDSHAKE, HTTP_1, KEEP_ALIVE, N_HOSTS, N_ROUTES, 
 RANDOM_ROUTE = Path(__file__).resolve().parent / "random_route.lua"
 RANDOM_SITE = RANDOM_ROUTE.with_name("random_site.lua")
 
-# What a request says of its connection.
+# The Connection header of a request.
 CONNECTION = {KEEP_ALIVE: "keep-alive", CLOSE: "close"}
 
 # One handshake after the other in each: enough to keep both sides busy.
@@ -148,7 +148,7 @@ def _wrk_percentile(text: str, percent: int) -> float:
 
 
 def parse_h2load(text: str) -> Load:
-    """It tells no percentiles."""
+    """The tool reports no percentiles."""
     counts = _search(r"^requests: \d+ total, \d+ started, (\d+) done, (\d+) succeeded", text)
     finished = _search(r"^finished in ([\d.]+)(us|ms|s|m|h),", text)
     done, succeeded = int(counts[1]), int(counts[2])

@@ -1,4 +1,4 @@
-"""What a server costs: processor time and memory over all of its processes."""
+"""The cost of a server: processor time and memory over all of its processes."""
 
 import os
 import threading

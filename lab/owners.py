@@ -1,5 +1,5 @@
 """Fifty sites of fifty owners on one machine, each under a user of its own: how fast they are, and what they take while
-nobody asks."""
+idle."""
 
 import ctypes
 import os
@@ -157,7 +157,7 @@ class FpmOnDemand(FpmOwners):
 
 OWNERS: list[type[Server]] = [CorralOwners, CorralOne, ApacheItk]
 
-# What stays of a site that nobody asks: its worker, or as little as can be.
+# The processes of an idle site: its worker, or as little as can be.
 KEPT, ON_DEMAND = "a worker each", "started on demand"
 IDLE_KINDS = [(KEPT, CorralOwners), (ON_DEMAND, CorralOnDemand), (KEPT, FpmOwners), (ON_DEMAND, FpmOnDemand)]
 

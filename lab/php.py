@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def _version() -> str:
-    """That which Corral's host is built for, or else the newest: such as 8.4."""
+    """The PHP that Corral's host is built for, or else the newest: such as 8.4."""
     try:
         told = subprocess.run(["php-config", "--version"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):

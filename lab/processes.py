@@ -44,7 +44,7 @@ def stat_fields(pid: int) -> list[str] | None:
 
 
 def title(pid: int) -> str:
-    """What it calls itself: its command line, or what it has written over it."""
+    """The process's title: its command line, or what it has written over it."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").decode(errors="replace")
     except (FileNotFoundError, ProcessLookupError):

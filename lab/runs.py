@@ -1,4 +1,4 @@
-"""What all commands of the lab have in common: the facts of a run, where it is kept, and how a command ends."""
+"""The common part of all commands of the lab: the facts of a run, where it is kept, and how a command ends."""
 
 import json
 import os

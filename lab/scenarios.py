@@ -1,4 +1,4 @@
-"""What Corral and nginx do beside serving a site: choose among many routes, TLS, HTTP/2 (Caddy as well), proxying, and
+"""Work of Corral and nginx beside serving a site: choosing among many routes, TLS, HTTP/2 (Caddy as well), proxying, and
 standing before php-fpm (Apache as well).
 Each scenario has a server of its own, so that nothing of one costs the other."""
 

@@ -22,7 +22,7 @@ def machine(run: dict) -> list[str]:
 
 
 def servers(outcome: dict) -> list[str]:
-    """Who took part in a contest, and who did not, and why."""
+    """The servers that took part in a contest, and those that did not, and why."""
     lines = [f"  {name:24} {version}" for name, version in outcome["versions"].items()]
     lines += [f"  {name:24} NOT MEASURED: missing {what}" for name, what in outcome["absent"].items()]
     return lines + [f"  {name:24} NOT MEASURED: {reason}" for name, reason in outcome["refused"].items()]

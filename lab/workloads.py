@@ -1,4 +1,4 @@
-"""What is asked of the servers: the site's files, and the points that are measured."""
+"""The requests to the servers: the site's files, and the points that are measured."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ RESUMED = "resumed"
 # Requests at a time on each connection of HTTP/2; and the same number of requests at a time over HTTP/1.
 STREAMS = {f"m={number}": number for number in (1, 10, 100)}
 HTTP_1 = "HTTP/1"
-# What a folder ends with where no session can be resumed.
+# The suffix of a folder where no session can be resumed.
 FULL = "-full"
 
 SCRIPTS = {

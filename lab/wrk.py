@@ -15,7 +15,7 @@ class WrongAnswer(Exception):
 class Workload:
     name: str
     path: str
-    # What the body is, or begins with.
+    # The body, or its beginning.
     answer: bytes
     body: bytes = b""
     is_whole: bool = True

@@ -1,4 +1,4 @@
-"""Who runs against whom, and what Corral promises."""
+"""The contests between servers, and the bars that Corral promises."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ PER_CPU = "requests per CPU second"
 
 @dataclass(frozen=True, kw_only=True)
 class Contest(contest.Contest):
-    """One language: who is called `alone` is quoted and not judged."""
+    """One language: the server that is called `alone` is quoted and not judged."""
 
     measure: str
     bar: float
@@ -39,5 +39,5 @@ CONTESTS = [
 
 
 def chosen(texts: list[str]) -> list[Contest]:
-    """Those whose name contains one of the texts; all without any."""
+    """Contests whose name contains one of the texts; all without any."""
     return [found for found in CONTESTS if not texts or any(text in found.name for text in texts)]

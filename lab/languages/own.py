@@ -10,7 +10,7 @@ from .. import servers
 class Setup:
     """The same for all servers of a run."""
 
-    # The applications of this run, readable by everybody.
+    # The applications of this run, readable by every user.
     apps: Path
     workers: int
     threads: int

@@ -67,7 +67,7 @@ class GranianWsgi(Peer):
 
 
 class Uwsgi(Peer):
-    """Its workers hold a connection until it ends; in front of them, its own router keeps the clients'."""
+    """The server's workers hold a connection until it ends; in front of them, its own router keeps the clients'."""
 
     name, executable = "uwsgi", "uwsgi"
 

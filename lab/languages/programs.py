@@ -18,7 +18,7 @@ class Program:
     arguments: tuple[str, ...]
     # Whether it can serve on a Unix socket, as it is told.
     serves_unix: bool = True
-    # What makes it from its source there.
+    # The command that makes it from its source there.
     compiler: tuple[str, ...] = ()
 
     def argv(self, apps: Path) -> list[str]:
@@ -41,7 +41,7 @@ PROGRAMS = [NODE, GO, JAVA]
 
 
 class _WithProgram:
-    """What knows whether its program can be run."""
+    """A check whether the program can be run."""
 
     program: Program
 

@@ -1,4 +1,4 @@
-"""Judging: who is the best peer, and what is no result."""
+"""Judging: the best peer, and invalid results."""
 
 import unittest
 

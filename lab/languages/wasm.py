@@ -16,7 +16,7 @@ BUILT = TARGET / "wasm32-wasip2/release/contest.wasm"
 
 
 def build(apps: Path) -> None:
-    """Compiles the component into the folder of the applications, which everybody may read."""
+    """Compiles the component into the folder of the applications, which every user may read."""
     command = ["cargo", "build", "--quiet", "--locked", "--release", "--package", "contest", "--manifest-path", SOURCE]
     subprocess.run([*command, "--target", "wasm32-wasip2", "--target-dir", TARGET], check=True)
     shutil.copyfile(BUILT, apps / "contest.wasm")

@@ -1,4 +1,4 @@
-"""What is asked of every server."""
+"""The requests to every server."""
 
 from ..wrk import Workload
 

@@ -182,7 +182,7 @@ def _write(path: Path, code: bytes) -> None:
 
 
 def _is_chance(part: str, changes: set[str], expected: reply.Reply, got: reply.Reply) -> bool:
-    """What php-cgi says otherwise each time says nothing, but for its words."""
+    """Output that php-cgi changes each time says nothing, but for its words."""
     if part not in changes:
         return False
     return part != "body" or reply.is_same_but_for_chance(expected.body, got.body)

@@ -29,7 +29,7 @@ def executable() -> Path:
 
 @dataclass(frozen=True)
 class Settings:
-    """What is told apart: an application's php.ini and its environment."""
+    """The parts that are told apart: an application's php.ini and its environment."""
 
     ini: Path
     environment: tuple[tuple[str, str], ...]

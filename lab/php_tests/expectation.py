@@ -1,4 +1,4 @@
-"""What a test file expects of the output: text, a pattern of PHP's own kind, or a regular expression."""
+"""The output that a test file expects: text, a pattern of PHP's own kind, or a regular expression."""
 
 import re
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 SECTION = re.compile(rb"^--([_A-Z]+)--[ \t]*\r?$")
 
-# What makes a test one about the web.
+# Sections that make a test one about the web.
 WEB = {
     "GET", "POST", "POST_RAW", "PUT", "COOKIE", "CGI", "EXPECTHEADERS", "GZIP_POST", "DEFLATE_POST",
 }  # fmt: skip
@@ -26,7 +26,7 @@ CONTENT_TYPE = re.compile(rb"^Content-Type:(.*)$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked, whatever asks it. `path` ends with the script and what comes behind it."""
+    """The request, whatever sends it. `path` ends with the script and what comes behind it."""
 
     method: str
     path: str

@@ -12,7 +12,7 @@ from .phpt import Request
 EXECUTABLE = f"/usr/bin/php-cgi{php.VERSION}"
 PATIENCE = 40
 
-# What workers of the other side have in their environment, too.
+# Variables that workers of the other side have in their environment, too.
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C", "TZ": "UTC", "NO_INTERACTION": "1", "SKIP_ONLINE_TESTS": "1", "SKIP_SLOW_TESTS": "1",
     "TEMP": "/tmp",
@@ -37,7 +37,7 @@ def asked(root: Path, ini: Path, request: Request, port: int, environment: dict[
 
 
 def run(root: Path, ini: Path, script: Path, environment: dict[str, str]) -> bytes:
-    """What a script prints that belongs to a test: whether to skip it, and its cleaning."""
+    """The output of a script that belongs to a test: whether to skip it, and its cleaning."""
     return _output([EXECUTABLE, "-q", "-c", str(ini), str(script)], script.parent, ENVIRONMENT | environment, b"")
 
 
@@ -49,7 +49,7 @@ def _output(command: list[str], folder: Path, environment: dict[str, str], body:
     try:
         return process.communicate(body, PATIENCE)[0]
     except subprocess.TimeoutExpired:
-        # With what it has started: its end was not taken note of, so the number is nobody else's.
+        # With what it has started: its end was not taken note of, so the number is no other process's.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         return b""

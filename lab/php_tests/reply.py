@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from . import expectation
 from .phpt import Test
 
-# What a server adds, and what it makes of a body.
+# Headers that a server adds, and its changes of a body.
 OF_SERVERS = {"connection", "content-length", "date", "keep-alive", "server", "status", "transfer-encoding"}
 
 # The calls by which a worker's script comes to the test, at the end of a trace.

@@ -16,7 +16,7 @@ WANTED = ("*/tests/*", "*/run-tests.php")
 
 
 class NotFetched(Exception):
-    """There are no sources; says why."""
+    """No sources were found; says why."""
 
 
 def fetched(target: Path) -> Path:

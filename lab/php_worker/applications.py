@@ -1,4 +1,4 @@
-"""What is served: an `echo`, and small applications of three frameworks, those of the tests."""
+"""The served applications: an `echo`, and small applications of three frameworks, those of the tests."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ class Application:
     workloads: list[Workload]
     # Folders that it writes to.
     writable: tuple[str, ...] = ()
-    # What stays in memory, and what is started for each request; both in `public`.
+    # The script that stays in memory, and the one that is started for each request; both in `public`.
     worker: str = "worker.php"
     classic: str = "index.php"
     env: dict[str, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ LUMEN = Application(
 
 SYMFONY = Application(
     "symfony", FIXTURES / "symfony", [_json("/greeting/Ann")], writable=("var",), worker="index.php",
-    # Its runner would end the script after 500 requests; what a new start takes is not asked here.
+    # The runner would end the script after 500 requests; the cost of a new start is not asked here.
     env={"APP_RUNTIME": "App\\InMemory", "APP_ENV": "prod", "APP_DEBUG": "0", "FRANKENPHP_LOOP_MAX": "-1"},
     needs="Symfony/Bundle/FrameworkBundle/autoload.php", package="php-symfony-framework-bundle",
 )  # fmt: skip

@@ -97,5 +97,5 @@ def contest_of(application: Application) -> Contest:
 
 
 def chosen(texts: list[str]) -> list[Application]:
-    """Those whose name contains one of the texts; all without any."""
+    """Contenders whose name contains one of the texts; all without any."""
     return [found for found in APPLICATIONS if not texts or any(text in found.name for text in texts)]

@@ -1,4 +1,4 @@
-"""Visitors with a session each, who come again and again."""
+"""Visitors with a session each, which come again and again."""
 
 from http.cookies import SimpleCookie
 from pathlib import Path

@@ -9,7 +9,7 @@ from .sessions import Sessions
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """Begins a session for who has none, and counts no further than two."""
+    """Begins a session for a visitor without one, and counts no further than two."""
 
     begins = True
 

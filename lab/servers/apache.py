@@ -13,7 +13,7 @@ MOD_PHP = f"libphp{php.VERSION}"
 
 
 class Apache(Server):
-    """What both Apaches share."""
+    """The common part of both Apaches."""
 
     executable = "/usr/sbin/apache2"
     modules_dir = Path("/usr/lib/apache2/modules")
@@ -124,7 +124,7 @@ MaxSpareThreads 1024"""
 
 
 class ApacheEventFcgid(Apache):
-    """As many processes as everybody has, which never end. mod_fcgid starts them when they are needed."""
+    """As many processes as the other servers have, which never end. mod_fcgid starts them when they are needed."""
 
     name = "apache+fcgid"
     modules = ("mod_mpm_event", "mod_authz_core", "mod_mime", "mod_fcgid")

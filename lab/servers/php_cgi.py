@@ -7,11 +7,11 @@ from .. import php
 
 
 class PhpCgi:
-    """What those who start it have in common."""
+    """The common part of the servers that start it."""
 
     executable = f"/usr/bin/php-cgi{php.VERSION}"
 
-    # It would end itself after 500 requests, and no server is measured by how it starts processes.
+    # The program would end itself after 500 requests, and no server is measured by how it starts processes.
     environment: ClassVar = {"PHP_FCGI_MAX_REQUESTS": "0"}
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What all servers have in common: the same setup, how they start, stop and show that they are ready."""
+"""The common part of all servers: the same setup, how they start, stop and show that they are ready."""
 
 import os
 import pwd
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import php, processes
 
-# Certificates of a run are signed by nobody.
+# Certificates of a run have no authority.
 UNVERIFIED = ssl._create_unverified_context()
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -76,7 +76,7 @@ class Server:
     """Started by `start`, stopped by `stop`; `roots` are the pids whose trees are the server."""
 
     name = ""
-    # What it is set up for: points of the same scenario are asked of it.
+    # The scenario that it is set up for: points of the same scenario are asked of it.
     scenario = "site"
     serves_php = True
     serves_files = False
@@ -89,7 +89,7 @@ class Server:
 
     @classmethod
     def missing(cls) -> str | None:
-        """What has to be installed before this server can run."""
+        """The programs that have to be installed before this server can run."""
         raise NotImplementedError
 
     @staticmethod
@@ -105,7 +105,7 @@ class Server:
 
     @property
     def front(self) -> list[int]:
-        """Those of its processes, as roots, that stand between the clients and the workers."""
+        """The processes, as roots, that stand between the clients and the workers."""
         return []
 
     @property
@@ -116,7 +116,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}/{work}"
 
     def probe(self, work: str) -> urllib.request.Request:
-        """What shows that it is ready."""
+        """The sign that it is ready."""
         return urllib.request.Request(self.url(work))
 
     def start(self, probe: str) -> None:

@@ -1,6 +1,6 @@
 <?php
 
-// What PHP itself takes to call the handler of "hello" so many times and to pass on its output: microseconds of processor time each.
+// Microseconds of processor time that PHP itself takes to call the handler of "hello" once and to pass on its output.
 
 $handler = static function (): void {
     echo 'Hello, World!';

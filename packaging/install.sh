@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")"
 prefix=${PREFIX:-/usr/local}
 
-# What the executable needs and is not there.
+# Libraries that the executable needs and that are missing.
 missing() { LC_ALL=C ldd "$1" 2>&1 | grep -e 'not found' || true; }
 
 if [ -n "$(missing bin/corral)" ]; then

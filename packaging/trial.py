@@ -32,7 +32,7 @@ def step(function):
 
 
 def run(*command, check=True) -> str:
-    """What a command prints; nothing is there to answer its questions."""
+    """The output of a command; nothing is there to answer its questions."""
     ended = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, check=False,
@@ -53,7 +53,7 @@ def eventually(what: str, holds):
 
 
 def packages(folder: Path, *names) -> list[str]:
-    """Those of Corral in `folder` that this machine has the languages for, or those that are named."""
+    """The packages of Corral in `folder` that this machine has the languages for, or those that are named."""
     left_out = ("corral-java_", "corral-node_")
     every = sorted(map(str, folder.glob("corral*.deb")))
     if names:
@@ -87,7 +87,7 @@ def daemon_pid() -> int | None:
 
 
 def start_service():
-    """Starts what the unit starts, as a child of nobody, with what it prints in a file."""
+    """Starts what the unit starts, as an orphan, with its output in a file."""
     unit = Path(glob.glob("/*/systemd/system/corral.service")[0] if not os.path.exists(
         "/usr/lib/systemd/system/corral.service") else "/usr/lib/systemd/system/corral.service").read_text()
     command = re.search(r"^ExecStart=(.*)$", unit, re.MULTILINE)[1]
@@ -137,7 +137,7 @@ class Load:
                 response.read()
                 if response.status != 200:
                     self.failures.append((path, response.status))
-                # What a server says before it closes a kept connection; any client connects again.
+                # The words of a server that closes a kept connection; any client connects again.
                 if response.getheader("Connection") == "close":
                     connection.close()
             except (OSError, http.client.HTTPException) as error:

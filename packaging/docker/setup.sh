@@ -23,5 +23,5 @@ for name in unitd unitd-debug unitc unitctl; do
 done
 mkdir -p /docker-entrypoint.d /usr/lib/unit/modules /var/lib/unit
 ln -sf /dev/stderr /var/log/unit.log
-# What the daemon writes is for any user, as which one the image runs is the owner's to say.
+# Files that the daemon writes are for any user: the owner of the image says as which one it runs.
 chmod 1777 /run /var/lib/unit

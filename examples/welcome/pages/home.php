@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-// What answers here, and where to go next.
+// The software that answers here, and where to go next.
 
 namespace Welcome;
 

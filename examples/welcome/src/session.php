@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-// The visitor's session: who is signed in, messages for the next page, protection of forms.
+// The visitor's session: the user that is signed in, messages for the next page, protection of forms.
 
 namespace Welcome;
 

@@ -30,7 +30,7 @@ function own_temporary_folder(): string
 {
     $user = function_exists('posix_geteuid') ? posix_geteuid() : getmyuid();
     $path = sys_get_temp_dir() . "/corral-welcome-$user";
-    // Everybody may create entries in the temporary folder: take none that belongs to somebody else.
+    // Every user may create entries in the temporary folder: take none that belongs to another one.
     if (writable_folder($path) === null || is_link($path) || fileowner($path) !== $user) {
         throw new \RuntimeException("cannot use $path");
     }

@@ -65,7 +65,7 @@ sub streamed {
     sub close   { warn "the client is gone\n" }
 }
 
-# Has nothing to say, for as long as somebody listens.
+# Has nothing to say, for as long as the client listens.
 {
     package Nothing;
     sub new     { warn "it has begun\n"; return bless {}, shift }

@@ -23,7 +23,7 @@ def told(env)
     port: env.fetch('REMOTE_PORT', 0).to_i, headers: headers }
 end
 
-# Goes on until it is told that nobody listens.
+# Goes on until it is told that the client is gone.
 class Endless
   def each
     loop { yield 'x' * 65_536 }
@@ -41,7 +41,7 @@ RackFile = Struct.new(:to_path) do
   end
 end
 
-# Has nothing to say, for as long as somebody listens.
+# Has nothing to say, for as long as the client listens.
 class Nothing
   def each
     warn 'it has begun'

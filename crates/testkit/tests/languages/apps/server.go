@@ -43,7 +43,7 @@ func separator(name string) string {
 	return ", "
 }
 
-// What Corral says of the client, unless the module has told net/http.
+// The client as Corral names it, unless the module has told net/http.
 func client(r *http.Request) (peer, scheme string) {
 	said := regexp.MustCompile(`^for=([^;]+);.*proto=(\w+)$`).FindStringSubmatch(r.Header.Get("Corral-Client"))
 	if said != nil {

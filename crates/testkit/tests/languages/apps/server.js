@@ -16,7 +16,7 @@ const cut = target => {
   return at < 0 ? [target, ''] : [target.slice(0, at), target.slice(at + 1)]
 }
 
-// What Corral says of the client, unless the module has taken it.
+// The client as Corral names it, unless the module has taken the header.
 const clientOf = ({ headers, socket }) => {
   const said = /^for=(?:_unix|"(?:\[(.+?)\]|([\d.]+))(?::(\d+))?");.*proto=(\w+)$/.exec(headers['corral-client'])
   if (!said) return { scheme: socket.encrypted ? 'https' : 'http', client: socket.remoteAddress, port: socket.remotePort }

@@ -25,7 +25,7 @@ const echo = (request, socket) => {
   socket.on('end', () => socket.end())
 }
 
-// What is left of a message when one more frame has come.
+// The rest of a message when one more frame has come.
 const take = (frame, message, socket) => {
   if (frame.kind === CLOSE) {
     socket.end(encode(CLOSE, frame.payload))

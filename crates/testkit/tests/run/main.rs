@@ -4,6 +4,7 @@ mod django;
 mod documents;
 mod ending;
 mod environment;
+mod exec;
 mod folders;
 mod languages;
 mod octane;

@@ -35,7 +35,8 @@ impl Terminal {
         let folder = corral_testkit::site();
         let output = folder.path("output");
         let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let words: Vec<_> = words.map(|word| format!("'{}'", word.display())).collect();
+        let quoted = |word: &std::ffi::OsStr| word.display().to_string().replace('\'', r"'\''");
+        let words: Vec<_> = words.map(|word| format!("'{}'", quoted(word))).collect();
         let line = format!("exec {}", words.join(" "));
         let mut script = Command::new("script");
         if let Some(folder) = command.get_current_dir() {
@@ -80,8 +81,13 @@ impl Terminal {
 
     /// Types Ctrl-C: the kernel sends SIGINT to all that have not left the terminal's group.
     pub(crate) fn interrupt(&mut self) {
+        self.types("\x03");
+    }
+
+    /// Types these keys.
+    pub(crate) fn types(&mut self, keys: &str) {
         let input = self.script.stdin.as_mut().expect("it is piped");
-        input.write_all(b"\x03").and_then(|()| input.flush()).expect("it takes what is typed");
+        input.write_all(keys.as_bytes()).and_then(|()| input.flush()).expect("it takes what is typed");
     }
 
     /// Closes the window: the kernel sends SIGHUP.

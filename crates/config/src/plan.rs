@@ -25,7 +25,7 @@ pub use self::isolation::{
     Automount, Cgroup, CgroupLimits, FilesystemAccess, IdRange, Isolation, Namespaces, SeccompProfile,
 };
 pub use self::perl::PerlSpec;
-pub use self::process::{CommandLine, Overlap, ProcessSpec, ScheduleSpec};
+pub use self::process::{CommandLine, Overlap, ProcessSpec, QueueSpec, ScheduleSpec};
 pub use self::python::{PythonProtocol, PythonSpec, PythonTarget};
 pub use self::restart::{Restart, RestartMode};
 pub use self::ruby::RubySpec;
@@ -114,6 +114,22 @@ impl AppSpec {
     #[must_use]
     pub fn is_restarted_with_another(&self) -> bool {
         matches!(&self.runtime, RuntimeSpec::Process(process) if process.with.is_some())
+    }
+
+    /// The queue that decides how many processes it has, if one does. Then `spare` of them run in any case, and there are
+    /// fewer when the queue has been shorter for `idle_timeout`.
+    #[must_use]
+    pub fn queue(&self) -> Option<&QueueSpec> {
+        match &self.runtime {
+            RuntimeSpec::Process(process) => process.queue.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether its prototype runs even when nothing else does.
+    #[must_use]
+    pub fn keeps_prototype(&self) -> bool {
+        self.processes.spare > 0 || self.queue().is_some()
     }
 
     /// Time between telling its processes to end and killing them, if that is its own choice.

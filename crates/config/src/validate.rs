@@ -43,6 +43,7 @@ mod plain;
 mod process;
 mod proxy;
 mod python;
+mod queue;
 mod recorder;
 mod reference;
 mod restart;

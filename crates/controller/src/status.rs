@@ -3,8 +3,8 @@
 use corral_acme::NameStatus;
 use corral_config::json::{Bytes, Object, Value};
 use corral_ipc::message::{
-    AppStatus, DaemonStatus, Exit, LeftState, LimitStatus, MirrorStatus, Module, RunStatus, STATE_KINDS,
-    ScheduleStatus, ServerState, Status, UpstreamStatus,
+    AppStatus, DaemonStatus, Exit, LeftState, LimitStatus, MirrorStatus, Module, QueueStatus, RunStatus,
+    STATE_KINDS, ScheduleStatus, ServerState, Status, UpstreamStatus,
 };
 
 use crate::reply::object;
@@ -161,9 +161,15 @@ fn application(app: &AppStatus) -> Value {
     if let Some(warning) = &app.warning {
         members.push(("warning", Value::from(warning.as_str())));
     }
-    if let Some(runs) = &app.schedule {
-        members.push(("schedule", schedule(runs)));
-    }
+    members.extend(app.schedule.as_ref().map(|runs| ("schedule", schedule(runs))));
+    members.extend(app.queue.as_ref().map(|length| ("queue", queue(length))));
+    object(members)
+}
+
+fn queue(queue: &QueueStatus) -> Value {
+    let mut members = vec![("wanted", Value::from(u64::from(queue.wanted)))];
+    members.extend(queue.length.map(|length| ("length", Value::from(length))));
+    members.extend(queue.last_error.as_deref().map(|error| ("last_error", Value::from(error))));
     object(members)
 }
 
@@ -171,6 +177,8 @@ fn schedule(runs: &ScheduleStatus) -> Value {
     let mut members = Vec::new();
     members.extend(runs.next.as_deref().map(|next| ("next", Value::from(next))));
     members.extend(runs.last.as_ref().map(|last| ("last", run(last))));
+    let counts = [("total", Value::from(runs.runs)), ("failed", Value::from(runs.failed))];
+    members.push(("runs", object(counts)));
     members.push(("skipped", Value::from(runs.skipped)));
     members.push(("waiting", Value::from(u64::from(runs.waiting))));
     object(members)

@@ -126,6 +126,9 @@ pub(crate) fn render(status: &Value, rates: Option<Rates>) -> String {
         if let Some(line) = schedule(&app["schedule"]) {
             let _ = writeln!(text, "              {line}");
         }
+        if let Some(line) = queue(&app["queue"]) {
+            let _ = writeln!(text, "              {line}");
+        }
         if let Some(left) = left_state(&app["requests"]["left_state"]) {
             let _ = writeln!(text, "              {left}");
         }
@@ -167,6 +170,10 @@ fn schedule(runs: &Value) -> Option<String> {
         Some(next) => format!("next run {next}"),
         None => format!("{} runs were left out", runs["skipped"].as_u64()?),
     };
+    let failed = number(&runs["runs"]["failed"]);
+    if failed > 0 {
+        text.push_str(&format!("; {failed} of {} runs have failed", number(&runs["runs"]["total"])));
+    }
     let last = &runs["last"];
     if let Some(began) = last["began"].as_str() {
         let seconds = number(&last["duration_ms"]) as f64 / 1000.0;
@@ -176,6 +183,17 @@ fn schedule(runs: &Value) -> Option<String> {
             (.., error) => error.unwrap_or_default().to_owned(),
         };
         text.push_str(&format!("; the last began {began}, took {seconds:.1} s and {how}"));
+    }
+    Some(text)
+}
+
+/// The queue that decides how many processes there are.
+fn queue(queue: &Value) -> Option<String> {
+    let wanted = queue["wanted"].as_u64()?;
+    let length = queue["length"].as_u64().map_or("unknown".to_owned(), |length| length.to_string());
+    let mut text = format!("queue length {length}, {wanted} processes wanted");
+    if let Some(error) = queue["last_error"].as_str() {
+        text.push_str(&format!("; last error: {error}"));
     }
     Some(text)
 }

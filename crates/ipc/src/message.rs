@@ -24,8 +24,8 @@ pub use self::provision::{Provision, ProvisionKind};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{Console, Desk, DeskQuestion, FromRouter, Instance, ToRouter};
 pub use self::status::{
-    AppStatus, DaemonStatus, FailedListener, LeftState, LimitStatus, MirrorStatus, RunStatus, STATE_KINDS,
-    ScheduleStatus, ServerState, ServerStatus, Status, UpstreamStatus,
+    AppStatus, DaemonStatus, FailedListener, LeftState, LimitStatus, MirrorStatus, QueueStatus, RunStatus,
+    STATE_KINDS, ScheduleStatus, ServerState, ServerStatus, Status, UpstreamStatus,
 };
 pub use self::upgrade::{FromSuccessor, ToSuccessor};
 

@@ -2,8 +2,10 @@
 //!
 //! A prototype without running commands rests, so that a schedule costs no process between two runs.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use corral_config::plan::{AppSpec, ProcessSpec};
@@ -14,24 +16,35 @@ use corral_sys::signal::{self, Pid, Signal};
 use corral_worker::{Keeper, Scope, Termination, confine, redirect_output};
 
 use crate::command::Command;
+use crate::gauge::{GAUGE, Gauge};
 use crate::own_files;
+
+/// The programs of an application.
+pub(crate) struct Programs {
+    command: Command,
+    /// Says how many processes there are to be.
+    gauge: Option<Gauge>,
+}
 
 struct Host {
     keeper: Keeper,
     command: Command,
+    gauge: Option<Gauge>,
 }
 
 /// Makes ready for commands, or says why they could not run.
-pub(crate) fn prepare(spec: &AppSpec, process: &ProcessSpec) -> anyhow::Result<Command> {
+pub(crate) fn prepare(spec: &AppSpec, process: &ProcessSpec) -> anyhow::Result<Programs> {
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
     // Processes that commands leave behind end here, not at main. Without it, main collects it.
     let _ = process::become_subreaper();
     redirect_output(spec).context("open the application's output")?;
     let command = Command::alone(&process.command)?;
-    let readable = own_files().into_iter().chain([command.path().to_owned()]).collect();
+    let gauge = process.queue.as_ref().map(Gauge::new).transpose()?;
+    let commands = [&command].into_iter().chain(gauge.as_ref().map(Gauge::command));
+    let readable = own_files().into_iter().chain(commands.map(|command| command.path().to_owned())).collect();
     confine(spec, readable, Vec::new())?;
-    Ok(command)
+    Ok(Programs { command, gauge })
 }
 
 /// Serves main until it says stop or is gone.
@@ -39,7 +52,7 @@ pub(crate) fn serve(
     link: Link,
     spec: &AppSpec,
     process: &ProcessSpec,
-    command: Command,
+    programs: Programs,
 ) -> anyhow::Result<ExitCode> {
     let termination = Termination {
         signal: Signal::from_named_raw(process.stop_signal).unwrap_or(Signal::TERM),
@@ -47,21 +60,32 @@ pub(crate) fn serve(
     };
     let keeper = Keeper::new(link, Scope::Group).context("listen to signals")?.ending_by(termination);
     keeper.tell(&FromPrototype::Ready, &[]);
-    Host { keeper, command }.serve()
+    let Programs { command, gauge } = programs;
+    Host { keeper, command, gauge }.serve()
 }
 
 impl Host {
     fn serve(mut self) -> anyhow::Result<ExitCode> {
         while !self.keeper.is_done() {
-            self.keeper.sleep(&[], None).context("wait")?;
+            self.sleep().context("wait")?;
             for (worker, exit) in self.keeper.reap().context("collect processes")? {
                 self.ended(worker, exit);
             }
             while let Some(worker) = self.keeper.next_wanted().context("listen to the daemon")? {
                 self.start(worker);
             }
+            if let Some(gauge) = &mut self.gauge {
+                gauge.look(&mut self.keeper, Instant::now());
+            }
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn sleep(&self) -> io::Result<()> {
+        let pipe: Vec<_> = self.gauge.as_ref().and_then(Gauge::descriptor).into_iter().collect();
+        let due = self.gauge.as_ref().and_then(|gauge| gauge.deadline(self.keeper.is_stopping()));
+        let limit = due.map(|at| at.saturating_duration_since(Instant::now()) + TICK);
+        self.keeper.sleep(&pipe, limit)
     }
 
     fn start(&mut self, worker: WorkerId) {
@@ -90,9 +114,15 @@ impl Host {
                 signal::kill_child(left, Signal::KILL);
             }
         }
-        self.keeper.tell(&FromPrototype::Exited { worker, exit }, &[]);
+        match &mut self.gauge {
+            Some(gauge) if worker == GAUGE => gauge.ended(&self.keeper, exit),
+            _ => self.keeper.tell(&FromPrototype::Exited { worker, exit }, &[]),
+        }
     }
 }
+
+/// Deadlines are not looked at a moment too early.
+const TICK: Duration = Duration::from_millis(1);
 
 fn number(pid: Pid) -> u32 {
     pid.as_raw_nonzero().get().unsigned_abs()

@@ -91,9 +91,14 @@ impl Command {
 
     /// Runs it once more, as one that serves nothing.
     pub(crate) fn run_alone(&self) -> anyhow::Result<Pid> {
+        self.run_into(io::stdout().as_fd())
+    }
+
+    /// The same, with another standard output.
+    pub(crate) fn run_into(&self, stdout: BorrowedFd<'_>) -> anyhow::Result<Pid> {
         let environment = self.environment.iter().map(|(name, value)| variable(name, value));
-        let (stdout, stderr) = (io::stdout(), io::stderr());
-        let fds = [(self.null.as_fd(), 0), (stdout.as_fd(), 1), (stderr.as_fd(), 2)];
+        let stderr = io::stderr();
+        let fds = [(self.null.as_fd(), 0), (stdout, 1), (stderr.as_fd(), 2)];
         self.spawn(&environment.collect::<Result<Vec<_>, _>>()?, None, &fds, false)
     }
 

@@ -65,7 +65,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
     };
     if let RuntimeSpec::Process(process) = &spec.runtime {
         return match background::prepare(&spec, process) {
-            Ok(command) => background::serve(link, &spec, process, command),
+            Ok(programs) => background::serve(link, &spec, process, programs),
             Err(error) => fail(&link, &error),
         };
     }

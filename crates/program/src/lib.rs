@@ -26,6 +26,7 @@ mod command;
 mod door;
 mod exec;
 mod folder;
+mod gauge;
 mod host;
 mod java;
 mod port;

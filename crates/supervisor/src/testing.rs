@@ -60,6 +60,7 @@ pub(crate) fn command(name: &str, with: Option<&str>) -> AppSpec {
         stop_signal: 15,
         with: with.map(str::to_owned),
         schedule: None,
+        queue: None,
     };
     AppSpec { module: PathBuf::new(), runtime: RuntimeSpec::Process(process), ..spec(&format!("{name}=/")) }
 }

@@ -1,5 +1,6 @@
 //! Applications that no listener reaches: commands that run all the time, or at times.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ pub struct ProcessSpec {
     pub with: Option<String>,
     /// When the command runs. Without it, it runs all the time.
     pub schedule: Option<ScheduleSpec>,
+    /// The number of processes follows the length of this queue.
+    pub queue: Option<QueueSpec>,
 }
 
 /// A program with its arguments.
@@ -25,6 +28,19 @@ pub struct CommandLine {
     pub executable: PathBuf,
     /// Behind its own name.
     pub arguments: Vec<String>,
+}
+
+/// The queue by whose length a command has more or fewer processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueSpec {
+    /// A program that prints the length.
+    pub command: CommandLine,
+    /// Jobs for which there is one process.
+    pub per_process: NonZeroU32,
+    /// Time from one look at the length to the next one.
+    pub interval: Duration,
+    /// A program that takes longer is ended.
+    pub timeout: Duration,
 }
 
 /// When a command runs.

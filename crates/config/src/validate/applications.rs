@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use super::app_type::{AppType, Application};
 use super::bounds;
 use super::context::Context;
-use super::limits::{self, LIMITS, PROCESSES};
+use super::limits::{self, LIMITS, PROCESSES, ProcessesDraft};
 use super::scalars::{count, is_true};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, Rows, STRING, optional};
 use super::strings::{member_name, name, path};
 use super::{
     advice, cgi, environment, groups, http, isolation, java, modules, perl, php, php_worker, process, python,
-    restart, ruby, throttle, wasm,
+    queue, restart, ruby, throttle, wasm,
 };
 use crate::abandoned::Abandoned;
 use crate::gateway::Entry;
 use crate::json::{Bytes, Object, Value};
-use crate::plan::{AppSpec, Isolation, Limits, Processes, Restart, RuntimeSpec};
+use crate::plan::{AppSpec, Isolation, Limits, Processes, QueueSpec, Restart, RuntimeSpec};
 
 /// An application, and what the router alone needs to know of it: a change of that starts no processes.
 struct Read {
@@ -123,7 +123,7 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
         return None;
     };
     let module = cx.at(b"type", |cx| modules::find(cx, app_type))?;
-    let (mut common, runtime) = match modules::split_type(&app_type.to_string_lossy()).0 {
+    let (mut common, mut runtime) = match modules::split_type(&app_type.to_string_lossy()).0 {
         "perl" => read_members(cx, members, &perl::PERL),
         "ruby" => read_members(cx, members, &ruby::RUBY),
         "python" => read_members(cx, members, &python::PYTHON),
@@ -136,6 +136,10 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
         "external" | "go" => read_members(cx, members, &http::EXTERNAL),
         _ => read_members(cx, members, &php::PHP),
     }?;
+    match &mut runtime {
+        RuntimeSpec::Process(process) => process.queue = common.queue.take(),
+        _ => queue::refuse(cx, members),
+    }
     let limits = mem::take(&mut common.client_limits);
     let abandoned = common.abandoned;
     let entries = cx.take_entries();
@@ -187,6 +191,7 @@ struct Common {
     stderr: Option<PathBuf>,
     isolation: Isolation,
     processes: Option<Processes>,
+    queue: Option<QueueSpec>,
     limits: Limits,
     /// Not a part of the specification: a change of them needs no new processes.
     client_limits: Vec<usize>,
@@ -214,7 +219,7 @@ const COMMON: &[Member<Common>] = &[
              and so nothing is tested, before the first request, and nothing is left after ten times the \
              `idle_timeout` without one. Or [`\"auto\"`](#as-many-workers-as-are-needed)",
         )
-        .read(|cx, field, draft| draft.processes = read_processes(cx, field)),
+        .read(|cx, field, draft| draft.processes = read_processes(cx, field, &mut draft.queue)),
     optional("limits", OBJECT)
         .read(|cx, field, draft| schema::read_nested(cx, field, &[LIMITS], &mut draft.limits)),
     throttle::REQUESTS.read(|cx, field, draft| throttle::requests(cx, field, &mut draft.client_limits)),
@@ -263,7 +268,11 @@ const COMMON: &[Member<Common>] = &[
         .read(|cx, field, draft| draft.stderr = path(cx, field)),
 ];
 
-fn read_processes(cx: &mut Context<'_>, field: Field<'_>) -> Option<Processes> {
+fn read_processes(
+    cx: &mut Context<'_>,
+    field: Field<'_>,
+    queue: &mut Option<QueueSpec>,
+) -> Option<Processes> {
     let members = match field.value {
         Value::Object(members) => members,
         Value::String(text) if **text == *b"auto" => return Some(limits::automatic_processes()),
@@ -274,8 +283,10 @@ fn read_processes(cx: &mut Context<'_>, field: Field<'_>) -> Option<Processes> {
         }
         _ => return count(cx, field).map(limits::static_processes),
     };
-    let mut processes = limits::dynamic_processes();
-    schema::read_object(cx, members, &[PROCESSES], &mut processes);
+    let mut draft = ProcessesDraft { numbers: limits::dynamic_processes(), queue: None };
+    schema::read_object(cx, members, &[PROCESSES], &mut draft);
+    *queue = draft.queue;
+    let processes = draft.numbers;
     if processes.spare > processes.max.get() {
         cx.at(b"spare", |cx| cx.problem("The \"spare\" number must be less than or equal to \"max\"."));
     }

@@ -28,6 +28,9 @@ pub(super) const THREADS: Bound = Bound::new(1024, "each process starts as many 
 pub(super) const THREAD_STACK: Bound =
     Bound::new(1 << 30, "every thread of every process has as many bytes of memory set aside");
 
+/// Jobs of a queue for each process.
+pub(super) const JOBS: Bound = Bound::new(1_000_000_000, "no process would ever be started");
+
 /// Requests that wait, or that are with workers.
 pub(super) const REQUESTS: Bound = Bound::new(1_000_000, "each request takes memory of the router");
 

@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::bounds;
 use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, amount, count, integer, limit, seconds};
-use super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT, optional};
-use crate::plan::{Growth, Limits, MemoryBounds, Processes};
+use super::schema::{self, ARRAY, Field, INTEGER, Member, NUMBER, OBJECT, STRING, optional};
+use super::{bounds, queue};
+use crate::plan::{Growth, Limits, MemoryBounds, Processes, QueueSpec};
 
 /// The default of `processes`.
 pub(super) fn one_process() -> Processes {
@@ -32,18 +32,32 @@ pub(super) fn automatic_processes() -> Processes {
     Processes { max: MOST_AUTOMATIC, spare: 1, idle_timeout: AUTOMATIC_IDLE_TIMEOUT, growth }
 }
 
-pub(super) const PROCESSES: &[Member<Processes>] = &[
+/// `processes` as an object, as far as it is read.
+pub(super) struct ProcessesDraft {
+    pub(super) numbers: Processes,
+    pub(super) queue: Option<QueueSpec>,
+}
+
+pub(super) const PROCESSES: &[Member<ProcessesDraft>] = &[
     optional("max", INTEGER)
         .at_most(bounds::PROCESSES)
-        .read(|cx, field, processes| processes.max = count(cx, field).unwrap_or(NonZeroU32::MAX)),
-    optional("spare", INTEGER).at_most(bounds::PROCESSES).read(|cx, field, processes| {
+        .read(|cx, field, draft| draft.numbers.max = count(cx, field).unwrap_or(NonZeroU32::MAX)),
+    optional("spare", INTEGER).at_most(bounds::PROCESSES).read(|cx, field, draft| {
         let spare = integer(cx, field, 0..=INT_MAX).and_then(|spare| u32::try_from(spare).ok());
-        processes.spare = spare.unwrap_or_default();
+        draft.numbers.spare = spare.unwrap_or_default();
     }),
-    optional("idle_timeout", INTEGER).read(|cx, field, processes| {
+    optional("idle_timeout", INTEGER).read(|cx, field, draft| {
         let timeout = seconds(cx, field, 0..=MAX_SECONDS);
-        processes.idle_timeout = timeout.unwrap_or(IDLE_TIMEOUT);
+        draft.numbers.idle_timeout = timeout.unwrap_or(IDLE_TIMEOUT);
     }),
+    // Beyond Unit.
+    optional("queue", STRING.or(ARRAY).or(OBJECT))
+        .default("none")
+        .means(
+            "a program that prints [how many jobs wait](#by-the-length-of-a-queue), with its arguments; or an \
+             object with that as `command`",
+        )
+        .read(|cx, field, draft| draft.queue = queue::read(cx, field)),
 ];
 
 pub(super) const LIMITS: &[Member<Limits>] = &[

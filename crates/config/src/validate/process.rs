@@ -84,6 +84,7 @@ fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<Ru
         stop_signal: draft.stop_signal.unwrap_or(TERM),
         with: draft.with,
         schedule: draft.schedule,
+        queue: None,
     }))
 }
 
@@ -136,7 +137,10 @@ fn check_number(cx: &mut Context<'_>, members: &Object, has_schedule: bool) {
         Some(_) if has_schedule => {
             "A command with a \"schedule\" has no number of \"processes\": \"overlap\" says whether it runs beside itself."
         }
-        Some(Value::Object(_) | Value::String(_)) => "The \"processes\" of a command are a number.",
+        Some(Value::Object(members)) if members.contains_key(b"queue".as_slice()) => return,
+        Some(Value::Object(_) | Value::String(_)) => {
+            "The \"processes\" of a command are a number, or an object with a \"queue\"."
+        }
         _ => return,
     };
     cx.at(b"processes", |cx| cx.problem(detail));

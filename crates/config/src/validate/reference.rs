@@ -108,6 +108,12 @@ const fn own(seed: &'static str) -> [Source; 1] {
     [Source::new(seed, "/applications/name").part(1)]
 }
 
+/// The numbers beside it are told by the page.
+const QUEUE: [Source; 2] = [
+    Source::new(PROCESS, "/applications/name/processes").only("queue"),
+    Source::new(PROCESS, "/applications/name/processes/queue").prefix("queue."),
+];
+
 /// The tables by their names.
 const TABLES: &[(&str, &[Source])] = &[
     ("configuration", &[Source::new("{}", "")]),
@@ -123,6 +129,7 @@ const TABLES: &[(&str, &[Source])] = &[
     ("applications.fastcgi", &own(r#"{"applications": {"name": {"type": "fastcgi"}}}"#)),
     ("applications.cgi", &own(r#"{"applications": {"name": {"type": "cgi"}}}"#)),
     ("applications.process", &own(PROCESS)),
+    ("applications.process.processes", &QUEUE),
     ("applications.process.schedule", &[Source::new(PROCESS, "/applications/name/schedule")]),
     ("applications.external", &own(r#"{"applications": {"name": {"type": "external"}}}"#)),
     ("isolation", &[Source::new(PHP, "/applications/name/isolation")]),

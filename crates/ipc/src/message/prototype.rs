@@ -106,6 +106,11 @@ pub enum FromPrototype {
         /// How.
         exit: Exit,
     },
+    /// The program that prints the length of a queue has ended: the number, or why there is none.
+    QueueLength {
+        /// In jobs.
+        length: Result<u64, String>,
+    },
     /// A program runs, and is not ready yet: should the prototype die, main ends it. Carries its pidfd if there is one.
     /// Comes again for another process in place of one that has ended.
     Begun {
@@ -133,7 +138,10 @@ impl Incoming for FromPrototype {
             Self::Started { door: Door::Port(_) | Door::Strayed { .. }, .. } | Self::Begun { .. } => {
                 is_process(Some(kinds))
             }
-            Self::Failed { .. } | Self::ForkFailed { .. } | Self::Exited { .. } => kinds.is_empty(),
+            Self::Failed { .. }
+            | Self::ForkFailed { .. }
+            | Self::Exited { .. }
+            | Self::QueueLength { .. } => kinds.is_empty(),
         }
     }
 }

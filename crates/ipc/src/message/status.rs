@@ -217,6 +217,20 @@ pub struct AppStatus {
     pub warning: Option<String>,
     /// Runs of an application with a schedule; known to main alone.
     pub schedule: Option<ScheduleStatus>,
+    /// The queue by whose length an application has more or fewer processes; known to main alone.
+    pub queue: Option<QueueStatus>,
+}
+
+/// The queue of an application, as it was when its length was looked at last.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueStatus {
+    /// In jobs, if that was ever known.
+    pub length: Option<u64>,
+    /// Processes that there are to be.
+    pub wanted: u32,
+    /// Why the length is not known at the moment.
+    #[serde(deserialize_with = "bounded::words_if_any")]
+    pub last_error: Option<String>,
 }
 
 /// The runs of a command that has a schedule.
@@ -227,6 +241,10 @@ pub struct ScheduleStatus {
     pub next: Option<String>,
     /// The last one that has ended.
     pub last: Option<RunStatus>,
+    /// Runs that have ended.
+    pub runs: u64,
+    /// Runs that have failed, or could not be started.
+    pub failed: u64,
     /// Times that came while the command ran, and were left out.
     pub skipped: u64,
     /// Times that came while the command ran, and wait.

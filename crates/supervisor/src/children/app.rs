@@ -49,6 +49,8 @@ pub(crate) struct App {
     /// Event loops that the bell is for.
     pub(crate) n_lanes: u16,
     pub(crate) crashes: Crashes,
+    /// Numbers of processes that had ended before they could be looked at, as their prototype knows them.
+    pub(crate) unseen: BTreeMap<WorkerId, u32>,
     /// The files that ask for a restart, as they were when it was started.
     watched: Fingerprints,
     /// Its program has chosen a port by itself: two of it cannot run beside each other.
@@ -62,7 +64,7 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(spec: AppSpec, router: Option<RouterId>, now: Instant) -> Self {
         Self {
-            life: Life::new(spec.processes.spare > 0, now),
+            life: Life::new(spec.keeps_prototype(), now),
             background: Background::of(&spec, Now::at(now)),
             workers: Workers::new(&spec),
             spec,
@@ -71,6 +73,7 @@ impl App {
             bell: Vec::new(),
             n_lanes: 1,
             crashes: Crashes::default(),
+            unseen: BTreeMap::new(),
             watched: Fingerprints::default(),
             strays: false,
             membership: None,
@@ -146,6 +149,15 @@ impl App {
         if self.life.phase() == Phase::Ready { self.workers.next_fork(new_id) } else { None }
     }
 
+    /// The number of a new process for the log: the prototype's where main could not find it any more.
+    pub(crate) fn number_of(&mut self, worker: WorkerId, number: u32, process: Option<&Kin>) -> u32 {
+        let Some(process) = process else {
+            self.unseen.insert(worker, number);
+            return number;
+        };
+        process.pid().as_raw_nonzero().get().unsigned_abs()
+    }
+
     /// A worker has ended. Returns its process, and whether it was told to; nothing for one that is not known.
     pub(crate) fn ended(&mut self, worker: WorkerId, now: Instant) -> Option<(Option<Kin>, bool)> {
         let (process, was_told) = self.workers.ended(worker)?;
@@ -157,6 +169,7 @@ impl App {
     pub(crate) fn prototype_died(&mut self, now: Instant) -> BTreeMap<WorkerId, Option<Kin>> {
         self.prototype = None;
         self.bell.clear();
+        self.unseen.clear();
         self.life.died(now);
         self.workers.lose_prototype()
     }
@@ -195,7 +208,8 @@ impl App {
     /// The time of idling of its workers, if it has none and keeps none ready.
     fn unneeded(&self) -> Option<Duration> {
         let processes = &self.spec.processes;
-        let is_unneeded = processes.spare == 0 && self.workers.is_empty() && self.workers.n_coming() == 0;
+        let is_unneeded =
+            !self.spec.keeps_prototype() && self.workers.is_empty() && self.workers.n_coming() == 0;
         is_unneeded.then_some(processes.idle_timeout)
     }
 }

@@ -15,6 +15,9 @@ use crate::programs::Programs;
 /// Applications whose work is gone on with before others are heard again: a start takes a few milliseconds.
 const LOOKS_PER_TURN: usize = 4;
 
+/// Runs of all schedules beside each other. Hundreds may be due at the same minute.
+const MOST_RUNS: usize = 100;
+
 impl App {
     /// When its work has something to do, if anything could be started.
     pub(crate) fn work_deadline(&self) -> Option<Instant> {
@@ -32,14 +35,22 @@ impl Children {
     /// Goes on with the work that is due.
     pub(super) fn work_on_time(&mut self, programs: &Programs, now: Instant) {
         let is_due = |app: &App| app.work_deadline().is_some_and(|at| at <= now);
-        let due = self.apps.iter().filter(|(_, app)| is_due(app)).map(|(id, _)| *id);
-        let due: Vec<_> = due.take(LOOKS_PER_TURN).collect();
+        let due = self.apps.iter().filter(|(_, app)| is_due(app));
+        let mut due: Vec<_> = due.map(|(id, app)| (app.work_deadline(), *id)).collect();
+        due.sort();
         let now = Now::at(now);
-        for id in due {
-            let Some(app) = self.apps.get_mut(&id) else { continue };
-            let steps = app.background.as_mut().map_or_else(Vec::new, |work| work.look(now));
+        for (_, id) in due.into_iter().take(LOOKS_PER_TURN) {
+            let has_room = self.has_room_for_runs();
+            let Some(work) = self.apps.get_mut(&id).and_then(|app| app.background.as_mut()) else { continue };
+            let steps = if has_room { work.look(now) } else { work.wait(now) };
             steps.into_iter().for_each(|step| self.take_step(id, step, programs));
         }
+    }
+
+    fn has_room_for_runs(&self) -> bool {
+        let runs_at_times =
+            |app: &&App| app.background.as_ref().is_some_and(|background| !background.runs_always());
+        self.apps.values().filter(runs_at_times).map(|app| app.workers.n_all()).sum::<usize>() < MOST_RUNS
     }
 
     fn take_step(&mut self, id: AppId, step: Step, programs: &Programs) {
@@ -48,6 +59,12 @@ impl Children {
             Step::End(worker) => {
                 self.complain_of(id, "it takes too long: ending it");
                 self.retire_worker(id, worker);
+            }
+            Step::Retire(worker) => self.retire_worker(id, worker),
+            Step::Delayed => {
+                let what =
+                    format!("its time has come, and {MOST_RUNS} commands run: it waits for one of them");
+                self.complain_of(id, &what);
             }
             Step::Skipped => self.complain_of(id, "its time has come, and it still runs: left out"),
         }
@@ -71,21 +88,50 @@ impl Children {
 
     /// Runs a command at once that has a schedule.
     pub(crate) fn run_now(&mut self, id: AppId, programs: &Programs) -> Result<(), String> {
+        let has_room = self.has_room_for_runs();
         let work = self.apps.get_mut(&id).and_then(|app| app.background.as_mut());
         let work = work.ok_or("it serves requests, and has no \"schedule\"")?;
+        if !has_room && !work.runs_always() {
+            return Err(format!("{MOST_RUNS} commands run already"));
+        }
         let step = work.run_now()?;
         self.take_step(id, step, programs);
         Ok(())
     }
 
     /// A process runs. It has nothing to make ready.
-    pub(super) fn process_begun(&mut self, id: AppId, worker: WorkerId, process: Option<Kin>) {
+    /// `number` is what its prototype calls it.
+    pub(super) fn process_begun(&mut self, id: AppId, worker: WorkerId, number: u32, process: Option<Kin>) {
         let Some(app) = self.apps.get_mut(&id) else { return };
-        let pid = process.as_ref().map_or(0, |process| process.pid().as_raw_nonzero().get());
+        let pid = app.number_of(worker, number, process.as_ref());
         app.workers.forked(worker, process);
+        app.background.iter_mut().for_each(|work| work.begun(worker, Now::at(Instant::now())));
         tracing::info!("\"{}\" application started, process {pid}", app.spec.name);
         self.news.push_back(News::Decided(id));
         self.fork_next(id);
+    }
+
+    /// The length of its queue was looked at.
+    pub(super) fn queue_measured(&mut self, id: AppId, length: Result<u64, String>) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(work) = app.background.as_mut() else {
+            return app.end_liar("says how long a queue is that it does not have");
+        };
+        let (name, before) = (&app.spec.name, work.queue());
+        if let Err(reason) = &length {
+            tracing::error!("\"{name}\" application: the length of its queue is unknown: {reason}");
+        }
+        work.measured(length, Now::at(Instant::now()));
+        if let (Some(before), Some(after)) = (before, work.queue())
+            && before.wanted != after.wanted
+        {
+            let length = after.length.unwrap_or_default();
+            tracing::info!(
+                "\"{name}\" application: {length} jobs, {} processes instead of {}",
+                after.wanted,
+                before.wanted
+            );
+        }
     }
 
     /// A process has ended, or its start has failed.

@@ -88,6 +88,11 @@ impl Newcomer {
         Kin::find(prototype, self.number, has_namespace, self.pidfd.take())
     }
 
+    /// Its number, as the prototype knows it.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
     /// Tells the router about it; `pid` is its process for main, or 0.
     pub(crate) fn announce(&self, app: AppId, pid: u32, router: &mut Peer) -> anyhow::Result<()> {
         let worker = self.worker;

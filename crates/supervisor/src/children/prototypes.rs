@@ -36,6 +36,7 @@ impl Children {
             FromPrototype::Begun { worker, pid } => {
                 self.program_begun(id, worker, pid, fds.into_iter().next());
             }
+            FromPrototype::QueueLength { length } => self.queue_measured(id, length.map_err(reason::cut)),
             FromPrototype::ForkFailed { worker, reason } => {
                 self.fork_failed(id, worker, &reason::cut(reason));
             }
@@ -112,7 +113,7 @@ impl Children {
             return app.end_liar("runs a program that nobody has asked for");
         }
         match Kin::find(prototype, number, app.spec.isolation.namespaces.pid, pidfd) {
-            Ok(process) if app.background.is_some() => self.process_begun(id, worker, process),
+            Ok(process) if app.background.is_some() => self.process_begun(id, worker, number, process),
             Ok(Some(process)) => app.workers.has_begun(worker, process),
             Ok(None) => {}
             Err(error) => app.end_liar(&format!("has a program that is none of its own: {error}")),
@@ -143,12 +144,13 @@ impl Children {
             Err(error) => return app.end_liar(&format!("has a worker that is none: {error}")),
         };
         let pid = process.as_ref().map_or(0, |process| process.pid().as_raw_nonzero().get().unsigned_abs());
+        let number = app.number_of(worker, newcomer.number(), process.as_ref());
         app.workers.forked(worker, process);
         app.strays = newcomer.strays();
         let router = app.router.and_then(|router| self.routers.peer_mut(router));
         let Some(router) = router else { return self.fork_next(id) };
         match newcomer.announce(id, pid, router) {
-            Ok(()) => tracing::info!("\"{}\" application started, process {pid}", app.spec.name),
+            Ok(()) => tracing::info!("\"{}\" application started, process {number}", app.spec.name),
             Err(error) => {
                 app.tell(&ToPrototype::Kill { worker });
                 self.worker_failed(id, &format!("take over a worker: {error:#}"));
@@ -198,11 +200,15 @@ impl Children {
         let Some(app) = self.apps.get_mut(&id) else {
             return;
         };
+        let unseen = app.unseen.remove(&worker);
         // One of a router that has died was taken out before.
         let Some((process, is_expected)) = app.ended(worker, Instant::now()) else {
             return;
         };
-        let pid = process.map_or(0, |process| process.pid().as_raw_nonzero().get());
+        let pid = process.map(|process| process.pid().as_raw_nonzero().get().unsigned_abs());
+        let pid = pid.or(unseen).unwrap_or_default();
+        let is_run = app.background.as_ref().is_some_and(|work| !work.runs_always());
+        let is_expected = is_expected || is_run;
         let name = &app.spec.name;
         match exit {
             Exit::Code(code) => {

@@ -5,6 +5,7 @@
 //! instance of its name is left. A successor of main holds its own until its predecessor says that its commands have
 //! ended. Services are told to end when they are replaced; a run goes on to its end.
 
+mod demand;
 mod runs;
 mod services;
 
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_config::schedule::Timestamp;
-use corral_ipc::message::{Exit, ScheduleStatus, WorkerId};
+use corral_ipc::message::{Exit, QueueStatus, ScheduleStatus, WorkerId};
 
 use self::runs::Runs;
 use self::services::Services;
@@ -37,8 +38,12 @@ pub(crate) enum Step {
     Start,
     /// Tell a process to end, as it has taken too long.
     End(WorkerId),
+    /// Tell a process to end that is not needed any more.
+    Retire(WorkerId),
     /// Say that a time has come while the command runs.
     Skipped,
+    /// Say that a time has come while too many commands run.
+    Delayed,
 }
 
 /// Which work there is to do.
@@ -63,7 +68,7 @@ impl Background {
     pub(crate) fn of(spec: &AppSpec, now: Now) -> Option<Self> {
         let RuntimeSpec::Process(process) = &spec.runtime else { return None };
         let work = match &process.schedule {
-            None => Work::Services(Services::new(spec.processes.max.get(), now.instant)),
+            None => Work::Services(Services::of(spec, now.instant)),
             Some(schedule) => Work::Runs(Box::new(Runs::new(schedule, &spec.name, now)?)),
         };
         Some(Self { work, is_held: true, is_leaving: false })
@@ -125,6 +130,14 @@ impl Background {
         }
     }
 
+    /// The steps that are due now although there is no room for further runs: those that come have to wait.
+    pub(crate) fn wait(&mut self, now: Now) -> Vec<Step> {
+        match &mut self.work {
+            Work::Services(_) => self.look(now),
+            Work::Runs(runs) => runs.wait(!self.is_held && !self.is_leaving, now),
+        }
+    }
+
     /// Begins a run at once, on request.
     pub(crate) fn run_now(&mut self) -> Result<Step, &'static str> {
         let may_start = self.may_start();
@@ -140,6 +153,20 @@ impl Background {
         match &mut self.work {
             Work::Services(services) => services.forking(worker, now.instant),
             Work::Runs(runs) => runs.forking(worker, now),
+        }
+    }
+
+    /// A start has succeeded.
+    pub(crate) fn begun(&mut self, worker: WorkerId, now: Now) {
+        if let Work::Services(services) = &mut self.work {
+            services.begun(worker, now.instant);
+        }
+    }
+
+    /// The queue has this length, or why it is not known.
+    pub(crate) fn measured(&mut self, length: Result<u64, String>, now: Now) {
+        if let Work::Services(services) = &mut self.work {
+            services.measured(length, now.instant);
         }
     }
 
@@ -159,6 +186,14 @@ impl Background {
         match &mut self.work {
             Work::Services(services) => services.lost(now.instant),
             Work::Runs(runs) => runs.lost(reason, now),
+        }
+    }
+
+    /// The queue that decides how many processes there are, for `/status`.
+    pub(crate) fn queue(&self) -> Option<QueueStatus> {
+        match &self.work {
+            Work::Services(services) => services.queue(),
+            Work::Runs(_) => None,
         }
     }
 

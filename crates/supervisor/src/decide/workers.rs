@@ -77,6 +77,12 @@ impl<P> Workers<P> {
         self.running.is_empty()
     }
 
+    /// Those that run or are on their way.
+    pub(crate) fn n_all(&self) -> usize {
+        let n_wanted = usize::try_from(self.n_wanted).unwrap_or(usize::MAX);
+        n_wanted.saturating_add(self.running.len() + self.forking.len())
+    }
+
     /// Whether some were asked for that are still to be forked.
     pub(crate) fn are_wanted(&self) -> bool {
         self.n_wanted > 0

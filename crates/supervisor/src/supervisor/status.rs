@@ -77,6 +77,7 @@ impl Supervisor {
             running: app.map_or(0, |app| count(app.workers.running().count())),
             starting: app.map_or(0, |app| app.workers.n_coming()),
             schedule: app.and_then(|app| app.background.as_ref()?.schedule()),
+            queue: app.and_then(|app| app.background.as_ref()?.queue()),
             ..AppStatus::default()
         }
     }

@@ -149,11 +149,61 @@ fn mistakes_of_a_schedule_are_named() {
     check(r#""command": "a", "schedule": "@daily", "processes": 2"#, "/processes", detail);
 }
 
+/// Options: applications.process.processes.queue
+#[test]
+fn a_queue_is_a_text_an_array_or_an_object() {
+    let queue = |queue: &str| {
+        let members = format!(r#""command": "a", "processes": {{"max": 8, "spare": 1, "queue": {queue}}}"#);
+        let (spec, process) = process(&members);
+        assert_eq!(
+            (spec.processes.max.get(), spec.processes.spare, spec.restart.mode),
+            (8, 1, RestartMode::Switch)
+        );
+        let queue = process.queue.expect("there is one");
+        let words = std::iter::once(queue.command.executable.to_str().unwrap().to_owned());
+        (
+            words.chain(queue.command.arguments).collect::<Vec<_>>(),
+            queue.per_process.get(),
+            queue.interval,
+            queue.timeout,
+        )
+    };
+    let ten = Duration::from_secs(10);
+    let words = ["redis-cli", "llen", "jobs"].map(str::to_owned).to_vec();
+    assert_eq!(queue(r#""redis-cli llen jobs""#), (words.clone(), 10, ten, ten));
+    assert_eq!(queue(r#"["redis-cli", "llen", "jobs"]"#), (words.clone(), 10, ten, ten));
+    let object = r#"{"command": "redis-cli llen jobs", "per_process": 3, "interval": 1, "timeout": 2}"#;
+    assert_eq!(queue(object), (words, 3, Duration::from_secs(1), Duration::from_secs(2)));
+}
+
+#[test]
+fn mistakes_of_a_queue_are_named() {
+    let check = |queue: &str, pointer: &str, detail: &str| {
+        let members = format!(r#""command": "a", "processes": {{"max": 8, "queue": {queue}}}"#);
+        check(&members, &format!("/processes/queue{pointer}"), detail);
+    };
+    check("{}", "", "Required parameter \"command\" is missing.");
+    check(r#""a > b""#, "", "The \"queue\" has \">\", which only a shell understands, and none runs it.");
+    let least = |name: &str| format!("The \"{name}\" number must be equal to or greater than 1.");
+    for name in ["per_process", "interval", "timeout"] {
+        check(&format!(r#"{{"command": "a", "{name}": 0}}"#), &format!("/{name}"), &least(name));
+    }
+    for name in ["interval", "timeout"] {
+        let detail = format!("The \"{name}\" number must not exceed 3600.");
+        check(&format!(r#"{{"command": "a", "{name}": 3601}}"#), &format!("/{name}"), &detail);
+    }
+    let detail = "The \"per_process\" number must not exceed 1000000000: no process would ever be started.";
+    check(r#"{"command": "a", "per_process": 1000000001}"#, "/per_process", detail);
+    let detail = "The \"queue\" option is for applications of type \"process\".";
+    let document = r#"{"applications": {"a": {"type": "php", "root": "/www", "processes": {"queue": "a"}}}}"#;
+    check_problems(document, &[("/applications/a/processes/queue", detail)]);
+}
+
 #[test]
 fn requests_are_for_others() {
     let detail = "The \"limits\" are for applications that get requests.";
     check(r#""command": "a", "limits": {"timeout": 3}"#, "/limits", detail);
-    let detail = "The \"processes\" of a command are a number.";
+    let detail = "The \"processes\" of a command are a number, or an object with a \"queue\".";
     check(r#""command": "a", "processes": {"max": 8}"#, "/processes", detail);
     check(r#""command": "a", "processes": "auto""#, "/processes", detail);
     let detail = "The \"abandoned\" option is for applications that get requests.";

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use corral_config::plan::{Overlap, ScheduleSpec};
 use corral_config::schedule::{self, Schedule, TimeZone, Timestamp};
-use corral_ipc::message::{RunStatus, ScheduleStatus, WorkerId};
+use corral_ipc::message::{Exit, RunStatus, ScheduleStatus, WorkerId};
 
 use super::{Now, Outcome, Step};
 
@@ -34,6 +34,10 @@ pub(super) struct Runs {
     running: BTreeMap<WorkerId, Run>,
     n_waiting: u32,
     n_skipped: u64,
+    /// Whether it was said that the next run waits for others.
+    is_delayed: bool,
+    n_runs: u64,
+    n_failed: u64,
     last: Option<RunStatus>,
 }
 
@@ -59,6 +63,9 @@ const MOST_WAITING: u32 = 10;
 
 /// Runs beside each other.
 const MOST_AT_ONCE: usize = 32;
+
+/// A run that waits for others looks so often whether it may begin.
+const ROOM_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A clock may be set, and a machine may sleep, without anybody being told.
 const LONGEST_SLEEP: Duration = Duration::from_secs(10);
@@ -89,6 +96,9 @@ impl Runs {
             running: BTreeMap::new(),
             n_waiting: 0,
             n_skipped: 0,
+            is_delayed: false,
+            n_runs: 0,
+            n_failed: 0,
             last: None,
         };
         runs.plan(now);
@@ -149,9 +159,27 @@ impl Runs {
             }
             if self.has_come(now) {
                 steps.push(self.come());
+                self.is_delayed = false;
                 self.plan(now);
             }
             self.plan_look(now);
+        }
+        steps.into_iter().flatten().collect()
+    }
+
+    /// As `look`, where no run may begin. A time that has come is not forgotten.
+    pub(super) fn wait(&mut self, may_start: bool, now: Now) -> Vec<Step> {
+        let mut steps = self.end_overdue(now.instant);
+        if may_start {
+            self.note_clock(now);
+            let is_due = self.has_come(now);
+            if is_due && !std::mem::replace(&mut self.is_delayed, true) {
+                steps.push(Some(Step::Delayed));
+            }
+            self.plan_look(now);
+            if is_due || self.n_waiting > 0 {
+                self.look_at = Some(now.instant + ROOM_INTERVAL);
+            }
         }
         steps.into_iter().flatten().collect()
     }
@@ -236,6 +264,8 @@ impl Runs {
 
     fn note(&mut self, run: &Run, end: Outcome, duration: Duration) {
         let Outcome { exit, error, output } = end;
+        self.n_runs += 1;
+        self.n_failed += u64::from(exit != Some(Exit::Code(0)) || run.timed_out);
         let began = schedule::written(run.wall, &self.zone);
         self.last = Some(RunStatus { began, duration, exit, timed_out: run.timed_out, error, output });
     }
@@ -266,6 +296,8 @@ impl Runs {
         ScheduleStatus {
             next: next.map(|next| schedule::written(next, &self.zone)),
             last: self.last.clone(),
+            runs: self.n_runs,
+            failed: self.n_failed,
             skipped: self.n_skipped,
             waiting: self.n_waiting,
         }

@@ -1,15 +1,26 @@
-//! Processes that run all the time: each is started again when it ends, at once at first, then ever later.
+//! Processes that run all the time: each is started again when it ends, at once at first, then ever later. Where a queue
+//! decides how many there are, further ones are told to end.
 
 use std::time::Instant;
 
-use corral_ipc::message::WorkerId;
+use corral_config::plan::AppSpec;
+use corral_ipc::message::{QueueStatus, WorkerId};
 
 use super::Step;
+use super::demand::Demand;
 use crate::decide::backoff::Backoff;
 
 /// As many processes as there are to be.
 #[derive(Debug)]
-pub(super) struct Services(Vec<Slot>);
+pub(super) struct Services {
+    slots: Vec<Slot>,
+    /// Without it, the number of slots never changes.
+    demand: Option<Demand>,
+    /// Slots at most, those among them whose processes were told to end.
+    most: usize,
+    /// When the number of slots is looked at.
+    fit_at: Option<Instant>,
+}
 
 /// The place of one process, and of those that are started after it.
 #[derive(Debug)]
@@ -24,27 +35,49 @@ enum State {
     Down,
     /// A start is wanted.
     Wanted,
+    /// The start was asked for.
+    Starting(WorkerId),
     Running(WorkerId),
+    /// Told to end, as fewer processes are wanted.
+    Leaving(WorkerId),
+}
+
+impl State {
+    fn is_of(self, worker: WorkerId) -> bool {
+        matches!(self, Self::Starting(other) | Self::Running(other) | Self::Leaving(other) if other == worker)
+    }
+}
+
+impl Slot {
+    fn new(now: Instant) -> Self {
+        let mut backoff = Backoff::new(now);
+        backoff.start_at(now);
+        Self { state: State::Down, backoff }
+    }
+
+    fn fail(&mut self, now: Instant) {
+        self.state = State::Down;
+        self.backoff.failed(now);
+    }
 }
 
 impl Services {
-    pub(super) fn new(number: u32, now: Instant) -> Self {
-        let slot = || {
-            let mut backoff = Backoff::new(now);
-            backoff.start_at(now);
-            Slot { state: State::Down, backoff }
-        };
-        Self((0..number).map(|_| slot()).collect())
+    pub(super) fn of(spec: &AppSpec, now: Instant) -> Self {
+        let demand = Demand::of(spec);
+        let most = spec.processes.max.get();
+        let number = demand.as_ref().map_or(most, Demand::wanted);
+        let slots = (0..number).map(|_| Slot::new(now)).collect();
+        Self { slots, demand, most: usize::try_from(most).unwrap_or(usize::MAX), fit_at: None }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let down = self.0.iter().filter(|slot| slot.state == State::Down);
-        down.filter_map(|slot| slot.backoff.restart_at()).min()
+        let down = self.slots.iter().filter(|slot| slot.state == State::Down);
+        down.filter_map(|slot| slot.backoff.restart_at()).chain(self.fit_at).min()
     }
 
     pub(super) fn look(&mut self, now: Instant) -> Vec<Step> {
-        let mut steps = Vec::new();
-        for slot in self.0.iter_mut().filter(|slot| slot.state == State::Down) {
+        let mut steps = self.fit(now);
+        for slot in self.slots.iter_mut().filter(|slot| slot.state == State::Down) {
             if slot.backoff.restart_at().is_some_and(|at| at <= now) {
                 slot.state = State::Wanted;
                 steps.push(Step::Start);
@@ -53,67 +86,84 @@ impl Services {
         steps
     }
 
+    /// Has as many slots as are wanted, and tells further processes to end, the latest first.
+    fn fit(&mut self, now: Instant) -> Vec<Step> {
+        self.fit_at = None;
+        let Some(wanted) = self.n_wanted() else { return Vec::new() };
+        let n_staying = self.n_staying();
+        let n_new = wanted.saturating_sub(n_staying).min(self.most.saturating_sub(self.slots.len()));
+        self.slots.extend((0..n_new).map(|_| Slot::new(now)));
+        let mut excess = n_staying.saturating_sub(wanted);
+        while excess > 0
+            && let Some(idx) = self.slots.iter().rposition(|slot| slot.state == State::Down)
+        {
+            self.slots.remove(idx);
+            excess -= 1;
+        }
+        self.slots.iter_mut().rev().filter_map(Slot::leave).take(excess).collect()
+    }
+
+    /// Processes that are to be, if a queue says so.
+    fn n_wanted(&self) -> Option<usize> {
+        self.demand.as_ref().map(|demand| usize::try_from(demand.wanted()).unwrap_or(usize::MAX))
+    }
+
+    fn n_staying(&self) -> usize {
+        self.slots.iter().filter(|slot| !matches!(slot.state, State::Leaving(_))).count()
+    }
+
+    pub(super) fn measured(&mut self, length: Result<u64, String>, now: Instant) {
+        if let Some(demand) = &mut self.demand {
+            demand.measured(length, now);
+            self.fit_at = Some(now);
+        }
+    }
+
     pub(super) fn forking(&mut self, worker: WorkerId, now: Instant) {
-        if let Some(slot) = self.0.iter_mut().find(|slot| slot.state == State::Wanted) {
-            slot.state = State::Running(worker);
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.state == State::Wanted) {
+            slot.state = State::Starting(worker);
             slot.backoff.started(now);
         }
     }
 
+    /// A process runs: from now on it can be told to end.
+    pub(super) fn begun(&mut self, worker: WorkerId, now: Instant) {
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.state == State::Starting(worker)) {
+            slot.state = State::Running(worker);
+            if self.n_wanted().is_some_and(|wanted| wanted < self.n_staying()) {
+                self.fit_at = Some(now);
+            }
+        }
+    }
+
     pub(super) fn ended(&mut self, worker: WorkerId, now: Instant) {
-        if let Some(slot) = self.0.iter_mut().find(|slot| slot.state == State::Running(worker)) {
-            slot.state = State::Down;
-            slot.backoff.failed(now);
+        let Some(idx) = self.slots.iter().position(|slot| slot.state.is_of(worker)) else { return };
+        if self.slots[idx].state == State::Leaving(worker) {
+            self.slots.remove(idx);
+            self.fit_at = Some(now);
+        } else {
+            self.slots[idx].fail(now);
         }
     }
 
     pub(super) fn lost(&mut self, now: Instant) {
-        for slot in self.0.iter_mut().filter(|slot| slot.state != State::Down) {
-            slot.state = State::Down;
-            slot.backoff.failed(now);
-        }
+        self.slots.retain(|slot| !matches!(slot.state, State::Leaving(_)));
+        self.slots.iter_mut().filter(|slot| slot.state != State::Down).for_each(|slot| slot.fail(now));
+        self.fit_at = self.demand.is_some().then_some(now);
+    }
+
+    pub(super) fn queue(&self) -> Option<QueueStatus> {
+        self.demand.as_ref().map(Demand::status)
+    }
+}
+
+impl Slot {
+    fn leave(&mut self) -> Option<Step> {
+        let State::Running(worker) = self.state else { return None };
+        self.state = State::Leaving(worker);
+        Some(Step::Retire(worker))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn each_place_has_restarts_of_its_own() {
-        let mut now = Instant::now();
-        let mut services = Services::new(2, now);
-        assert_eq!(services.look(now), [Step::Start, Step::Start]);
-        assert_eq!((services.look(now), services.deadline()), (vec![], None));
-        services.forking(WorkerId(1), now);
-        services.forking(WorkerId(2), now);
-        for number in 3..10 {
-            now += Duration::from_millis(1);
-            services.ended(WorkerId(number - if number == 3 { 2 } else { 1 }), now);
-            now = services.deadline().unwrap();
-            assert_eq!(services.look(now), [Step::Start]);
-            services.forking(WorkerId(number), now);
-        }
-        now += Duration::from_millis(1);
-        services.ended(WorkerId(9), now);
-        assert!(services.deadline().unwrap() > now + Duration::from_secs(1), "it ends again and again");
-        now += Duration::from_secs(20);
-        services.look(now);
-        services.forking(WorkerId(10), now);
-        services.ended(WorkerId(2), now);
-        assert_eq!(services.deadline(), Some(now), "the other one has run for long");
-    }
-
-    #[test]
-    fn what_was_wanted_is_wanted_again() {
-        let now = Instant::now();
-        let mut services = Services::new(1, now);
-        assert_eq!(services.look(now), [Step::Start]);
-        services.lost(now);
-        assert_eq!(services.look(now + Duration::from_secs(1)), [Step::Start]);
-        services.ended(WorkerId(7), now);
-        assert_eq!(services.deadline(), None, "it is nobody's");
-    }
-}
+mod tests;

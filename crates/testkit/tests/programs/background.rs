@@ -1,5 +1,8 @@
 //! Commands that no listener reaches: kept running, run at times, and replaced without two of them at a time.
 
+mod ends;
+mod queue;
+
 use std::fs;
 use std::time::Duration;
 
@@ -231,6 +234,8 @@ fn a_schedule_runs_a_command_again_and_again() {
         (!schedule["last"].is_null()).then_some(schedule)
     });
     assert_eq!((&last["last"]["exit_code"], &last["skipped"]), (&json!(3), &json!(0)));
+    assert_eq!((&last["runs"]["total"], &last["runs"]["failed"]), (&json!(1), &json!(1)));
+    assert_eq!(status(&server)["crashes"], Value::Null, "a run that fails is no crash");
     assert_eq!(last["last"]["output"], json!(["one", "two \\u{1b}[31m"]));
     assert!(last["next"].is_string() && last["last"]["began"].is_string(), "{last}");
     server.expect_log("\"app\" has failed after");

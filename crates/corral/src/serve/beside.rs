@@ -7,13 +7,25 @@ use serde_json::{Map, Value};
 use crate::cli::RunOptions;
 use crate::site::background::{self, Command};
 
+/// The presence of Laravel, and what the command line asks for.
+#[derive(Default)]
+enum Laravel {
+    /// There is nothing to say.
+    #[default]
+    Settled,
+    /// It has a queue and a schedule, for which nothing asks.
+    Offered,
+    /// They are asked for and not there.
+    Missing,
+}
+
 /// Commands of the folder that is served.
 #[derive(Default)]
 pub(super) struct Beside {
     project: PathBuf,
     commands: Vec<Command>,
-    /// Laravel has a queue and a schedule, and the command line does not ask for them.
-    offers: bool,
+    /// Laravel's queue and schedule.
+    laravel: Laravel,
 }
 
 impl Beside {
@@ -22,12 +34,16 @@ impl Beside {
         let Some(project) = folder else { return Self::default() };
         let mut commands = background::of_procfile(&project);
         let of_laravel = background::of_laravel(&project);
-        let offers = !options.background && commands.is_empty() && !of_laravel.is_empty();
+        let laravel = match (options.background, of_laravel.is_empty()) {
+            (true, true) => Laravel::Missing,
+            (false, false) if commands.is_empty() => Laravel::Offered,
+            _ => Laravel::Settled,
+        };
         if options.background {
             let known: Vec<_> = commands.iter().map(|command| command.name.clone()).collect();
             commands.extend(of_laravel.into_iter().filter(|command| !known.contains(&command.name)));
         }
-        Self { project, commands, offers }
+        Self { project, commands, laravel }
     }
 
     /// Adds them to the document of the site.
@@ -46,12 +62,14 @@ impl Beside {
 
     pub(super) fn notice(&self) -> String {
         let names: Vec<_> = self.commands.iter().map(|command| &*command.name).collect();
-        match (names.is_empty(), self.offers) {
-            (false, _) => format!("beside: {}\n", names.join(", ")),
-            (true, true) => {
-                "note: Laravel's queue and scheduler do not run; --background starts them\n".to_owned()
+        let beside = if names.is_empty() { String::new() } else { format!("beside: {}\n", names.join(", ")) };
+        let note = match self.laravel {
+            Laravel::Settled => "",
+            Laravel::Offered => "note: Laravel's queue and scheduler do not run; --background starts them\n",
+            Laravel::Missing => {
+                "note: there is no Laravel here, whose queue and scheduler --background starts\n"
             }
-            (true, false) => String::new(),
-        }
+        };
+        beside + note
     }
 }

@@ -20,7 +20,10 @@ pub(crate) struct Command {
 /// The lines of a Procfile that start neither what serves nor what is done before that.
 pub(crate) fn of_procfile(project: &Path) -> Vec<Command> {
     let text = fs::read_to_string(project.join(PROCFILE)).unwrap_or_default();
-    text.lines().filter_map(command).collect()
+    let all: Vec<_> = text.lines().filter_map(command).collect();
+    // The last line of a name counts, as in a file of settings.
+    let is_last = |idx: usize| all[idx + 1..].iter().all(|other| other.name != all[idx].name);
+    (0..all.len()).filter(|idx| is_last(*idx)).map(|idx| all[idx].clone()).collect()
 }
 
 fn command(line: &str) -> Option<Command> {
@@ -60,7 +63,8 @@ pub(crate) fn applications(
     has_site: bool,
 ) -> Map<String, Value> {
     let application = |command: &Command| {
-        let line = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {}", command.line);
+        // A shell that does not become the command ends after it: what it had left behind would be killed.
+        let line = format!("trap 'exit 143' TERM; PATH=\"$PWD/node_modules/.bin:$PATH\"; {}", command.line);
         let mut application =
             json!({ "type": "process", "command": ["/bin/sh", "-c", line], "working_directory": project });
         if let Some(schedule) = command.schedule {
@@ -98,6 +102,7 @@ mod tests {
             "web: ./serve\nrelease: migrate\nworker: celery -A shop worker\nbeat:celery beat\n",
             &[worker, ("beat", "celery beat")],
         );
+        check("worker: x\nbeat: y\nworker: celery -A shop worker\n", &[("beat", "y"), worker]);
         check("# worker: x\n\nsite: x\nempty:\n: x\na b: x\n", &[]);
     }
 

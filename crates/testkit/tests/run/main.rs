@@ -1,5 +1,6 @@
 //! `corral run` as its users meet it: folders of all kinds, at a terminal and without one.
 
+mod beside;
 mod django;
 mod documents;
 mod ending;

@@ -13,6 +13,9 @@ use crate::{client, status};
 /// A daemon that has seen the signal has a successor by then.
 const LONGEST_BEGINNING: Duration = Duration::from_secs(5);
 
+/// A daemon ends a successor that does not serve within three minutes.
+const LONGEST_START: Duration = Duration::from_secs(4 * 60);
+
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a daemon that goes on may take to have its control API back.
@@ -69,7 +72,7 @@ impl Daemon {
                 return Ok(pid);
             }
             let has_successor = self.has_successor();
-            if seen && !has_successor {
+            if seen && (!has_successor || started.elapsed() > LONGEST_START) {
                 bail!("process {} goes on", self.pid.as_raw_nonzero());
             }
             seen |= has_successor;
@@ -88,15 +91,17 @@ impl Daemon {
     }
 }
 
-/// The processes that have the same parent and are of the same session as this one, without it.
+/// The processes that have the same parent as this one, and a session of their own as what a daemon starts. A command
+/// of the shell that has started the daemon has the shell's.
 fn siblings(pid: i32) -> Vec<i32> {
-    let Some(family) = Family::of(pid) else { return Vec::new() };
+    let Some(Family { parent, .. }) = Family::of(pid) else { return Vec::new() };
     let entries = fs::read_dir("/proc").into_iter().flatten();
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter(|other| *other != pid && Family::of(*other) == Some(family)).collect()
+    pids.filter(|other| *other != pid && Family::of(*other) == Some(Family { parent, session: *other }))
+        .collect()
 }
 
-/// Whom a process belongs to.
+/// The parent and the session of a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Family {
     parent: i32,
@@ -104,7 +109,7 @@ struct Family {
 }
 
 impl Family {
-    /// Nothing for one that is gone or has ended.
+    /// `None` for a process that is gone or has ended.
     fn of(pid: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name before may hold anything.

@@ -53,12 +53,9 @@ def eventually(what: str, holds):
 
 
 def packages(folder: Path, *names) -> list[str]:
-    """The packages of Corral in `folder` that this machine has the languages for, or those that are named."""
-    left_out = ("corral-java_", "corral-node_")
+    """The packages of Corral in `folder`, or those of them that are named."""
     every = sorted(map(str, folder.glob("corral*.deb")))
-    if names:
-        return [path for path in every if Path(path).name.split("_")[0] in names]
-    return [path for path in every if not Path(path).name.startswith(left_out)]
+    return [path for path in every if not names or Path(path).name.split("_")[0] in names]
 
 
 def apt(*arguments) -> str:
@@ -200,6 +197,11 @@ APPLICATIONS = {
     "python": ("wsgi.py", "def application(e, s):\n    s('200 OK', [])\n    return [b'python 3']\n", {"path": "/srv/python", "module": "wsgi"}),
     "ruby": ("config.ru", "run ->(env) { [200, {}, ['ruby']] }\n", {"script": "/srv/ruby/config.ru"}),
     "perl": ("app.psgi", "sub { [200, [], ['perl']] };\n", {"script": "/srv/perl/app.psgi"}),
+    "java": ("index.jsp", "java <%= 40 + 2 %>\n", {"webapp": "/srv/java"}),
+    "node": (
+        "app.js", "require('/usr/share/corral/node').createServer((request, response) => response.end('node')).listen()\n",
+        {"type": "external", "working_directory": "/srv/node", "executable": "/usr/bin/env", "arguments": "[node, app.js]"},
+    ),
 }
 
 
@@ -209,7 +211,7 @@ def it_serves_every_language():
     for name, (file, source, options) in APPLICATIONS.items():
         os.makedirs(f"/srv/{name}", exist_ok=True)
         Path(f"/srv/{name}/{file}").write_text(source)
-        lines += [f"  {name}:", f"    type: {name}"] + [f"    {key}: {value}" for key, value in options.items()]
+        lines += [f"  {name}:"] + [f"    {key}: {value}" for key, value in ({"type": name} | options).items()]
     Path("/etc/corral/conf.d/applications.yaml").write_text("\n".join(lines) + "\n")
     steps = [f"    - match: {{uri: [/{name}, /{name}/*]}}\n      action: {{rewrite: /, pass: applications/{name}}}" for name in APPLICATIONS]
     Path("/etc/corral/conf.d/routes.yaml").write_text("routes:\n  site:\n" + "\n".join(steps) + "\n")

@@ -42,8 +42,8 @@ setup: ## Install what the build needs (Debian 12 or 13; root or sudo)
 
 # What is built is the same wherever it is built, and names no folder of that machine.
 release_prefixes = $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(CURDIR)=/corral
-build changes chaos deb executables soak: export RUSTFLAGS := $(RUSTFLAGS) $(addprefix --remap-path-prefix=,$(release_prefixes))
-build changes chaos deb executables soak: export CFLAGS := $(CFLAGS) $(addprefix -ffile-prefix-map=,$(release_prefixes))
+build changes chaos deb executables portable soak: export RUSTFLAGS := $(RUSTFLAGS) $(addprefix --remap-path-prefix=,$(release_prefixes))
+build changes chaos deb executables portable soak: export CFLAGS := $(CFLAGS) $(addprefix -ffile-prefix-map=,$(release_prefixes))
 
 build: executables ## Build the release executables in target/release: corral, corral-LANGUAGE for each that can be built
 	scripts/split-debug $(addprefix target/release/,$(executables)) $(call other_hosts,target/release)
@@ -57,6 +57,11 @@ executables:
 	$(if $(PERL),,@echo "left out: corral-perl, as there is no Perl with a shared library and headers (Debian: libperl-dev)")
 	$(if $(RUBY),,@echo "left out: corral-ruby, as there is no Ruby with a shared library and headers (Debian: ruby-dev)")
 	$(if $(PYTHON),,@echo "left out: corral-python, as there is no Python with a shared library and headers (Debian: python3-dev)")
+
+# For systems that are older than this one: scripts/tarball calls it in a root with an old C library. PCRE2 is within.
+.PHONY: portable
+portable:
+	PCRE2_SYS_STATIC=1 cargo build --release --target-dir target/portable -p corral -p corral-wasm
 
 PREFIX ?= /usr/local
 # Where what is copied was built, and what copies executables: stripped, unless a package keeps what is stripped.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs this folder below /usr/local, or below PREFIX. `PREFIX=/opt/corral ./install.sh`; nothing else is changed.
 #
-# Languages whose libraries this machine lacks are left out, and said. Needs glibc @GLIBC@ or later; root for /usr/local.
+# Languages whose libraries this machine lacks are left out, and said. corral needs glibc @GLIBC@ or later; root for /usr/local.
 set -eu
 cd "$(dirname "$0")"
 prefix=${PREFIX:-/usr/local}

@@ -10,7 +10,7 @@ fn manual() -> PathBuf {
 }
 
 /// The links of a document, with their texts; not those in code.
-fn links(page: &str) -> Vec<(String, String)> {
+pub(crate) fn links(page: &str) -> Vec<(String, String)> {
     let mut is_code = false;
     let mut found = Vec::new();
     for line in page.lines() {
@@ -32,7 +32,7 @@ fn links(page: &str) -> Vec<(String, String)> {
 }
 
 /// The identifiers of a page's headings, as mdBook and GitHub make them.
-fn anchors(page: &str) -> BTreeSet<String> {
+pub(crate) fn anchors(page: &str) -> BTreeSet<String> {
     let mut is_code = false;
     let mut counts = BTreeMap::<String, usize>::new();
     let mut found = BTreeSet::new();

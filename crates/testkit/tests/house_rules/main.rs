@@ -2,6 +2,7 @@
 
 mod architecture;
 mod book;
+mod changelog;
 mod dependencies;
 mod structure;
 mod tidy;

@@ -140,7 +140,7 @@ struct Draft {
 const ROOT: &[Member<Draft>] = &[
     optional("settings", OBJECT)
         .means(
-            "[settings](configuration/settings.md): limits and time-outs of HTTP, compression, the log, \
+            "[settings](configuration/settings.md): limits and timeouts of HTTP, compression, the log, \
              telemetry",
         )
         .read(|cx, field, draft| settings::read(cx, field, &mut draft.settings)),

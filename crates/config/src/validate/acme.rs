@@ -89,7 +89,7 @@ const ACME: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.eab = external_account(cx, field)),
     optional("challenge", STRING.or(OBJECT))
         .default("by the ports that are listened on")
-        .means("[how names are proved](#challenges): `\"http\"`, `\"tls-alpn\"` or `{\"dns\": …}`, with [who puts a record into the DNS](#by-the-dns)")
+        .means("[how names are proved](#challenges): `\"http\"`, `\"tls-alpn\"` or `{\"dns\": …}`, with [what puts a record into the DNS](#by-the-dns)")
         .read(|cx, field, draft| draft.challenge = challenge(cx, field)),
     optional("on_demand", OBJECT)
         .default("no others")

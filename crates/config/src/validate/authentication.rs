@@ -160,7 +160,7 @@ const KEYS: &[Member<JwtDraft>] = &[
         .means("a set of keys in JSON (JWKS): a file, or an `http://` or `https://` URL")
         .read(|cx, field, draft| draft.sources.extend(key_set(cx, field))),
     optional("tls", OBJECT)
-        .means("[how the server](proxy.md#options) of an `https://` URL has to prove who it is")
+        .means("[how the server](proxy.md#options) of an `https://` URL has to prove its name")
         .read(|cx, field, draft| {
             let mut tls = UpstreamTls::default();
             schema::read_nested(cx, field, &[proxy::TLS], &mut tls);
@@ -297,7 +297,7 @@ fn forward(cx: &mut Context<'_>, field: Field<'_>) -> Option<Forward> {
 }
 
 const SERVERS: &[Member<ForwardDraft>] = &[
-    optional("url", STRING).means("who is asked: `http://HOST:PORT/PATH` or `https://HOST:PORT/PATH`").read(
+    optional("url", STRING).means("the server that is asked: `http://HOST:PORT/PATH` or `https://HOST:PORT/PATH`").read(
         |cx, field, draft| {
             let Some(url) = name(cx, field) else { return };
             draft.origin = split_url(&url);
@@ -321,7 +321,7 @@ const SERVERS: &[Member<ForwardDraft>] = &[
         },
     ),
     optional("tls", OBJECT)
-        .means("[how the server](proxy.md#options) of an `https://` URL has to prove who it is")
+        .means("[how the server](proxy.md#options) of an `https://` URL has to prove its name")
         .read(|cx, field, draft| schema::read_nested(cx, field, &[proxy::TLS], &mut draft.tls)),
     optional("timeout", INTEGER)
         .default("5")
@@ -347,12 +347,12 @@ const ANSWER: &[Member<ForwardDraft>] = &[
     optional("copy_fields", ARRAY)
         .default("none")
         .means(
-            "fields of its answer that the request goes on with; the client's own of these names are removed",
+            "headers of its answer that the request goes on with; the client's own of these names are removed",
         )
         .read(|cx, field, draft| draft.copy_fields = string_array(cx, field, field_name)),
     optional("user_field", STRING)
         .default("none")
-        .means("the field of its answer that becomes `$remote_user`")
+        .means("the header of its answer that becomes `$remote_user`")
         .read(|cx, field, draft| draft.user_field = field_name(cx, field)),
     optional("cache", INTEGER)
         .default("0")
@@ -360,7 +360,7 @@ const ANSWER: &[Member<ForwardDraft>] = &[
         .read(|cx, field, draft| draft.cache = seconds(cx, field, 0..=MAX_CACHE)),
     optional("cache_key", ARRAY)
         .default("`[\"Authorization\", \"Cookie\"]`")
-        .means("request fields that have to be the same for that; without any of them nothing is remembered")
+        .means("request headers that have to be the same for that; without any of them nothing is remembered")
         .read(|cx, field, draft| draft.cache_key = Some(string_array(cx, field, field_name))),
 ];
 

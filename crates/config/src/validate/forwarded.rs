@@ -66,12 +66,12 @@ fn recursive(_: &mut Context<'_>, field: Field<'_>, draft: &mut Draft) {
 
 const FORWARDED: &[Member<Draft>] = &[
     required("source", PEERS)
-        .means("the trusted peers, as an address pattern or several; `[]` is nobody")
+        .means("the trusted peers, as an address pattern or several; `[]` trusts none")
         .read(source),
-    optional("client_ip", STRING).means("the field with the client's address").read(client_ip),
+    optional("client_ip", STRING).means("the header with the client's address").read(client_ip),
     optional("protocol", STRING)
         .means(
-            "the field with the client's scheme: `https` and `on` mean TLS, `http` means none; of a list the \
+            "the header with the client's scheme: `https` and `on` mean TLS, `http` means none; of a list the \
              first word counts, and anything else is ignored",
         )
         .read(|cx, field, draft| draft.protocol = strings::name(cx, field)),

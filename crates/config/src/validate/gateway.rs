@@ -137,13 +137,12 @@ const KEEP_ALIVE: &[Member<ProxyOptions>] = &[
              together: each of them keeps a process for itself. 0: a new connection for each request",
         )
         .read(|cx, field, options| options.processes = number(cx, field).unwrap_or_default()),
-    optional("idle_timeout", INTEGER)
-        .default("60")
-        .means("seconds for which a connection is kept that nobody uses")
-        .read(|cx, field, options| {
+    optional("idle_timeout", INTEGER).default("60").means("seconds that an unused connection is kept").read(
+        |cx, field, options| {
             let keepalive = &mut options.keepalive;
             keepalive.idle_timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(keepalive.idle_timeout);
-        }),
+        },
+    ),
     optional("requests", INTEGER)
         .default("0")
         .means("requests on one connection; 0: no limit")

@@ -80,7 +80,7 @@ const NAMESPACES: &[Member<Namespaces>] = &[
         .read(|_, field, namespaces| namespaces.network = is_true(field)),
     optional("mount", BOOL)
         .default("`false`")
-        .means("mounts: what it mounts nobody else sees")
+        .means("mounts: others do not see what it mounts")
         .read(|_, field, namespaces| namespaces.mount = is_true(field)),
     optional("uname", BOOL)
         .default("`false`")

@@ -104,7 +104,7 @@ pub(super) const LIMITS: &[Member<Limits>] = &[
         }),
     optional("queue_timeout", INTEGER)
         .default("60")
-        .means("seconds that a request may wait for a worker; then it gets 503. 0 is no bound")
+        .means("seconds that a request may wait for a worker; then it gets 503. 0 lifts the bound")
         .read(|cx, field, limits| limits.queue_timeout = time(cx, field)),
     optional("concurrency", INTEGER)
         .at_most(bounds::REQUESTS)

@@ -122,15 +122,15 @@ const LISTENER: &[Member<ListenerDraft>] = &[
         .read(http2),
     optional("proxy_protocol", OBJECT)
         .means(
-            "[who the client is](clients.md#the-proxy-protocol) when a proxy says so at the beginning of a \
+            "[the client's address](clients.md#the-proxy-protocol) when a proxy tells it at the beginning of a \
              connection (beyond Unit)",
         )
         .read(|cx, field, draft| draft.proxy_protocol = forwarded::read_proxy_protocol(cx, field)),
     optional("forwarded", OBJECT)
-        .means("[who the client is](clients.md#request-fields) when a proxy says so in request fields")
+        .means("[the client's address and scheme](clients.md#request-headers) when a proxy tells them in request headers")
         .read(|cx, field, draft| draft.forwarded = forwarded::read(cx, field)),
     optional("client_ip", OBJECT)
-        .means("the same as [older configurations](clients.md#request-fields) have it")
+        .means("the same as [older configurations](clients.md#request-headers) have it")
         .read(|cx, field, draft| draft.client_ip = forwarded::read_legacy(cx, field)),
     throttle::REQUESTS.read(|cx, field, draft| throttle::requests(cx, field, &mut draft.limits)),
     throttle::CONNECTIONS.read(|cx, field, draft| throttle::connections(cx, field, &mut draft.limits)),

@@ -65,7 +65,7 @@ const OPTIONS: &[Member<Draft>] = &[
             draft.page = template(cx, field).map(if is_path { Page::File } else { Page::Text });
         }),
     optional("allow", STRING.or(ARRAY))
-        .default("nobody")
+        .default("none")
         .means("clients that get through, as in [`match.source`](routes.md#conditions)")
         .read(|cx, field, draft| draft.allow = address_patterns(cx, field).unwrap_or_default()),
     optional("retry_after", INTEGER)

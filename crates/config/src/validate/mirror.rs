@@ -40,7 +40,7 @@ const OPTIONS: &[Member<Mirror>] = &[
         .read(|cx, field, draft| draft.to = one_or_more(cx, field, servers)),
     optional("body", BOOL)
         .default("`true`")
-        .means("whether copies have the request's body; those with more than 1 MiB are not sent")
+        .means("whether copies have the request body; those with more than 1 MiB are not sent")
         .read(|_, field, draft| draft.body = is_true(field)),
     optional("sample", NUMBER)
         .default("1")

@@ -56,7 +56,7 @@ pub(super) const OPTIONS: &[Member<ProxyOptions>] = &[
         .read(|_, field, options| options.http2 = *field.value == Value::Bool(true)),
     optional("forwarded_headers", BOOL)
         .default("`true`")
-        .means("whether fields such as `X-Forwarded-For` tell the server who the client is")
+        .means("whether headers such as `X-Forwarded-For` tell the server the client's address")
         .read(|_, field, options| options.hide_client = *field.value == Value::Bool(false)),
 ];
 
@@ -109,7 +109,7 @@ const KEEPALIVE: &[Member<KeepAlive>] = &[
 pub(super) const TLS: &[Member<UpstreamTls>] = &[
     optional("verify", BOOL)
         .default("`true`")
-        .means("whether an `https://` server has to prove who it is")
+        .means("whether an `https://` server has to prove its name")
         .read(|_, field, tls| tls.verify = *field.value == Value::Bool(true)),
     optional("ca", STRING)
         .means(
@@ -125,8 +125,8 @@ pub(super) const TLS: &[Member<UpstreamTls>] = &[
     optional("server_name", STRING)
         .default("host")
         .means(
-            "the name that is asked for and proved; with `ca` a common name is enough where there are no \
-             alternative names",
+            "the name that is asked for and proved; with `ca` a common name is enough where alternative names \
+             are missing",
         )
         .read(|cx, field, tls| tls.server_name = name(cx, field)),
 ];

@@ -67,8 +67,8 @@ const LIMITS: &[Member<ServerLimits>] = &[
     optional("buffered_bytes", INTEGER)
         .default("33554432")
         .means(
-            "bytes of memory, in the whole server, for bodies of requests and output of applications that \
-             wait for somebody",
+            "bytes of memory, in the whole server, for request bodies and output of applications that \
+             wait to be read",
         )
         .read(|cx, field, limits| {
             let bytes = integer(cx, field, 0..=i64::MAX).and_then(|bytes| u64::try_from(bytes).ok());
@@ -104,7 +104,7 @@ const SIZES: &[Member<HttpSettings>] = &[
         .default("8192")
         .means(
             "bytes of each buffer for a request's head, whose first 2048 bytes need none; a request line, or \
-             a field without its name, has to fit into one of them, and larger ones get 431",
+             a header without its name, has to fit into one of them, and larger ones get 431",
         )
         .read(|cx, field, http| replace(&mut http.large_header_buffer_size, size(cx, field, 1..=INT_MAX))),
     optional("large_header_buffers", INTEGER)
@@ -132,7 +132,7 @@ const SIZES: &[Member<HttpSettings>] = &[
 const SWITCHES: &[Member<HttpSettings>] = &[
     optional("discard_unsafe_fields", BOOL)
         .default("`true`")
-        .means("drop fields whose names hold anything but letters, digits and `-`")
+        .means("drop headers whose names hold anything but letters, digits and `-`")
         .read(|_, field, http| http.discard_unsafe_fields = is_true(field)),
     optional("log_route", BOOL)
         .default("`false`")
@@ -151,7 +151,7 @@ const SWITCHES: &[Member<HttpSettings>] = &[
         }),
     optional("server_version", BOOL)
         .default("`true`")
-        .means("say the version in the `Server` field")
+        .means("say the version in the `Server` header")
         .read(|_, field, http| http.server_version = is_true(field)),
     optional("chunked_transform", BOOL)
         .default("`true` (Unit: `false`)")
@@ -202,7 +202,7 @@ const HTTP2: &[Member<Http2Settings>] = &[
         }),
     optional("stream_window", INTEGER).at_most(bounds::IN_MEMORY)
         .default("131072")
-        .means("bytes of a request's body that a client may send before anybody has taken them")
+        .means("bytes of a request body that a client may send before they are read")
         .read(|cx, field, http2| replace(&mut http2.stream_window, number(cx, field, LEAST_WINDOW..=INT_MAX))),
     optional("connection_window", INTEGER).at_most(bounds::IN_MEMORY)
         .default("262144")

@@ -127,7 +127,7 @@ const WHOSE: &[Member<Whose>] = &[
             whose.status = status.unwrap_or(whose.status);
         }),
     optional("exempt", STRING.or(ARRAY))
-        .default("nobody")
+        .default("none")
         .means("clients without this limit, as in [`match.source`](routes.md#conditions)")
         .read(|cx, field, whose| whose.exempt = address_patterns(cx, field).unwrap_or_default()),
     optional("dry_run", BOOL)

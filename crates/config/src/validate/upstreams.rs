@@ -210,7 +210,7 @@ const BALANCE: &[Member<Option<Balance>>] =
 const HEALTH: &[Member<HealthCheck>] = &[
     optional("path", STRING)
         .default("`\"/\"`")
-        .means("a GET on it is made again and again; without `health` there are no checks")
+        .means("a GET on it is made again and again; without `health` servers are not checked")
         .read(|cx, field, check| {
             let path = name(cx, field).unwrap_or_default();
             if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -15,7 +15,7 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
     rewrite::REWRITE.read(|cx, field, options| options.rewrite = rewrite::read(cx, field)),
     optional("response_headers", OBJECT)
         .means(
-            "an object: fields that are set, or with `null` removed, in replies of every status, error pages \
+            "an object: headers that are set, or with `null` removed, in replies of every status, error pages \
              too (Unit: 200 to 399). What is about the content itself is not \
              said of errors: `Cache-Control`, `Content-Disposition`, `Content-Encoding`, `Content-Language`, \
              `Content-Type`, `ETag`, `Expires`, `Last-Modified` and `Pragma` change from 200 to 399 alone. \
@@ -26,13 +26,13 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
     optional("headers", STRING)
         .default("none")
         .means(
-            "`\"secure\"`: [fields that make browsers careful](#secure-fields), in replies of every status that \
+            "`\"secure\"`: [headers that make browsers careful](#secure-headers), in replies of every status that \
              have none of the same name (beyond Unit)",
         )
         .read(|cx, field, options| options.secure = is_secure(cx, field)),
     optional("request_headers", OBJECT)
         .means(
-            "an object: fields that are set or removed before an application or another server sees the \
+            "an object: headers that are set or removed before an application or another server sees the \
              request. Conditions and variables keep seeing what the client has sent",
         )
         .read(|cx, field, options| options.request_headers = header_changes(cx, field, Side::Request)),

@@ -35,7 +35,7 @@ const CGROUP: &[Member<Draft>] = &[
     optional("memory", INTEGER)
         .default("none")
         .means(
-            "bytes; who goes beyond is ended, and its request answered with 503. Nothing is moved to swap \
+            "bytes; a process that goes beyond is ended, and its request answered with 503. Nothing is moved to swap \
              space",
         )
         .read(|cx, field, draft| draft.limits.memory = amount(cx, field)),

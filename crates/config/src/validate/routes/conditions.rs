@@ -19,7 +19,7 @@ const LINE: &[Member<Match>] = &[
         .read(|cx, field, conditions| conditions.method = patterns(cx, field, Flavor::UpperCased)),
     optional("host", STRING.or(ARRAY))
         .default("any")
-        .means("the Host field: in small letters, without port and final dot; letters in either case")
+        .means("the `Host` header: in small letters, without port and final dot; letters in either case")
         .read(|cx, field, conditions| conditions.host = patterns(cx, field, Flavor::CaseInsensitive)),
     optional("uri", STRING.or(ARRAY))
         .default("any")
@@ -40,7 +40,7 @@ const FIELDS: &[Member<Match>] = &[
         .read(|cx, field, conditions| conditions.arguments = name_sets(cx, field, Flavor::FormEncoded)),
     optional("headers", OBJECT.or(ARRAY))
         .default("any")
-        .means("an object: request fields by name; letters in either case, but not in a regular expression")
+        .means("an object: request headers by name; letters in either case, but not in a regular expression")
         .read(|cx, field, conditions| conditions.headers = name_sets(cx, field, Flavor::CaseInsensitive)),
     optional("cookies", OBJECT.or(ARRAY))
         .default("any")
@@ -52,8 +52,8 @@ const USER: &[Member<Match>] = &[
     optional("remote_user", STRING.or(ARRAY))
         .default("any")
         .means(
-            "the user that [`authenticate`](authentication.md) has let pass before; nobody who was let pass without one, \
-             whatever the pattern (beyond Unit)",
+            "the user that [`authenticate`](authentication.md) has let pass before; without a user no pattern matches, \
+             negated or not (beyond Unit)",
         )
         .read(|cx, field, conditions| conditions.remote_user = patterns(cx, field, Flavor::Plain)),
     optional("jwt_claims", OBJECT.or(ARRAY))

@@ -78,7 +78,7 @@ const TELEMETRY: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.protocol = protocol(cx, field)),
     optional("tls", OBJECT)
         .default("as for [proxied servers](proxy.md#options)")
-        .means("`verify`, `ca` and `server_name`: how a collector at `https://` proves who it is")
+        .means("`verify`, `ca` and `server_name`: how a collector at `https://` proves its name")
         .read(|cx, field, draft| schema::read_nested(cx, field, &[TLS], &mut draft.tls)),
     optional("batch_size", INTEGER)
         .default("128")

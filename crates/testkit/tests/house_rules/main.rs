@@ -3,6 +3,7 @@
 mod architecture;
 mod book;
 mod changelog;
+mod comments;
 mod dependencies;
 mod structure;
 mod tidy;

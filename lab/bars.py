@@ -159,7 +159,7 @@ def _compare(
     own, other = summary.cell(point, "corral"), summary.cell(point, peer)
     assert other is not None, "the caller looked"
     if own is None:
-        # A run of ours that failed misses its bar; one that was not asked for is no statement.
+        # A run of ours that failed misses its bar; one that was not asked for says nothing.
         passed = False if summary.failures_at(point, "corral") else None
         return Verdict(point, peer, promise, "-", passed)
     ratio = ratio_of(own, other)

@@ -33,7 +33,7 @@ fn build() -> Result<(), String> {
     let library = library.ok_or_else(|| format!("lib{name}.so is not installed"))?;
     println!("cargo::rustc-link-search=native={}", library.display());
     println!("cargo::rustc-link-lib=dylib={name}");
-    // The gems of the user who builds are no part of what the language consists of.
+    // The gems of the user who builds are not part of what the language consists of.
     println!(
         "cargo::rustc-env=CORRAL_RUBY_FOLDERS={}",
         ruby.run("print $LOAD_PATH.join(':'), ':', (Gem.path - [Gem.user_dir]).join(':')")?

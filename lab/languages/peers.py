@@ -34,7 +34,7 @@ class Peer(servers.Server):
         self.spawn(self.found(), *self.argv(), env=self.environment())
 
     def environment(self) -> dict[str, str]:
-        # Where a server looks for modules, and what tells frameworks and servers that this is no development.
+        # Where a server looks for modules, and a variable that tells frameworks and servers that this is production.
         return {"PYTHONPATH": str(self.setup.apps), "RACK_ENV": "production", "PLACK_ENV": "deployment"}
 
     @property

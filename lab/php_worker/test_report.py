@@ -1,4 +1,4 @@
-"""Judging worker mode: against which figures, and what is no result."""
+"""Judging worker mode: the figures to compare with, and invalid results."""
 
 import unittest
 

@@ -37,7 +37,7 @@ impl Head {
     /// Reads the head at the start of `buf`; none when there has to be more. `searched` bytes of it were there before.
     ///
     /// # Errors
-    /// When it is no head.
+    /// When it is not a head.
     pub fn parse(buf: &[u8], searched: usize) -> Result<Option<Self>, HeadError> {
         let Some(len) = end(buf, searched) else { return Ok(None) };
         let mut head = Self { status: 0, len, length: None, fields: Vec::new() };

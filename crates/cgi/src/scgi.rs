@@ -62,7 +62,7 @@ pub enum HeadError {
 /// them. [`MAX_PREFIX`] bytes are always enough.
 ///
 /// # Errors
-/// When these are no netstring's.
+/// When these are not a netstring's.
 pub fn head_len(start: &[u8]) -> Result<Option<usize>, HeadError> {
     let n_digits = start.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match start.get(n_digits) {
@@ -82,7 +82,7 @@ pub type Variable<'v> = (&'v [u8], &'v [u8]);
 /// The variables in a head, which is all there, in their order.
 ///
 /// # Errors
-/// When it is no head.
+/// When it is not a head.
 pub fn variables(head: &[u8]) -> Result<Vec<Variable<'_>>, HeadError> {
     if head_len(head)? != Some(head.len()) {
         return Err(HeadError::End);

@@ -108,7 +108,7 @@ pub fn is_one_variable(one: &[u8], other: &[u8]) -> bool {
     variable_order(one, other).is_eq()
 }
 
-/// Fields that become the same variable are equal; otherwise it is no order that means anything.
+/// Fields that become the same variable are equal; otherwise the order has no meaning.
 fn variable_order(a: &[u8], b: &[u8]) -> Ordering {
     let bytes = |(a, b): (&u8, &u8)| variable_byte(*a).cmp(&variable_byte(*b));
     let differing = || a.iter().zip(b).map(bytes).find(|order| order.is_ne());

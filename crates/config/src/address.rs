@@ -95,7 +95,7 @@ const MAX_UNIX_PATH: usize = 107;
 mod tests {
     use super::ListenAddress;
 
-    /// `expect` is the address as it is printed, or nothing when the text is no address.
+    /// `expect` is the address as it is printed, or nothing when the text is not an address.
     #[track_caller]
     fn check(text: &str, expect: Option<&str>) {
         let address = ListenAddress::parse(text.as_bytes());

@@ -121,7 +121,7 @@ impl Value {
     }
 }
 
-/// A message with a value that may be a secret as it is written where it comes from. Values of a byte or two are no
+/// A message with a value that may be a secret as it is written where it comes from. Values of a byte or two are not
 /// secrets, and would be found everywhere.
 #[must_use]
 pub fn conceal(message: &str, value: &str, written: &str) -> String {

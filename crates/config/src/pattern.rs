@@ -45,7 +45,7 @@ impl PatternSet {
     ///
     /// # Errors
     ///
-    /// When the text is no pattern; the set is unchanged.
+    /// When the text is not a pattern; the set is unchanged.
     pub fn add(&mut self, text: &[u8], flavor: Flavor) -> Result<(), PatternError> {
         let (negated, test) = compile::compile(text, flavor)?;
         if negated { &mut self.negative } else { &mut self.positive }.push(test);

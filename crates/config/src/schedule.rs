@@ -34,7 +34,7 @@ pub struct CronTimes {
     is_fixed: bool,
 }
 
-/// Why a text is no schedule.
+/// Why a text is not a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// As cron sees it.

@@ -155,7 +155,7 @@ pub enum TemplateError {
     /// A `$` that starts no variable, with its offset in bytes.
     #[error("Invalid variable at position {0}")]
     InvalidVariable(usize),
-    /// A JavaScript template literal that is no text.
+    /// A JavaScript template literal that is not text.
     #[error("\"SyntaxError: the source is not valid UTF-8\"")]
     NotUtf8,
 }

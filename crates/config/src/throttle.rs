@@ -56,7 +56,7 @@ pub struct Rate {
     pub entries: usize,
 }
 
-/// Why a text is no rate.
+/// Why a text is not a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
     /// Something other than a number, a slash and a unit.
@@ -72,7 +72,7 @@ impl Rate {
     ///
     /// # Errors
     ///
-    /// When the text is no rate.
+    /// When the text is not a rate.
     pub fn parse_interval(text: &str) -> Result<Duration, RateError> {
         let (number, unit) = text.split_once('/').ok_or(RateError::Form)?;
         let period = UNITS.iter().find(|(name, _)| *name == unit).ok_or(RateError::Form)?.1;

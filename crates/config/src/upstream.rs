@@ -262,7 +262,7 @@ impl Host {
     }
 }
 
-/// Labels of letters, digits, `-` and `_`; the last is no number, or a mistyped IP address would be a name.
+/// Labels of letters, digits, `-` and `_`; the last is not a number, or a mistyped IP address would be a name.
 fn is_host_name(name: &str) -> bool {
     let is_label = |label: &str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');

@@ -169,7 +169,7 @@ async fn status(controller: &Controller, path: &[Bytes]) -> Reply {
     }
 }
 
-/// A part of what is no configuration.
+/// An API path outside the configuration.
 pub(crate) fn part(value: &Value, path: &[Bytes]) -> Reply {
     match edit::get(value, path) {
         Ok(value) => Reply::value(value.clone()),

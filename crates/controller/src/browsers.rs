@@ -72,7 +72,7 @@ const TELLING: [HeaderName; 5] = [
     header::UPGRADE_INSECURE_REQUESTS,
 ];
 
-/// The name that a request is for, if it is not one of this machine's own. Without any it is no browser's.
+/// The name that a request is for, if it is not one of this machine's own. A request without one is not a browser's.
 fn foreign_host(head: &Parts) -> Option<String> {
     let in_target = head.uri.authority().map(|authority| authority.as_str().to_owned());
     let hosts = in_target.into_iter().chain(values(&head.headers, &header::HOST));

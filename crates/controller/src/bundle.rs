@@ -12,7 +12,7 @@ use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 use crate::pem::{self, Block, PemError};
 use crate::reply::object;
 
-/// Why a text is no bundle.
+/// Why a text is not a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BundleError {
     /// The text is broken.

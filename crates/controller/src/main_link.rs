@@ -210,7 +210,7 @@ impl Answers {
     ///
     /// # Errors
     ///
-    /// When the link breaks or carries something that is no message.
+    /// When the link breaks or carries something that is not a message.
     pub(crate) async fn receive(self, engine: Engine) -> anyhow::Result<()> {
         loop {
             let mut ready = self.shared.readiness.readable().await.context("wait for main")?;

@@ -75,7 +75,7 @@ pub(crate) enum ChangeError {
     /// The path of the change does not fit the document.
     #[error(transparent)]
     Edit(EditError),
-    /// The changed document is no configuration.
+    /// The changed document is not a configuration.
     #[error("{}", .0.first().map_or_else(String::new, ToString::to_string))]
     Invalid(Vec<Problem>),
     /// A newer change was made in its place.

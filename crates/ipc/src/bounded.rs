@@ -10,7 +10,7 @@ use crate::reason;
 /// Most members of a list. Each takes much more memory than it has in a message.
 pub const MOST: usize = 100_000;
 
-/// A list of so many members; a longer one is no message.
+/// A list of so many members; a longer one is not a message.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     from.deserialize_seq(Members(PhantomData))
 }

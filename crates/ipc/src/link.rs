@@ -131,7 +131,7 @@ impl Link {
     /// room for comes without any.
     ///
     /// # Errors
-    /// `InvalidData` when what came is no `T`; the link can be used on, but one side is broken.
+    /// `InvalidData` when the message is not a `T`; the link can be used on, but one side is broken.
     pub fn recv<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
         self.recv_as(Wait::Block)
     }

@@ -17,7 +17,7 @@ const SHT_DYNAMIC: u32 = 6;
 const DYNAMIC_ENTRY: usize = 16;
 const DT_SONAME: u64 = 14;
 
-/// `library` with `name` as its DT_SONAME. `None`: it has none, or is no ELF file of this form.
+/// `library` with `name` as its DT_SONAME. `None`: it has none, or is not an ELF file of this form.
 pub(crate) fn renamed(mut library: Vec<u8>, name: &str) -> Option<Vec<u8>> {
     if !library.starts_with(b"\x7fELF\x02\x01") {
         return None;

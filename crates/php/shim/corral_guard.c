@@ -13,7 +13,7 @@
 #define MOST_OF_A_PATH 64
 
 /*
- * Kinds that are no reason to end a worker: output buffers were ended with their request, and what only grows may be a cache.
+ * Kinds that are not a reason to end a worker: output buffers were ended with their request, and what only grows may be a cache.
  * Whether it grows for ever, memory tells.
  */
 #define HARMLESS (1u << LEFT_BUFFER | 1u << LEFT_GLOBAL | 1u << LEFT_STATIC)

@@ -94,7 +94,7 @@ void corral_guard_values_prepare(void)
     VALUES(WATCH)
 }
 
-/* As it stands in the line; nothing for what is no short text. */
+/* As it stands in the line; nothing for a value that is not a short text. */
 static void append(smart_str *text, const char *before, zval *value, const char *after)
 {
     const char *word = Z_TYPE_P(value) == IS_TRUE ? "on" : "off";

@@ -178,7 +178,7 @@ static int is_line(corral_slice_t value)
         && memchr(value.data, '\0', value.len) == NULL;
 }
 
-/* Leaves out what is no field, as Puma does; returns how many there are. */
+/* Leaves out invalid fields, as Puma does; returns how many there are. */
 static size_t only_fields(corral_field_t *fields, size_t n)
 {
     static const char remark[] = "a field of a response has a name or a value that none can have; such are left out";

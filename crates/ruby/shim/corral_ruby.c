@@ -122,7 +122,7 @@ const char *corral_ruby_start(const corral_host_t *functions)
     }
     /* Also loads rubygems, and sets the encodings that the locale asks for. */
     ruby_options(n_arguments, argv);
-    /* $0 is no file: Sinatra and others would take the one that they are loaded from for a program, and run it. */
+    /* $0 is not a file: Sinatra and others would take the one that they are loaded from for a program, and run it. */
     ruby_script(name);
     restore_signals();
     rb_global_variable(&corral);

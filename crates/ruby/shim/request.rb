@@ -68,7 +68,7 @@ module Corral
   class Errors
     def write(*texts)
       texts.sum do |text|
-        # As IO does, also for an object whose to_s is no text.
+        # As IO does, also for an object whose to_s is not text.
         text = format('%s', text)
         Corral.complain(text)
         text.bytesize

@@ -22,7 +22,7 @@ pub struct Confinement {
 /// A folder that others are opened in: only its place, nothing of it can be read.
 ///
 /// # Errors
-/// When it cannot be reached, or is no folder.
+/// When it cannot be reached, or is not a folder.
 pub fn open_folder(path: impl AsRef<Path>) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(CWD, path.as_ref(), flags, Mode::empty())?)

@@ -72,7 +72,7 @@ const MOST_LINKS: usize = 8;
 /// The meaning of a symbolic link.
 enum Target {
     Path(PathBuf),
-    /// Something that a process has open, such as the pipe behind `/dev/stdout`: its text is no path.
+    /// Something that a process has open, such as the pipe behind `/dev/stdout`: its text is not a path.
     OpenFile,
 }
 

@@ -96,7 +96,7 @@ pub unsafe fn withhold(withheld: Withheld) -> io::Result<()> {
     Ok(())
 }
 
-/// Marks this process as one that is no stranger, whatever its parent was, and has its children look at themselves.
+/// Marks this process as the worker itself, whatever its parent was, and has its children look at themselves.
 fn prepare() -> io::Result<()> {
     if let Some(mark) = MARK.get() {
         mark.set(1);

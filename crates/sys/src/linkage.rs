@@ -26,7 +26,7 @@ unsafe extern "C" fn note(
     }
     // SAFETY: names of the loader are NUL-terminated strings.
     let name = unsafe { CStr::from_ptr(name) };
-    // The program itself and what the kernel provides are no files by their names.
+    // The program itself and what the kernel provides are not files by their names.
     if name.to_bytes().starts_with(b"/") {
         // SAFETY: `loaded_libraries` passed a pointer to its vector, and waits.
         let found = unsafe { &mut *found.cast::<Vec<PathBuf>>() };

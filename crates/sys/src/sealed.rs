@@ -23,7 +23,7 @@ pub fn seal(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
 /// The whole content of sealed memory of at most `max_len` bytes.
 ///
 /// # Errors
-/// `InvalidData` when it is longer or not sealed, `InvalidInput` when it is no memfd.
+/// `InvalidData` when it is longer or not sealed, `InvalidInput` when it is not a memfd.
 pub fn read(fd: BorrowedFd<'_>, max_len: u64) -> io::Result<Vec<u8>> {
     if !rustix::fs::fcntl_get_seals(fd)?.contains(SEALS) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the memory is not sealed"));

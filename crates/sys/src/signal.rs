@@ -250,7 +250,7 @@ pub fn changes() -> Vec<(Pid, Change)> {
 /// Waits for one child.
 ///
 /// # Errors
-/// `ECHILD` when it is no child of this process or was collected already.
+/// `ECHILD` when it is not a child of this process or was collected already.
 pub fn wait_for(pid: Pid) -> io::Result<Ended> {
     loop {
         let waited = rustix::io::retry_on_intr(|| {

@@ -119,7 +119,7 @@ pub fn receive_local(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<(usi
     let room = buffer.spare_capacity_mut();
     let mut pieces = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let mut space = [MaybeUninit::<u64>::uninit(); CONTROL_WORDS];
-    // SAFETY: for this structure, zeros are no pointers and no lengths.
+    // SAFETY: for this structure, zeros are neither pointers nor lengths.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut pieces;
     message.msg_iovlen = 1;

@@ -1,6 +1,6 @@
 //! Values of `Host` and `:authority` that every protocol refuses.
 
-/// Values with parts of a URL or a path that are no host, and those in which nothing is left of one.
+/// Values with parts of a URL or a path that are not a host, and those in which nothing is left of one.
 pub const BAD_HOSTS: &[&str] = &[
     "a/b",
     "a\\b",

@@ -18,8 +18,8 @@ pub struct FileRest<'f> {
 }
 
 impl<'f> FileRest<'f> {
-    /// From `offset` to the end. Nothing where it has to be read: because it is short, is no regular file, or is on a
-    /// file system that an event loop could wait for.
+    /// From `offset` to the end. Nothing where it has to be read: because it is short, is not a regular file, or is on
+    /// a file system that an event loop could wait for.
     #[must_use]
     pub fn of(file: BorrowedFd<'f>, offset: u64) -> Option<Self> {
         // Most files are short: one question is enough for them.

@@ -16,8 +16,8 @@ pub(crate) fn begin() {
     said();
 }
 
-/// Says something about the application that it should hear once. It is no error, so it goes where lines go that the
-/// application prints.
+/// Says something about the application that it should hear once. The remark is not an error, so it goes where lines go
+/// that the application prints.
 pub fn remark(habit: &str) {
     if said().is_some_and(|said| said.is_first(habit)) {
         let _ = io::stdout().write_all(format!("{habit} (said once)\n").as_bytes());

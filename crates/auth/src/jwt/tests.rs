@@ -121,7 +121,7 @@ fn keys_are_found_by_their_names() {
     check(json!({ "alg": "HS256", "kid": "b" }), other, Ok(()));
     check(json!({ "alg": "HS256" }), other, Ok(()));
     check(json!({ "alg": "HS256", "kid": "c" }), SECRET, Err(Refusal::UnknownKey));
-    // A key that can be read by everyone is no secret.
+    // A key that can be read by everyone is not a secret.
     assert_eq!(Keys::of_set(set.as_bytes(), Origin::Server).unwrap_err(), KeyFault::Empty);
 }
 

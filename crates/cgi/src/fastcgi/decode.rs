@@ -24,7 +24,7 @@ pub enum End {
     UnknownRole,
 }
 
-/// Bytes that are no answer in FastCGI.
+/// Bytes that are not an answer of FastCGI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// Most probably it speaks another protocol.
@@ -92,7 +92,7 @@ impl Decoder {
     /// The next part of the answer in `input`, which loses what was used; none when more has to come.
     ///
     /// # Errors
-    /// When it is no FastCGI, or about something else than the request.
+    /// When it is not FastCGI, or about something else than the request.
     pub fn next<'i>(&mut self, input: &mut &'i [u8]) -> Result<Option<Event<'i>>, RecordError> {
         loop {
             if self.n_header < HEADER {

@@ -27,7 +27,7 @@ enum Port {
     Any,
 }
 
-/// A text that is no origin.
+/// A text that is not an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not an origin")]
 pub struct OriginError;

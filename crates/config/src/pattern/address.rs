@@ -43,7 +43,7 @@ pub enum AddressPatternError {
     /// The first address of a range is behind its last.
     #[error("The \"address\" range is overlapping.")]
     Overlap,
-    /// A prefix that is no number, or longer than an address of its family.
+    /// A prefix that is not a number, or longer than an address of its family.
     #[error("The \"address\" has an invalid CIDR prefix.")]
     Prefix,
     /// A port, or a range of ports, that does not exist. The words are Unit's.
@@ -62,7 +62,7 @@ impl AddressPatternSet {
     ///
     /// # Errors
     ///
-    /// When the text is no pattern; the set is unchanged.
+    /// When the text is not a pattern; the set is unchanged.
     pub fn add(&mut self, text: &[u8]) -> Result<(), AddressPatternError> {
         let body = text.strip_prefix(b"!").unwrap_or(text);
         let test = parse::parse(body)?;

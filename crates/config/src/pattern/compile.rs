@@ -26,7 +26,7 @@ impl Flavor {
         matches!(self, Self::PercentEncoded | Self::FormEncoded)
     }
 
-    /// Reads text that is no pattern but belongs to one: a piece between stars, or a name.
+    /// Reads text that is not a pattern but belongs to one: a piece between stars, or a name.
     ///
     /// # Errors
     ///

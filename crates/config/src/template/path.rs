@@ -1,8 +1,8 @@
 //! Templates that name paths: what a client puts into a variable leads nowhere but further down.
 //!
 //! `$uri` is decoded and normalised before any template sees it, and `$request_uri` is so where a path is meant; all
-//! that clients write into other variables is not. So their values make no segment `.` or `..`, they are no segment by
-//! being empty, and they begin below what is written in front of them.
+//! that clients write into other variables is not. So their values make no segment `.` or `..`, they are not a segment
+//! by being empty, and they begin below what is written in front of them.
 
 use std::ops::Range;
 

@@ -15,7 +15,7 @@ pub struct TicketKey {
     pub aes: Vec<u8>,
 }
 
-/// Why a text is no ticket key.
+/// Why a text is not a ticket key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TicketKeyError {
     /// The text is not Base64.

@@ -81,7 +81,7 @@ const ACCESS_LOG: &[Member<Draft>] = &[
         .default("the combined format")
         .means("a template, or an object of names and templates for one JSON object a line")
         .read(|cx, field, draft| draft.format = format(cx, field)),
-    // Unit has words of its own for what is no string.
+    // Unit has words of its own for a value that is not a string.
     optional("if", ANY)
         .default("always")
         .means(

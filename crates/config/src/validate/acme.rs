@@ -426,7 +426,7 @@ fn names_behind(
     for step in route.steps() {
         let hosts = step.conditions.host.iter().flat_map(|hosts| hosts.plain());
         let hosts = hosts.filter_map(|host| std::str::from_utf8(host).ok());
-        // Others are no names that an authority knows: those of this machine or of a private network.
+        // Others are not names that an authority knows: those of this machine or of a private network.
         hosts.filter(|host| is_host_name(host) && host.contains('.')).for_each(|host| add(host.to_owned()));
         if let ActionKind::Pass(destination) = &step.action.kind {
             names_behind(destination, routes, visited, add);

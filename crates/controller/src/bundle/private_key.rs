@@ -24,7 +24,7 @@ pub(super) fn belongs(label: &str, key: &[u8], certificate: &[u8]) -> bool {
     *public == *certificate.public_key().raw
 }
 
-/// `RSA (2048 bits)`, `ECDH`, `DH`, or `unknown` for a key of another kind. `None` for what is no key.
+/// `RSA (2048 bits)`, `ECDH`, `DH`, or `unknown` for a key of another kind. `None` for a text that is not a key.
 pub(crate) fn kind(label: &str, der: &[u8]) -> Option<String> {
     match label {
         "PRIVATE KEY" => pkcs8(der),

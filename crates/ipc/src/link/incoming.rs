@@ -27,7 +27,7 @@ impl Link {
     /// room for them. `None` when the other side is gone. Whatever else came is closed aside.
     ///
     /// # Errors
-    /// `WouldBlock` when there is none; `InvalidData` when it is no `T`, or its descriptors are not those of one.
+    /// `WouldBlock` when there is none; `InvalidData` when it is not a `T`, or its descriptors are not those of one.
     pub fn take<T: Incoming>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
         let mut buffer = vec![0; 1 + T::LONGEST.min(MAX_INLINE)];
         let received = match socket::recv(self.as_fd(), &mut buffer, Wait::Never) {

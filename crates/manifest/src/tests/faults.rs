@@ -1,4 +1,4 @@
-//! Texts that are no documents, and documents that contradict each other.
+//! Texts that are not documents, and documents that contradict each other.
 
 use super::check_faults;
 

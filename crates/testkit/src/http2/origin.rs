@@ -249,7 +249,7 @@ fn head(status: u16, fields: &[(&str, &str)]) -> Response<()> {
 /// Fields, or trailers.
 ///
 /// # Panics
-/// For what is no field.
+/// When a field is invalid.
 #[must_use]
 pub fn fields(fields: &[(&str, &str)]) -> HeaderMap {
     let fields = fields.iter().map(|(name, value)| {

@@ -13,7 +13,7 @@ use crate::site::{Busy, N_WORKERS, PROTOTYPE, WORKER};
 /// From here on allocators and caches have what they will ever have.
 const LONG: Duration = Duration::from_secs(300);
 
-/// The allocator takes memory in such pieces: one more or less is no growth.
+/// The allocator takes memory in such pieces: one more or less is not growth.
 const ALLOCATED_AT_A_TIME: u64 = 2 * 1024 * 1024;
 
 fn duration() -> Duration {

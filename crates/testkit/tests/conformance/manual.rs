@@ -42,7 +42,7 @@ fn every_configuration_of_the_manual_is_one() {
     let mut wrong = Vec::new();
     for page in pages(&manual) {
         let text = fs::read_to_string(&page).expect("a page is text");
-        // Figures of the status are no configuration.
+        // Figures of the status are not a configuration.
         for block in blocks(&text).filter(|block| !block.contains("\"total\":")) {
             n_blocks += 1;
             if !PLACES.iter().any(|place| is_accepted(&server, &place.replace('@', block))) {

@@ -1,4 +1,4 @@
-//! A program of SCGI that is no application server: one in Perl, on the module `SCGI`.
+//! A program of SCGI that is not an application server: one in Perl, on the module `SCGI`.
 
 use std::process::{Child, Command, Stdio};
 

@@ -34,7 +34,7 @@ fn read_request(peer: &mut Peer) -> Vec<u8> {
     received
 }
 
-/// Makes records those of the request that these bytes are; what is no record stays.
+/// Makes records those of the request that these bytes are; other bytes stay.
 fn about(request: &[u8], mut records: Vec<u8>) -> Vec<u8> {
     let mut at = 0;
     while let Some(header) = records.get_mut(at..at + 8) {
@@ -269,7 +269,7 @@ fn a_kept_connection_says_so() {
     assert_eq!(origin.n_connections(), 1);
 }
 
-/// A kept connection that turns out to be closed is no failure, however many of them there are.
+/// A kept connection that turns out to be closed is not a failure, however many of them there are.
 #[test]
 fn a_kept_connection_that_is_closed_is_replaced() {
     let origin = Origin::start(|peer| {
@@ -284,7 +284,7 @@ fn a_kept_connection_that_is_closed_is_replaced() {
     }
 }
 
-/// The words of a process about a request that is over are no part of the next one.
+/// The words of a process about a request that is over are not part of the next one.
 #[test]
 fn late_records_of_a_kept_connection_count_for_nobody() {
     let origin = Origin::start(|peer| {

@@ -136,7 +136,7 @@ fn what_has_begun_was_asked_for_and_is_a_program_of_its_own() {
     let _ = attack.prototype.ready();
     let worker = attack.prototype.asked_to_fork();
     let child = attack.prototype.fork();
-    // It is no application of programs.
+    // The application is not one of programs.
     let begun = FromPrototype::Begun { worker, pid: child.pid };
     attack.prototype.say(&begun, &[child.pidfd.as_fd()]);
     attack.expect_given_up();

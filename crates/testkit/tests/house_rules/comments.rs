@@ -60,6 +60,9 @@ impl Paragraph {
         }
         let text = without_code(&self.text).to_lowercase();
         let words: Vec<&str> = words(&text).collect();
+        if (0..words.len()).any(|at| is_denied_oddly(&words, at)) {
+            return Some("has \"is no\", which is \"is not a\"".to_owned());
+        }
         let unnamed = words.iter().find(|word| UNNAMED.contains(word));
         let unnamed =
             unnamed.or_else(|| (0..words.len()).find(|at| is_who(&words, *at)).map(|at| &words[at]));
@@ -72,6 +75,14 @@ fn is_who(words: &[&str], at: usize) -> bool {
     let before =
         words[..at].iter().rev().find(|word| !["of", "to", "for", "by", "from", "with"].contains(word));
     ["who", "whom"].contains(&words[at]) && !before.is_some_and(|noun| PEOPLE.contains(noun))
+}
+
+/// `is no file`. Words such as `is no longer` and `there is no file` are as they should be.
+fn is_denied_oddly(words: &[&str], at: usize) -> bool {
+    const COMPARED: &[&str] = &["longer", "more", "less", "other", "different", "better", "worse", "faster"];
+    let (before, from) = words.split_at(at);
+    let is_said = matches!(from, ["is" | "are" | "was" | "were", "no", noun, ..] if !COMPARED.contains(noun));
+    is_said && before.last() != Some(&"there")
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -208,6 +219,12 @@ fn a_hidden_subject_is_found() {
     check("/// The number.\n///\n/// Those of send(2).", Some("begins with \"Those\""));
     check("/// The number\n/// Of it, in a line that goes on.", None);
     check("/// - Of a worker.", Some("begins with \"Of\""));
+}
+
+#[test]
+fn a_denial_is_plain() {
+    check("// a text that is no number", Some("has \"is no\", which is \"is not a\""));
+    check("// a text that is not a number; there is no number, and it is no longer read", None);
 }
 
 #[test]

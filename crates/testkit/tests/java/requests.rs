@@ -151,7 +151,7 @@ fn a_request_may_have_any_number_of_headers() {
     assert!(text.contains("x-999"), "{text}");
 }
 
-/// A WebSocket is no request: it leaves the only thread to others.
+/// A WebSocket is not a request: it leaves the only thread to others.
 #[test]
 fn a_web_socket_takes_no_thread() {
     let site = webapp(Level::Javax);

@@ -225,7 +225,7 @@ fn connections_to_a_program_are_used_again() {
     assert_eq!(count(json!({ "concurrency": 1 })), 22);
 }
 
-/// A kept connection that the program has closed is no failure.
+/// A kept connection that the program has closed is not a failure.
 #[test]
 fn connections_that_the_program_has_closed_are_replaced() {
     let site = program("server.js");

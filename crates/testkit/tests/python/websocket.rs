@@ -290,7 +290,7 @@ await send({'type': 'websocket.send', 'text': str(n)})",
     sending.join().expect("it was taken").expect_text("20000000");
 }
 
-/// Longer than a request may run: a connection is no request that hangs.
+/// Longer than a request may run: a connection is not a request that hangs.
 #[test]
 fn limits_of_time_are_not_for_connections() {
     let code = "

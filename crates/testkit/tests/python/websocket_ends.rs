@@ -61,7 +61,7 @@ fn a_handshake_that_is_wrong_does_not_reach_the_application() {
     assert!(!server.log().contains("Traceback"), "the application was asked\n{}", server.log());
 }
 
-/// Without both fields it is no such request, and the application's affair.
+/// Without both fields it is not such a request, and the application's affair.
 #[test]
 fn a_request_that_does_not_ask_is_a_request() {
     let (_site, server) = telling();

@@ -418,7 +418,7 @@ fn a_server_that_stops_cuts_them() {
     assert!(client.is_closed() && !is_alive(pid));
 }
 
-/// The status is that of the first line; what is no response has none.
+/// The status is that of the first line; an invalid response has none.
 #[test]
 fn they_are_logged_when_they_end() {
     let site = site().file(

@@ -111,7 +111,7 @@ fn tell(visitor: &mut WebSocket, command: &str, data: Option<&Value>) {
     visitor.send_text(&message.to_string());
 }
 
-/// The next message that is no sign of life, of which there is one every three seconds.
+/// The next message that is not a sign of life, of which there is one every three seconds.
 #[track_caller]
 fn next_message(visitor: &mut WebSocket) -> Value {
     for _ in 0..10 {

@@ -184,7 +184,7 @@ fn is_of_the_server(name: &str) -> bool {
     ["connection", "date", "transfer-encoding"].iter().any(|ours| name.eq_ignore_ascii_case(ours))
 }
 
-/// Whether this byte may be no part of a field's value.
+/// Whether this byte may not be part of a field's value.
 fn is_control(byte: u8) -> bool {
     byte.is_ascii_control() && byte != b'\t'
 }

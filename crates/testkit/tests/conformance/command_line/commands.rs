@@ -54,7 +54,7 @@ fn files_are_compared_and_applied() {
     server.get("/a").expect(202);
 }
 
-/// An editor that changes `from` to `to`. A number that ends its line is no part of an address.
+/// An editor that changes `from` to `to`. A number that ends its line is not part of an address.
 fn editor(from: &str, to: &str) -> String {
     format!("sed -i s/{from}/{to}/")
 }

@@ -176,7 +176,7 @@ fn folders_redirect_and_show_their_index() {
     let server = index("start.txt");
     server.get("/a/").expect(200).expect_body("start");
     server.get("/").expect(404);
-    // An empty name opens the folder, which is no file; a folder of that name is none either.
+    // An empty name opens the folder, which is not a file; nor is a folder of that name.
     index("").get("/a/").expect(404);
     index("sub").get("/a/").expect(404);
 }

@@ -9,7 +9,7 @@ fn action(action: Value) -> Daemon {
     daemon().routes(json!([{ "action": action }])).start()
 }
 
-/// The host of a request is one value, which stands in a URL as it is: what cannot is no host.
+/// The host of a request is one value, which stands in a URL as it is: a text that cannot is not a host.
 #[test]
 fn a_host_in_a_location_is_encoded() {
     let server = daemon().start_unconfigured();
@@ -352,7 +352,7 @@ fn response_headers_are_in_replies_of_every_status() {
     check(Request::get("/502"), 502);
     let missed = server.send(&Request::get("/file.txt").field("Range", "bytes=99-")).expect(416);
     assert_eq!((missed.field("X-A"), missed.field("Content-Range")), (Some("416"), Some("bytes */5")));
-    // What no action was found for, or what is no request, knows nothing of them.
+    // A request without an action, or an invalid one, has none of them.
     server.send(&Request::get("/%zz")).expect(400).expect_no_field("X-A");
 }
 

@@ -187,7 +187,7 @@ fn a_stray_value_goes_on_to_the_next_path_and_the_fallback() {
     server.get("/?f=../secret").expect(204);
 }
 
-/// A value begins below what is written in front of it, and is no folder by being empty.
+/// A value begins below what is written in front of it, and is not a folder by being empty.
 #[test]
 fn a_value_names_neither_a_neighbour_nor_the_folder_itself() {
     let site = files().file("w-other/s.txt", SECRET).file("w.bak", SECRET).file("w/index.html", SECRET);

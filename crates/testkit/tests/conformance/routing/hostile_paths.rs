@@ -63,7 +63,7 @@ const GUARDED: [&str; 22] = [
     "/%c1%a1dmin/secret.txt",
 ];
 
-/// Ways to write much, or what is no text.
+/// Ways to write much, or bytes that are not text.
 fn odd() -> Vec<String> {
     let mut odd: Vec<String> = [
         "/",

@@ -13,7 +13,7 @@ final class Failure extends Handler {
     private Throwable thrown;
     private String message;
 
-    /** Begins to listen, and silences what is no failure unless the machine's options say otherwise. */
+    /** Begins to listen, and silences all but failures unless the machine's options say otherwise. */
     static Failure watch() {
         boolean isConfigured = System.getProperty("java.util.logging.config.file") != null
             || System.getProperty("java.util.logging.config.class") != null;

@@ -45,6 +45,7 @@ use corral_ipc::message::{ControlToken, FromController, Provision, ToController}
 pub use self::browsers::reason_to_refuse;
 pub use self::bundle::check_key;
 pub use self::folders::is_folder;
+pub use self::peers::uid_behind;
 pub use self::scripts::check_expression;
 use crate::access::Access;
 use crate::main_link::{MainLink, Replacements};
@@ -62,7 +63,7 @@ pub fn run(link: Link) -> anyhow::Result<()> {
     let First { start, records, token, socket } = receive_start(&link)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
-    let starter = peers::uid_behind(&link).context("find who has started the daemon")?;
+    let starter = uid_behind(&link).context("find who has started the daemon")?;
     runtime.block_on(async {
         let (main, answers, replacements) = MainLink::new(link).context("watch the link to main")?;
         let peers = Peers::of(&socket, token.is_some(), starter);

@@ -30,8 +30,11 @@ impl Peers {
     }
 }
 
-/// The user of the process that has made a pair of sockets: main's, of a link to it.
-pub(crate) fn uid_behind(link: impl AsFd) -> io::Result<u32> {
+/// The user of the process that has made a pair of sockets: main's, of a link to it. For a connection, that which listens.
+///
+/// # Errors
+/// Where the kernel does not say it, as of a port.
+pub fn uid_behind(link: impl AsFd) -> io::Result<u32> {
     Ok(rustix::net::sockopt::socket_peercred(link)?.uid.as_raw())
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Answer {
     /// The version of what was read, when the daemon says it.
     pub(crate) etag: Option<String>,
     pub(crate) body: Vec<u8>,
+    /// The user of the daemon, where the kernel says that.
+    pub(crate) uid: Option<u32>,
 }
 
 impl Daemon {
@@ -77,7 +79,8 @@ impl Daemon {
             Ok(answer)
         };
         let answer = exchange().with_context(|| format!("talk to the daemon at \"{address}\""))?;
-        parse(&answer).with_context(|| format!("understand the answer of \"{address}\""))
+        let answer = parse(&answer).with_context(|| format!("understand the answer of \"{address}\""))?;
+        Ok(Answer { uid: connection.uid(), ..answer })
     }
 
     fn encode(&self, ask: Ask<'_>) -> Vec<u8> {
@@ -135,7 +138,7 @@ fn parse(answer: &[u8]) -> anyhow::Result<Answer> {
         Some(length) if length != body.len() => {
             bail!("it has {} bytes where {length} were announced", body.len())
         }
-        _ => Ok(Answer { status, etag, body: body.to_vec() }),
+        _ => Ok(Answer { status, etag, body: body.to_vec(), uid: None }),
     }
 }
 

@@ -8,6 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 
 use anyhow::Context;
 use corral_config::address::ListenAddress;
+use corral_controller::uid_behind;
 
 use super::remote::{Remote, docker, ssh};
 
@@ -61,9 +62,22 @@ impl Address {
     }
 }
 
-pub(super) trait Connection: Read + Write {}
+pub(super) trait Connection: Read + Write {
+    /// The user of the process that listens, where the kernel says that.
+    fn uid(&self) -> Option<u32>;
+}
 
-impl<T: Read + Write> Connection for T {}
+impl Connection for UnixStream {
+    fn uid(&self) -> Option<u32> {
+        uid_behind(self).ok()
+    }
+}
+
+impl Connection for TcpStream {
+    fn uid(&self) -> Option<u32> {
+        None
+    }
+}
 
 fn http(rest: &str) -> Option<Address> {
     let authority = rest.split('/').next()?;

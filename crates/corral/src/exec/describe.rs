@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use corral_config::address::ListenAddress;
 use corral_config::plan::RuntimeSpec;
 use corral_ipc::message::ExecContext;
+use corral_sys::user;
 use serde_json::Value;
 
 use crate::asset::segment;
@@ -22,12 +23,24 @@ pub(super) fn context(application: &str, daemon: &Daemon) -> anyhow::Result<Exec
     if answer.status == 404 {
         return Err(missing(application, daemon));
     }
+    let uid = answer.uid;
     let answer: Value =
         serde_json::from_slice(&answer.into_body()?).context("understand the daemon's answer")?;
     check_version(&answer)?;
     let context = answer["context"].as_str().context("the daemon's answer has no context")?;
     let context = STANDARD.decode(context).context("decode the daemon's answer")?;
-    ExecContext::from_bytes(&context).context("decode the daemon's answer")
+    let context = ExecContext::from_bytes(&context).context("decode the daemon's answer")?;
+    let limit = if context.may_change_users { None } else { Some(context.daemon.uid) };
+    if !is_trusted(uid, user::effective_uid(), limit) {
+        bail!("the daemon behind this control socket is neither root's nor yours: its word is not taken");
+    }
+    Ok(context)
+}
+
+/// Whether the word of a daemon is taken, which decides what runs, and as which user. It is if it is root's or of this user's
+/// `own`; root takes that of others for what these could do by themselves, as the user that `limit` is.
+fn is_trusted(daemon: Option<u32>, own: u32, limit: Option<u32>) -> bool {
+    daemon.is_some_and(|daemon| daemon == 0 || daemon == own || (own == 0 && limit == Some(daemon)))
 }
 
 /// What a context consists of changes from one version to the next.
@@ -61,5 +74,27 @@ pub(super) fn usual_command(runtime: &RuntimeSpec) -> &'static str {
         | RuntimeSpec::Process(_)
         | RuntimeSpec::Wasm(_)
         | RuntimeSpec::Unusable(_) => "sh",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(daemon: Option<u32>, own: u32, limit: Option<u32>, expected: bool) {
+        assert_eq!(is_trusted(daemon, own, limit), expected);
+    }
+
+    #[test]
+    fn another_user_s_daemon_decides_for_that_user_alone() {
+        check(Some(0), 0, None, true);
+        check(Some(0), 1000, None, true);
+        check(Some(1000), 1000, Some(1000), true);
+        check(Some(1000), 0, Some(1000), true);
+        check(Some(1000), 1001, Some(1001), false);
+        check(Some(1000), 0, Some(0), false);
+        check(Some(1000), 0, None, false);
+        check(None, 0, None, false);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::process::CommandExt;
 
-use corral_testkit::{Run, daemon};
+use corral_testkit::{Run, daemon, eventually, site};
 use serde_json::json;
 
 use super::{exec, idle, is_root, open_to_all, printed, server};
@@ -46,9 +46,7 @@ fn root_becomes_the_user_of_a_daemon_that_has_no_other() {
         .unprivileged()
         .config(json!({ "listeners": {}, "applications": { "app": idle(json!({})) } }))
         .start();
-    let daemon =
-        std::fs::metadata(format!("/proc/{}/status", server.pid())).map(|_| server.pid()).expect("it runs");
-    let status = std::fs::read_to_string(format!("/proc/{daemon}/status")).expect("it runs");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("it runs");
     let uid = status.lines().find_map(|line| line.strip_prefix("Uid:")).expect("the kernel says it");
     let uid = uid.split_whitespace().next().expect("a number");
     assert_ne!(uid, "0");
@@ -56,4 +54,38 @@ fn root_becomes_the_user_of_a_daemon_that_has_no_other() {
         printed(&server, "id -u; grep CapEff /proc/self/status | cut -f2"),
         format!("{uid}\n0000000000000000")
     );
+}
+
+/// Answers every request with what a daemon of root has answered.
+const IMPOSTOR: &str = r#"
+import socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[2])
+listener.listen()
+body = open(sys.argv[1], "rb").read()
+while True:
+    connection, _ = listener.accept()
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    connection.close()
+"#;
+
+/// A socket whose owner says that a command is to run as root, with programs of its own.
+#[test]
+fn another_user_s_word_makes_nothing_run_as_root() {
+    if !is_root() {
+        return;
+    }
+    let server = server(&json!({ "app": idle(json!({ "user": "root" })) }));
+    let reply = server.control().get("/control/applications/app/exec").json();
+    let site = site().file("reply", reply.to_string()).file("impostor.py", IMPOSTOR).writable_folder("run");
+    let socket = site.path("run/socket");
+    let mut impostor = std::process::Command::new("/usr/bin/python3");
+    impostor.arg(site.path("impostor.py")).arg(site.path("reply")).arg(&socket).uid(NOBODY).gid(NOBODY);
+    let _impostor = Run::spawn(&mut impostor);
+    eventually("it listens", || socket.exists().then_some(()));
+    let control = format!("unix:{}", socket.display());
+    let ran = Run::spawn(&mut exec(&server, &["--control", &control, "app", "id"])).ended();
+    ran.expect_one_line(&["neither root's nor yours"]);
+    assert_eq!(printed(&server, "id -u"), "0");
 }

@@ -204,9 +204,9 @@ const COMMON: &[Member<Common>] = &[
     optional("type", STRING)
         .default("required")
         .means(
-            "the language, with a version if several are installed: `php`, `php 8.2`; `wasm-wasi-component` \
-             for [WebAssembly](webassembly.md); [`http`](http.md) for programs that serve HTTP themselves; \
-             [`fastcgi`](cgi.md) for programs of FastCGI; [`cgi`](cgi.md#scripts-of-cgi) for scripts; or \
+            "the language, with a version if several are installed: `php`, `php 8.2`. `wasm-wasi-component` \
+             is for [WebAssembly](webassembly.md), [`http`](http.md) for programs that serve HTTP themselves, \
+             [`fastcgi`](cgi.md) for programs of FastCGI, [`cgi`](cgi.md#scripts-of-cgi) for scripts, \
              [`process`](../background-work.md) for commands that get no requests",
         )
         .read(|_, _, _| {}),

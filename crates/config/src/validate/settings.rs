@@ -103,7 +103,7 @@ const SIZES: &[Member<HttpSettings>] = &[
         .at_most(bounds::HEAD_BUFFER)
         .default("8192")
         .means(
-            "bytes of each buffer for a request's head, whose first 2048 bytes need none; a request line, or \
+            "bytes of each buffer for a request's head, whose first 2048 bytes need none. A request line, or \
              a header without its name, has to fit into one of them, and larger ones get 431",
         )
         .read(|cx, field, http| replace(&mut http.large_header_buffer_size, size(cx, field, 1..=INT_MAX))),

@@ -8,5 +8,6 @@ mod dependencies;
 mod structure;
 mod tidy;
 mod walker;
+mod wording;
 
 mod sources;

@@ -39,6 +39,8 @@ pub(crate) fn command(options: &ExecOptions) -> anyhow::Result<ExitCode> {
 fn run(options: &ExecOptions, context: &ExecContext) -> anyhow::Result<FromExec> {
     // It is opened by the user that this process has now.
     let executable = File::open("/proc/self/exe").context("open this executable")?;
+    // The folder that this process is in may be another one by then.
+    let folder = options.workdir.as_ref().map(std::path::absolute).transpose().context("find the folder")?;
     // Before the terminal is changed: a signal ends this process no more.
     let signals = SignalFd::new(&relay::signals()).context("listen to signals")?;
     let streams = Streams::new(context.owner).context("make a terminal for the command")?;
@@ -48,14 +50,14 @@ fn run(options: &ExecOptions, context: &ExecContext) -> anyhow::Result<FromExec>
         &Attachment {
             executable: executable.as_fd(),
             streams: streams.of_command(),
-            folder: options.workdir.as_deref(),
+            folder: folder.as_deref(),
             terminal: terminal.as_deref(),
         },
     )?;
     let start = ToExec::Start {
         spec: Box::new(context.spec.clone()),
         dependencies: context.dependencies.clone(),
-        folder: folder(options, context),
+        folder: folder_choice(options, context),
         words: options.command.clone(),
         controlling_terminal: streams.has_keyboard(),
     };
@@ -67,7 +69,7 @@ fn run(options: &ExecOptions, context: &ExecContext) -> anyhow::Result<FromExec>
     end
 }
 
-fn folder(options: &ExecOptions, context: &ExecContext) -> FolderChoice {
+fn folder_choice(options: &ExecOptions, context: &ExecContext) -> FolderChoice {
     match (&options.workdir, &context.spec.working_directory) {
         (None, None) => FolderChoice::OfCode { otherwise: context.folder.clone() },
         _ => FolderChoice::Given,

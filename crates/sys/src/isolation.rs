@@ -8,6 +8,7 @@
 //! translates.
 
 mod enter;
+mod join;
 
 use std::ffi::CString;
 use std::fs::File;
@@ -16,6 +17,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::process::Pid;
 
+pub use self::join::{join_mounts_of, own_namespace};
 use crate::spawn::Step;
 
 /// Everything that a process has for itself. The default is nothing.

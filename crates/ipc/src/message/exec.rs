@@ -8,7 +8,7 @@ use corral_sys::limits::Limit;
 use corral_sys::user::Credentials;
 use serde::{Deserialize, Serialize};
 
-use super::Exit;
+use super::exit::Exit;
 use crate::link::{Incoming, MAX_INLINE};
 
 /// All that another process has to know to run a command as an application. It holds secrets of the application's.
@@ -32,6 +32,12 @@ pub struct ExecContext {
     pub dependencies: Vec<PathBuf>,
     /// The folder that the daemon is in, and with it applications without `working_directory`.
     pub folder: PathBuf,
+    /// The number of the daemon's main process.
+    pub pid: u32,
+    /// The daemon's namespace of processes, in which that number counts, as the kernel names it.
+    pub processes: Option<PathBuf>,
+    /// The daemon's namespace of mounts: a service manager may have given it one.
+    pub mounts: Option<PathBuf>,
     /// The mask of permissions that new files do not get, if it is known.
     pub umask: Option<u32>,
     /// Limits of resources.

@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::link::Link;
 use corral_ipc::message::ExecContext;
+use corral_sys::isolation::{join_mounts_of, own_namespace};
 use corral_sys::landlock::{self, LandlockError};
 use corral_sys::limits;
 use corral_sys::process::{self, LINK_DESCRIPTOR};
@@ -48,6 +49,9 @@ impl Launcher {
             is_walled,
             dependencies,
             folder: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+            pid: std::process::id(),
+            processes: own_namespace("pid"),
+            mounts: own_namespace("mnt"),
             umask: process::umask(),
             limits: limits::current(),
         })
@@ -136,6 +140,7 @@ fn spawn(
 fn take_rights(context: &ExecContext) -> anyhow::Result<Rights> {
     let own = user::effective_uid();
     if user::can_change_user() {
+        join_mounts(context)?;
         if context.may_change_users {
             return Ok(Rights::AnyUser);
         }
@@ -157,6 +162,17 @@ fn take_rights(context: &ExecContext) -> anyhow::Result<Rights> {
         bail!("application \"{name}\" has the group {group}, which only root can change to");
     }
     Ok(Rights::OwnUser)
+}
+
+/// Goes where the daemon is, if a service manager has given it mounts of its own (`PrivateTmp=`).
+fn join_mounts(context: &ExecContext) -> anyhow::Result<()> {
+    if context.mounts.is_none() || context.mounts == own_namespace("mnt") {
+        return Ok(());
+    }
+    if context.processes != own_namespace("pid") {
+        bail!("the daemon is in a container: commands are run there, by `corral exec` inside of it");
+    }
+    join_mounts_of(context.pid).context("join the daemon's namespace of mounts")
 }
 
 /// The user that the process changes to, if it does.

@@ -88,16 +88,20 @@ fn a_command_finds_itself_where_the_application_is() {
             "bare",
             json!({ "inherit_environment": false, "environment": { "PATH": "/bin:/usr/bin", "A": "b c" } }),
         ),
+        ("walled", json!({ "user": "nobody" })),
         ("guarded", json!({ "isolation": { "new_privs": false, "seccomp": "default" } })),
     ] {
-        if name == "other" && !is_root() {
+        if ["other", "walled"].contains(&name) && !is_root() {
             continue;
         }
         let out = site.path(&format!("out/{name}"));
         let out = out.to_str().expect("text");
         let mut app = json!({ "type": "process", "command": ["/bin/sh", site.path("report"), out] });
         app.as_object_mut().expect("it is one").extend(members.as_object().expect("it is one").clone());
-        let server = daemon()
+        // The user of the daemon's own processes: it is kept from them.
+        let user: &[&str] = if name == "walled" { &["--user", "nobody"] } else { &[] };
+        let builder = user.iter().fold(daemon(), |builder, argument| builder.argument(argument));
+        let server = builder
             .environment("SECRET_OF_THE_DAEMON", "x y")
             .config(json!({ "listeners": {}, "applications": { "app": app } }))
             .start();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use corral_testkit::{Run, daemon, site};
+use corral_testkit::{Run, daemon, executables, site};
 use serde_json::{Value, json};
 
 use super::{exec, idle, is_root, printed, server};
@@ -142,4 +142,29 @@ fn files_are_those_that_the_application_may_reach() {
         site.path("out").display()
     );
     assert_eq!(printed(&server, &script), "in kept");
+}
+
+/// A service manager may give the daemon mounts of its own, as `PrivateTmp=` does.
+#[test]
+fn mounts_are_those_of_the_daemon() {
+    if !is_root() {
+        return;
+    }
+    let site = site().writable_folder("private");
+    let private = site.path("private");
+    let start = format!(
+        "#!/bin/sh\nexec unshare --mount --propagation private sh -c 'mount -t tmpfs none \"$0\" && echo inside >\"$0/where\" && \
+         exec {} \"$@\"' {} \"$@\"\n",
+        executables().corral.display(),
+        private.display(),
+    );
+    site.write("start", start);
+    fs::set_permissions(site.path("start"), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let app = idle(json!({ "working_directory": private }));
+    let config = json!({ "listeners": {}, "applications": { "app": app } });
+    let server = daemon().executable(&site.path("start")).config(config).start();
+    assert!(!private.join("where").exists());
+    assert_eq!(printed(&server, "cat where"), "inside");
+    let mut elsewhere = exec(&server, &["-w", "private", "app", "cat", "where"]);
+    assert_eq!(Run::spawn(elsewhere.current_dir(site.path(""))).ended().expect_success().stdout, "inside\n");
 }

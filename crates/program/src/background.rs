@@ -56,6 +56,8 @@ pub(crate) fn serve(
 ) -> anyhow::Result<ExitCode> {
     let termination = Termination {
         signal: Signal::from_named_raw(process.stop_signal).unwrap_or(Signal::TERM),
+        // A worker that has processes of its own ends them when their jobs are done.
+        scope: Scope::Process,
         grace: process.grace(spec.restart.drain_timeout),
     };
     let keeper = Keeper::new(link, Scope::Group).context("listen to signals")?.ending_by(termination);

@@ -46,13 +46,15 @@ pub enum Scope {
 pub struct Termination {
     /// The signal.
     pub signal: Signal,
+    /// The processes that get it. What is left of a group is killed in any case.
+    pub scope: Scope,
     /// Time to the moment in which it is killed; `None` means that it is waited for.
     pub grace: Option<Duration>,
 }
 
 impl Default for Termination {
     fn default() -> Self {
-        Self { signal: Signal::TERM, grace: Some(GRACE) }
+        Self { signal: Signal::TERM, scope: Scope::default(), grace: Some(GRACE) }
     }
 }
 
@@ -70,7 +72,8 @@ impl Children {
     /// A set without children.
     #[must_use]
     pub fn new(scope: Scope) -> Self {
-        Self { scope, ..Self::default() }
+        let termination = Termination { scope, ..Termination::default() };
+        Self { scope, termination, ..Self::default() }
     }
 
     /// The same, which are told to end like this.
@@ -152,7 +155,7 @@ impl Children {
         for (pid, child) in self.by_pid.iter_mut().filter(|(_, child)| is_it(child)) {
             if !std::mem::replace(&mut child.was_told, true) {
                 // It may have ended already; then it is about to be collected.
-                let _ = self.scope.signal(*pid, self.termination.signal);
+                let _ = self.termination.scope.signal(*pid, self.termination.signal);
             }
             child.deadline = child.deadline.into_iter().chain(deadline).min();
         }

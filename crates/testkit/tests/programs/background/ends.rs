@@ -51,6 +51,21 @@ fn the_end_of_the_daemon_waits_for_a_command_that_has_a_job() {
     assert_eq!(journal(&site).len(), 2, "it has finished its job\n{}", server.log());
 }
 
+/// Celery, Horizon and others have processes of their own, which finish their jobs only if nobody but the worker tells them to.
+#[test]
+fn only_the_command_itself_is_told_to_end() {
+    let worker = "echo \"begin $$\" >> \"$JOURNAL\"
+        sh -c 'trap \"exit 1\" TERM; while [ ! -e \"$JOURNAL-done\" ]; do sleep 0.05; done; echo end job >> \"$JOURNAL\"' &
+        job=$!
+        trap 'touch \"$JOURNAL-done\"; wait $job; echo \"end $$\" >> \"$JOURNAL\"; exit 0' TERM
+        sleep 1000 & while :; do sleep 0.05; done";
+    let site = scripts().file("manager", worker);
+    let mut server = server(&script(&site, "manager", json!({})));
+    let pid = begun(&site, 1)[0];
+    server.stop();
+    assert_eq!(journal(&site), [format!("begin {pid}"), "end job".to_owned(), format!("end {pid}")]);
+}
+
 /// In a namespace of processes, numbers are others than main's.
 #[test]
 fn a_command_in_a_namespace_of_processes_is_kept_running() {

@@ -41,6 +41,7 @@ mod origin;
 pub mod pebble;
 mod processes;
 mod recipe;
+mod redis;
 mod request;
 mod response;
 mod run;
@@ -79,6 +80,7 @@ pub use processes::{
     processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal, stop,
 };
 pub use recipe::{examples, recipe, serve_recipe, serve_recipe_with};
+pub use redis::Redis;
 pub use request::Request;
 pub use response::Response;
 pub use run::{Run, RunOutcome};

@@ -1,9 +1,6 @@
 //! Extensions, with what they keep in a process, in both modes. Databases are real ones.
 
-use std::fs;
-use std::process::{Child, Command, Stdio};
-
-use corral_testkit::{MariaDb, Site, eventually, site};
+use corral_testkit::{MariaDb, Redis, site};
 
 use super::suite::{Case, ask, check, check_in, same};
 
@@ -90,40 +87,4 @@ const REDIS: &[Case] = &[same(
 fn redis_works() {
     let redis = Redis::start();
     check_in(site().file("socket", redis.socket()), REDIS);
-}
-
-/// A server with a socket of its own, which every user may connect to.
-struct Redis {
-    child: Child,
-    folder: Site,
-}
-
-impl Redis {
-    fn start() -> Self {
-        let folder = site();
-        let socket = folder.path("redis.sock");
-        let child = Command::new("redis-server")
-            .args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocketperm", "777"])
-            .arg("--dir")
-            .arg(folder.path(""))
-            .arg("--unixsocket")
-            .arg(&socket)
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server starts: scripts/setup test");
-        eventually("redis listens", || fs::metadata(&socket).is_ok().then_some(()));
-        Self { child, folder }
-    }
-
-    fn socket(&self) -> String {
-        self.folder.path("redis.sock").display().to_string()
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

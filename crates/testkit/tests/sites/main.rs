@@ -7,6 +7,7 @@ mod flask;
 mod frameworks;
 mod in_memory;
 mod python;
+mod queues;
 mod rails;
 mod recipes;
 mod scripts;

@@ -29,7 +29,17 @@ const NODE: &[&str] = &["astro", "nuxt", "sveltekit"];
 const OTHERS: &[&str] = &["go", "sinatra", "spa", "spring-boot", "static-site"];
 
 /// Served as whole applications from packages, by tests of their own.
-const WHOLE: &[&str] = &["express", "laravel", "nextjs", "rails", "symfony"];
+const WHOLE: &[&str] = &[
+    "django-celery",
+    "express",
+    "laravel",
+    "laravel-queue",
+    "nextjs",
+    "rails",
+    "rails-sidekiq",
+    "symfony",
+    "symfony-messenger",
+];
 
 /// Checks the configuration as it is, and sends the requests that stand beside it.
 #[track_caller]

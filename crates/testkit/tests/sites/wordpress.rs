@@ -74,6 +74,37 @@ fn it_is_installed_written_in_and_read() {
     comment(&mut reader);
 }
 
+/// Does what it is asked for later, without a visitor to begin it.
+const LATER: &str = "<?php
+define('DISABLE_WP_CRON', true);
+add_action('note', fn ($job) => file_put_contents(ABSPATH . 'out/journal', \"$job\\n\", FILE_APPEND));
+if (isset($_GET['later'])) { add_action('init', fn () => wp_schedule_single_event(time(), 'note', [$_GET['later']])); }
+";
+
+/// Options: applications.{N}.schedule
+#[test]
+fn its_cron_is_run_by_a_schedule() {
+    let wordpress = wordpress();
+    // Before it begins its cron by itself, which holds up every other one for a minute.
+    wordpress.site.write("wp-content/mu-plugins/later.php", LATER);
+    install(&mut Browser::new(wordpress.server.address().socket()));
+    let site = site().writable_folder("out");
+    std::os::unix::fs::symlink(site.path("out"), wordpress.site.path("out")).expect("link a folder");
+    let mut reader = Browser::new(wordpress.server.address().socket());
+    reader.open("/?later=one").expect(200);
+    let cron = json!({
+        "type": "process", "command": "php wp-cron.php", "working_directory": wordpress.site.root(),
+        "schedule": "@every 1s", "with": "blog",
+    });
+    wordpress.server.control().put("/config/applications/cron", &cron).expect_done();
+    let written = || std::fs::read_to_string(site.path("out/journal")).unwrap_or_default();
+    eventually("the job is done", || (written() == "one\n").then_some(()));
+    reader.open("/?later=two").expect(200);
+    eventually("the next one is done, too", || (written() == "one\ntwo\n").then_some(()));
+    let runs = wordpress.server.control().get("/status/applications/cron/schedule/runs").json();
+    assert_eq!(runs["failed"], 0, "{}", wordpress.server.log());
+}
+
 /// An experiment, as PHP's manual page tells: its pages come from memory, and everything with a script of its own does
 /// not.
 #[test]

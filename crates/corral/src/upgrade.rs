@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use corral_sys::signal::{self, Pid, Signal};
+use serde_json::Value;
 
 use crate::{client, status};
 
-/// A daemon that has seen the signal has a successor by then.
+/// A daemon that has seen the signal has a successor by then, unless a change of the configuration goes on.
 const LONGEST_BEGINNING: Duration = Duration::from_secs(5);
 
-/// A daemon ends a successor that does not serve within three minutes.
-const LONGEST_START: Duration = Duration::from_secs(4 * 60);
+/// The longest upgrade: the change that it waits for, and the start of the successor, have three minutes each.
+const LONGEST_UPGRADE: Duration = Duration::from_secs(6 * 60);
 
 const INTERVAL: Duration = Duration::from_millis(20);
 
@@ -31,7 +32,7 @@ pub(crate) fn command(pid_file: &Path, control: &client::Daemon) -> anyhow::Resu
     let daemon = Daemon { pid_file: pid_file.to_owned(), pid, others: siblings(old.get()) };
     let context = || format!("tell process {old}, which \"{}\" names, to upgrade", pid_file.display());
     signal::kill(daemon.pid, Signal::USR2).with_context(context)?;
-    let new = daemon.wait_for_successor().map_err(|error| match reason(control, old.get()) {
+    let new = daemon.wait_for_successor(control).map_err(|error| match reason(control, old.get()) {
         Some(reason) => anyhow!("{error}: {reason}"),
         None => anyhow!("{error}: the new process could not take over; the daemon's log says why"),
     })?;
@@ -43,14 +44,19 @@ pub(crate) fn command(pid_file: &Path, control: &client::Daemon) -> anyhow::Resu
 fn reason(control: &client::Daemon, pid: i32) -> Option<String> {
     let started = Instant::now();
     loop {
-        let status = status::read(control);
-        let ours = status.as_ref().ok().filter(|status| status["daemon"]["pid"] == pid);
-        let reason = ours.and_then(|status| status["daemon"]["last_error"].as_str());
+        let reason =
+            said_by(control, pid).and_then(|daemon| daemon["last_error"].as_str().map(str::to_owned));
         if reason.is_some() || started.elapsed() > LONGEST_RETURN {
-            return reason.map(str::to_owned);
+            return reason;
         }
         std::thread::sleep(INTERVAL);
     }
+}
+
+/// A daemon's status of itself, if it answers and is the one with that process id.
+fn said_by(control: &client::Daemon, pid: i32) -> Option<Value> {
+    let daemon = status::read(control).ok()?["daemon"].take();
+    (daemon["pid"] == pid).then_some(daemon)
 }
 
 struct Daemon {
@@ -62,8 +68,9 @@ struct Daemon {
 
 impl Daemon {
     /// A successor that serves has written its number into the file; one that cannot has ended.
-    fn wait_for_successor(&self) -> anyhow::Result<Pid> {
+    fn wait_for_successor(&self, control: &client::Daemon) -> anyhow::Result<Pid> {
         let started = Instant::now();
+        let mut patience = LONGEST_BEGINNING;
         let mut seen = false;
         loop {
             if let Ok(pid) = read_pid(&self.pid_file)
@@ -72,15 +79,23 @@ impl Daemon {
                 return Ok(pid);
             }
             let has_successor = self.has_successor();
-            if seen && (!has_successor || started.elapsed() > LONGEST_START) {
+            if seen && !has_successor || started.elapsed() > LONGEST_UPGRADE {
                 bail!("process {} goes on", self.pid.as_raw_nonzero());
             }
             seen |= has_successor;
-            if !seen && started.elapsed() > LONGEST_BEGINNING {
-                bail!("process {} has not begun", self.pid.as_raw_nonzero());
+            if !seen && started.elapsed() > patience {
+                if !self.is_to_begin(control) {
+                    bail!("process {} has not begun", self.pid.as_raw_nonzero());
+                }
+                patience += LONGEST_BEGINNING;
             }
             std::thread::sleep(INTERVAL);
         }
+    }
+
+    /// Whether the daemon has not refused: it begins once a change of the configuration that goes on is in force.
+    fn is_to_begin(&self, control: &client::Daemon) -> bool {
+        said_by(control, self.pid.as_raw_nonzero().get()).is_some_and(|daemon| daemon["last_error"].is_null())
     }
 
     /// Whether there is a sibling of the daemon that was not there before, and is a main process or about to become one.

@@ -29,7 +29,11 @@ impl Supervisor {
                 tracing::info!(target: "notice", "signal USR2 received, ignored: {reason}");
                 self.upgrade.trouble = Some(reason.to_owned());
             }
-            None => self.configuration.jobs.push(Job::Upgrade),
+            None => {
+                // What is known of one before would be taken for this one's while it waits.
+                self.upgrade.trouble = None;
+                self.configuration.jobs.push(Job::Upgrade);
+            }
         }
     }
 
@@ -45,7 +49,6 @@ impl Supervisor {
 
     /// Nothing is being applied, and nothing will be until it is over: there must be one configuration.
     pub(super) fn begin_upgrade(&mut self) {
-        self.upgrade.trouble = None;
         if let Err(reason) = self.store_again() {
             // The successor would put the one before in force.
             return self.upgrade.failed(format!("the current configuration is not stored: {reason}"));

@@ -230,6 +230,30 @@ fn the_command_says_how_it_went() {
     assert!(!missing.status.success() && missing.stderr.contains("/no/such/file"), "{}", missing.stderr);
 }
 
+/// A change may take minutes, and an upgrade begins behind it.
+#[test]
+fn the_command_waits_for_a_change_that_goes_on() {
+    let once =
+        "<?php $mark = __DIR__ . '/marks/slowly'; if (file_exists($mark)) { unlink($mark); sleep(6); }";
+    let site = php_site().file("preload.php", once).writable_folder("marks").file("marks/slowly", "");
+    let mut server = daemon().application(php_app(&site)).start();
+    let preload = site.path("preload.php");
+    let app = php_app(&site).admin("opcache.preload", preload.to_str().expect("UTF-8"));
+    let (old, pid_file) = (server.pid(), server.path("run/pid").display().to_string());
+    let control = server.control_socket().display().to_string();
+    std::thread::scope(|scope| {
+        let change =
+            scope.spawn(|| server.control().put("/config/applications/slow", &app.value()).expect_done());
+        eventually("it loads", || (!site.path("marks/slowly").exists()).then_some(()));
+        let done = Run::to_end(&["upgrade", "--pid", &pid_file, "--control", &control]).expect_success();
+        assert!(done.stdout.contains(&format!("process {old} finishes")), "{done:#?}");
+        change.join().expect("the change is made");
+    });
+    server.adopt_successor();
+    assert_eq!(server.control().get("/config/applications/slow/type").json(), "php");
+    wait_for_end(old);
+}
+
 /// Most programs end at the signal that asks for an upgrade.
 #[test]
 fn the_command_leaves_alone_what_is_no_daemon() {

@@ -124,6 +124,28 @@ fn asgi() {
     check_python(ASGI, "0 2");
 }
 
+/// The hook is called before those of the worker, as if the signal had come right behind the fork.
+const SIGNALLED: &str = "
+import os, signal
+
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+def forked():
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    return str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+def answer(path):
+    return (str(os.getpid()) if path == '/pid' else forked()).encode()
+";
+
+#[test]
+fn a_signal_to_a_child_that_has_just_been_forked_ends_it_alone() {
+    let app = |site: &Site| json!({ "type": "python", "path": site.root(), "module": "wsgi" });
+    check("wsgi.py", &format!("{SIGNALLED}{ASGI}"), &[("/", "-15")], app);
+}
+
 const RUBY: &str = r##"
 require 'open3'
 

@@ -72,7 +72,7 @@ pub(crate) enum AwayError {
     #[error("the bundle \"{0}\" of \"ca\" has no certificate")]
     EmptyBundle(String),
     /// rustls refuses the settings.
-    #[error("TLS cannot be used: {0}")]
+    #[error("TLS cannot be used")]
     Tls(#[from] rustls::Error),
 }
 

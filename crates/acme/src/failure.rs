@@ -98,7 +98,11 @@ impl Failure {
             }
             AwayError::NoRoots | AwayError::EmptyBundle(_) | AwayError::Tls(_) => "",
         };
-        Self { words: format!("{error}{advice}"), blame: Blame::Authority, retry_at: client::retry_at() }
+        let words = match error {
+            AwayError::Tls(cause) => format!("{error}: {cause}"),
+            _ => format!("{error}{advice}"),
+        };
+        Self { words, blame: Blame::Authority, retry_at: client::retry_at() }
     }
 
     /// A problem document (RFC 8555 section 6.7).

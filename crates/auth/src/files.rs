@@ -15,8 +15,8 @@ use crate::passwords::{LineFault, Passwords};
 #[derive(Debug, thiserror::Error)]
 pub enum FileFault {
     /// The file is not there, or not readable.
-    #[error("open: {0}")]
-    Open(io::Error),
+    #[error("open")]
+    Open(#[source] io::Error),
     /// A folder, a pipe or the like.
     #[error("it is not a file")]
     Kind,
@@ -24,14 +24,25 @@ pub enum FileFault {
     #[error("it is larger than {MOST_BYTES} bytes")]
     Size,
     /// The file could be opened, but not be read.
-    #[error("read: {0}")]
-    Read(io::Error),
+    #[error("read")]
+    Read(#[source] io::Error),
     /// A line of a file of passwords.
     #[error(transparent)]
     Line(#[from] LineFault),
     /// The content of a file of keys.
     #[error("it {0}")]
     Key(#[from] KeyFault),
+}
+
+impl FileFault {
+    /// The fault and its cause, in one line.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        match self {
+            Self::Open(cause) | Self::Read(cause) => format!("{self}: {cause}"),
+            Self::Kind | Self::Size | Self::Line(_) | Self::Key(_) => self.to_string(),
+        }
+    }
 }
 
 /// Opens a file without waiting for anybody, as at the other end of a pipe.
@@ -88,7 +99,7 @@ fn problems(authentication: &Authentication) -> Vec<Problem> {
         });
         let fault = result.err()?;
         let pointer = format!("{}/{option}", authentication.place);
-        let detail = format!("The file \"{}\" cannot be used: {fault}.", path.display());
+        let detail = format!("The file \"{}\" cannot be used: {}.", path.display(), fault.in_full());
         let advice = advice(&fault, path);
         Some(Problem { pointer, detail, advice, suggestion: None, stage: Stage::Application })
     };

@@ -5,7 +5,7 @@ use corral_auth::files::FileFault;
 /// Why there are no keys.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoKeys {
-    #[error("the file \"{path}\" cannot be used: {fault}")]
+    #[error("the file \"{path}\" cannot be used: {}", fault.in_full())]
     File { path: String, fault: FileFault },
     #[error("no keys have come from \"{0}\" yet")]
     Remote(String),

@@ -44,6 +44,7 @@ pub(super) async fn ask(
         Err(error) => {
             let status = match &error {
                 Unchecked::File(fault) => {
+                    let fault = fault.in_full();
                     let fault = format!("the file \"{}\" cannot be used: {fault}", file.path().display());
                     place.fail(exchange, &fault);
                     return Ok(MethodResult::Unknown(500));

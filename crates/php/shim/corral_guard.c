@@ -1,4 +1,11 @@
-/* The state guard: when it looks, what it says, and what follows from it. */
+/*
+ * The state guard: when it looks, what it says, and what follows from it.
+ *
+ * It compares cheap facts and never walks the heap. Facts that can be asked for cheaply are remembered when a request begins.
+ * For the rest, a wrapper around the function that changes a fact remembers it before the first call, so that a request that
+ * calls none of them pays for a few comparisons. The wrappers are there only where `guard` is not "off"; those of
+ * corral_process.c are always there.
+ */
 
 #include "corral_guard.h"
 

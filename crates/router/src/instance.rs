@@ -15,6 +15,9 @@
 //! Requests that run for too long and workers that use too much memory are found by the control thread, four times a
 //! second. A worker that cannot be forked or taken over counts as one that could not be started: the pool asks for the
 //! next one ever later, and requests that cannot be served get 503.
+//!
+//! Workers of one application share a bell. They are the same user and run the same code, so they can harm only each
+//! other with it; and when a loop sleeps, the first worker to answer wakes it while the others see that it is awake.
 
 mod app;
 mod call;

@@ -1,12 +1,13 @@
 //! Comments name their subject. No documentation begins with a pronoun; processes, functions and servers are things.
 
-use std::fs;
 use std::path::Path;
 
 use crate::sources::{files, repository, sources, text};
 
 /// Crates whose comments are not held to this yet. The list only shrinks.
 const LATER: &[&str] = &["channel", "corral", "http", "program", "router", "supervisor"];
+
+const MOST_COLUMNS: usize = 120;
 
 /// First words that hide the subject.
 const POINTERS: &[&str] =
@@ -139,17 +140,26 @@ fn faults(path: &Path, paragraphs: Vec<Paragraph>) -> impl Iterator<Item = Strin
 
 #[test]
 fn comments_of_rust_name_their_subject() {
-    let mut problems = Vec::new();
-    for entry in fs::read_dir(repository().join("crates")).expect("the folder is there") {
-        let folder = entry.expect("read the folder").path();
-        if LATER.iter().any(|name| folder.ends_with(name)) {
-            continue;
-        }
-        for path in sources(&folder) {
-            problems.extend(faults(&path, paragraphs(&text(&path))));
-        }
-    }
+    let sources = sources(&repository().join("crates"));
+    let held = sources.iter().filter(|path| !is_for_later(path));
+    let problems: Vec<_> = held.flat_map(|path| faults(path, paragraphs(&text(path)))).collect();
     report(&problems);
+}
+
+fn is_for_later(path: &Path) -> bool {
+    LATER.iter().any(|name| path.starts_with(repository().join("crates").join(name)))
+}
+
+#[test]
+fn comments_of_rust_end_at_column_120() {
+    let is_long = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > MOST_COLUMNS;
+    let mut problems = Vec::new();
+    for path in sources(&repository().join("crates")).iter().filter(|path| !is_for_later(path)) {
+        let text = text(path);
+        let long = (1..).zip(text.lines()).filter(|(_, line)| is_long(line));
+        problems.extend(long.map(|(number, _)| format!("{}:{number}", path.display())));
+    }
+    assert!(problems.is_empty(), "longer than {MOST_COLUMNS} columns:\n{}", problems.join("\n"));
 }
 
 /// Sources in other languages, whose comments begin with one of these marks.

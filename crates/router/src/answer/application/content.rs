@@ -1,5 +1,7 @@
 //! The content of a response, which some applications put into chunks themselves (RFC 9112 section 7.1): framing is the
 //! server's affair, so it is taken out of theirs first.
+//!
+//! Applications with an event loop are left out, as their interface leaves framing to the server.
 
 use corral_http::chunked::Decoder;
 

@@ -3,10 +3,10 @@
 //! The protocol is that of crate `h2`, which is driven by the task of the connection. Each stream has a task, too, on the
 //! same event loop.
 //!
-//! `transport` gathers what `h2` writes, so that frames of many streams are one TLS record and one system call. `pace`
-//! gives `h2` a few dozen frames in one turn. `head` writes each request as HTTP/1 would have it and the same parser
-//! reads it; a body without a length is announced as chunked, a WebSocket by extended CONNECT as an upgrade. `reply`
-//! turns what a handler gives in the form of HTTP/1 into frames. So routing, limits, applications and logs know no
+//! `transport` gathers what `h2` writes, so that frames of many streams are one TLS record and one system call. `h2`
+//! gets a few dozen frames in one turn. `head` writes each request as HTTP/1 would have it and the same parser reads
+//! it; a body without a length is announced as chunked, a WebSocket by extended CONNECT as an upgrade. `reply` turns
+//! what a handler gives in the form of HTTP/1 into frames. So routing, limits, applications and logs know no
 //! difference.
 //!
 //! A piece of a body waits until the windows of stream and connection have room. The connection ends by GOAWAY when its

@@ -247,7 +247,7 @@ const PROBLEMS: &[(&str, &str, &str)] = &[
     ),
     (
         "userActionRequired",
-        "the authority wants somebody to act",
+        "the authority wants an action of yours",
         "follow the link, which mostly leads to new terms of service",
     ),
     ("invalidContact", "the authority does not take the address", "correct \"email\""),

@@ -17,13 +17,13 @@ pub struct Head {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
     /// Without a colon, or folded.
-    #[error("a line of the response's head is no field")]
+    #[error("a line of the response's head is not a header")]
     Line,
     /// Not a token (RFC 9110 section 5.6.2).
-    #[error("a field of the response has an invalid name")]
+    #[error("a header of the response has an invalid name")]
     Name,
     /// With a control character.
-    #[error("a field of the response has an invalid value")]
+    #[error("a header of the response has an invalid value")]
     Value,
     /// No number from 200 to 999.
     #[error("the response's status is no status")]
@@ -279,12 +279,12 @@ mod tests {
 
     #[test]
     fn what_is_no_head_is_refused() {
-        check("<html>\n\n", "a line of the response's head is no field");
-        check("A: b\n c\n\n", "a line of the response's head is no field");
-        check("A B: c\n\n", "a field of the response has an invalid name");
-        check("A : c\n\n", "a field of the response has an invalid name");
-        check("A: b\0c\n\n", "a field of the response has an invalid value");
-        check("A: b\rc\n\n", "a field of the response has an invalid value");
+        check("<html>\n\n", "a line of the response's head is not a header");
+        check("A: b\n c\n\n", "a line of the response's head is not a header");
+        check("A B: c\n\n", "a header of the response has an invalid name");
+        check("A : c\n\n", "a header of the response has an invalid name");
+        check("A: b\0c\n\n", "a header of the response has an invalid value");
+        check("A: b\rc\n\n", "a header of the response has an invalid value");
         check("Status: ok\n\n", "the response's status is no status");
         check("Status: 100\n\n", "the response's status is no status");
         check("Status: 2000\n\n", "the response's status is no status");

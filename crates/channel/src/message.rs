@@ -40,13 +40,13 @@ pub enum Malformed {
         status: u16,
     },
     /// Empty, or with a character that RFC 9110 section 5.6.2 does not allow in a token.
-    #[error("the name of field {index} is not a token")]
+    #[error("the name of header {index} is not a token")]
     FieldName {
         /// Counted from zero.
         index: usize,
     },
     /// With CR, LF or NUL (RFC 9110 section 5.5).
-    #[error("the value of field {index} has CR, LF or NUL")]
+    #[error("the value of header {index} has CR, LF or NUL")]
     FieldValue {
         /// Counted from zero.
         index: usize,
@@ -60,7 +60,7 @@ pub enum Malformed {
         len: u64,
     },
     /// RFC 9110 section 6.5.1.
-    #[error("field {index} must not be behind a body")]
+    #[error("header {index} must not be behind a body")]
     Trailer {
         /// Counted from zero.
         index: usize,

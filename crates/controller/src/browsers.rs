@@ -39,7 +39,7 @@ pub(crate) fn refusal(head: &Parts, guard: Guard) -> Option<Reply> {
     }
     if let Some(field) = foreign_origin(&head.headers) {
         let detail = format!(
-            "The field \"{field}\" says that a web page of another origin has sent the request. Use the control API \
+            "The header \"{field}\" says that a web page of another origin has sent the request. Use the control API \
              from a program, or from a page of its own address."
         );
         return Some(Reply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", &detail));

@@ -55,12 +55,12 @@ fn check_safe(folder: &Path) -> Result<(), String> {
     };
     let own = fs::metadata(&existing).map_err(|error| format!("\"{}\": {error}", existing.display()))?;
     if own.uid() != user::effective_uid() {
-        return Err(format!("\"{}\" belongs to somebody else", existing.display()));
+        return Err(format!("\"{}\" belongs to another user", existing.display()));
     }
     for (depth, folder) in existing.ancestors().enumerate() {
         let meta = fs::metadata(folder).map_err(|error| format!("\"{}\": {error}", folder.display()))?;
         if ![0, user::effective_uid()].contains(&meta.uid()) {
-            return Err(format!("\"{}\" belongs to somebody else", folder.display()));
+            return Err(format!("\"{}\" belongs to another user", folder.display()));
         }
         // In a folder such as /tmp, what belongs to this user is safe, but not a name that is still free.
         let is_shared = meta.mode() & STICKY != 0 && depth > 0;

@@ -51,7 +51,7 @@ pub(crate) fn command(options: &TrustOptions) -> anyhow::Result<ExitCode> {
     }
     let authority = if options.remove { Authority::existing()? } else { Some(Authority::open()?) };
     let Some(authority) = authority else {
-        output::write("there is no local authority, so nobody trusts it\n")?;
+        output::write("there is no local authority that could be trusted\n")?;
         return Ok(ExitCode::SUCCESS);
     };
     let wish = if options.remove { Wish::Remove } else { Wish::Trust };

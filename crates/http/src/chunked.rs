@@ -23,10 +23,10 @@ pub enum ChunkError {
     #[error("chunk does not end with CRLF")]
     BadLineEnd,
     /// A trailer line that is no field.
-    #[error("invalid trailer field")]
+    #[error("invalid trailer")]
     BadTrailer,
     /// More than `MAX_TRAILERS` bytes of them (431).
-    #[error("trailer fields are too long")]
+    #[error("trailers are too long")]
     TrailersTooLong,
     /// The decoded body is longer than permitted (413).
     #[error("chunked body is too large")]

@@ -59,7 +59,7 @@ XS_INTERNAL(corral_xs_head)
     void *request;
 
     if (items != 2 || !SvROK(ST(1)) || SvTYPE(SvRV(ST(1))) != SVt_PVAV) {
-        croak("the response's fields must be an array");
+        croak("the response's headers must be an array");
     }
     request = request_of(aTHX_ cv);
     status = SvIV(ST(0));
@@ -69,7 +69,7 @@ XS_INTERNAL(corral_xs_head)
     list = (AV *) SvRV(ST(1));
     n_items = av_count(list);
     if (n_items % 2 != 0) {
-        static const char remark[] = "the last field of a response has no value, and is taken for an empty one";
+        static const char remark[] = "the last header of a response has no value, and is taken for an empty one";
 
         host->remark(remark, sizeof(remark) - 1);
     }
@@ -81,7 +81,7 @@ XS_INTERNAL(corral_xs_head)
         SV **value = av_fetch(list, i + 1, 0);
 
         if (name == NULL || !SvOK(*name)) {
-            croak("a field of the response has no name");
+            croak("a header of the response has no name");
         }
         fields[i / 2].name = bytes_of(aTHX_ *name);
         fields[i / 2].value = value != NULL && SvOK(*value) ? bytes_of(aTHX_ *value) : (corral_slice_t) {"", 0};

@@ -129,7 +129,7 @@ impl Probe {
 }
 
 fn connect(doorway: &Doorway, program: Pid) -> Result<OwnedFd, String> {
-    doorway.connect(program).map_err(|error| format!("nobody listens on {} ({error})", doorway.describe()))
+    doorway.connect(program).map_err(|error| format!("nothing listens on {} ({error})", doorway.describe()))
 }
 
 fn look_for_acceptance(

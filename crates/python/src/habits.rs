@@ -7,11 +7,11 @@ pub(crate) const NOTHING: &str =
 pub(crate) const BARE_STATUS: &str =
     "the application gives start_response() a status without the space and words that PEP 3333 wants";
 pub(crate) const ODD_LENGTH: &str =
-    "the application gives a Content-Length that is no number: it is left out of the response";
+    "the application gives a Content-Length that is not a number: it is left out of the response";
 pub(crate) const LONG_BODY: &str =
     "the application sends more than its Content-Length says: the rest is left out of the response";
 pub(crate) const FIELD_LISTS: &str =
-    "the application gives start_response() fields as lists where PEP 3333 wants tuples";
+    "the application gives start_response() headers as lists where PEP 3333 wants tuples";
 pub(crate) const STARTED_TWICE: &str = "the application calls start_response() twice without exc_info, which PEP 3333 wants: the last call counts";
 pub(crate) const STARTED_LATE: &str =
     "the application calls start_response() behind the head of the response: that call is ignored";

@@ -153,7 +153,7 @@ static VALUE exchange_inform(VALUE self, VALUE status, VALUE list)
     ALLOCV_END(text_buffer);
     ALLOCV_END(fields_buffer);
     if (result != 0) {
-        rb_raise(rb_eArgError, "no response can have such fields: a name is no token, or a value has CR, LF or NUL");
+        rb_raise(rb_eArgError, "no response can have such headers: a name is no token, or a value has CR, LF or NUL");
     }
     return Qnil;
 }
@@ -181,7 +181,7 @@ static int is_line(corral_slice_t value)
 /* Leaves out invalid fields, as Puma does; returns how many there are. */
 static size_t only_fields(corral_field_t *fields, size_t n)
 {
-    static const char remark[] = "a field of a response has a name or a value that none can have; such are left out";
+    static const char remark[] = "a header of a response has a name or a value that none can have; such are left out";
     size_t n_fields = 0;
 
     for (size_t i = 0; i < n; i++) {

@@ -17,7 +17,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Overdue {
     /// The router has given up.
-    #[error("it ran for {0:.1?} and nobody waits for it any more (limits.timeout)")]
+    #[error("it ran for {0:.1?} and its client no longer waits (limits.timeout)")]
     Timeout(Duration),
     /// The request has run for as long as any may.
     #[error("it ran for {0:.1?} (limits.kill_after)")]

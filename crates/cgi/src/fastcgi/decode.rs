@@ -31,7 +31,7 @@ pub enum RecordError {
     #[error("it does not speak FastCGI: a record of version {0}")]
     Version(u8),
     /// The record belongs to a request that was not made.
-    #[error("a record about request {0}, which nobody has made")]
+    #[error("a record about request {0}, which was not made")]
     Request(u16),
     /// Nothing that servers send.
     #[error("a record of type {0}, which no server sends")]
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn everything_else_is_refused() {
         check(&[b"HTTP/1.1 200 OK\r\n\r\n".to_vec()], "it does not speak FastCGI: a record of version 72");
-        check(&[record(6, 2, b"a", 0)], "a record about request 2, which nobody has made");
+        check(&[record(6, 2, b"a", 0)], "a record about request 2, which was not made");
         check(&[record(1, 1, b"12345678", 0)], "a record of type 1, which no server sends");
         check(&[record(3, 1, b"1234567", 0)], "a record of 7 bytes ends the request");
         check(&[record(6, 1, b"", 0), end(0), end(0)], "a record about the request behind its end");

@@ -63,7 +63,7 @@ fn open_editor(path: &Path) -> anyhow::Result<()> {
 /// The problems with their places in the edited file.
 fn explain(answer: Answer, text: &[u8], path: &Path, target: &str) -> String {
     if answer.status == 412 {
-        return "the configuration was changed by somebody else meanwhile".to_owned();
+        return "the configuration was changed by another client meanwhile".to_owned();
     }
     let name = path.display().to_string();
     let source = Source { name, text: text.to_vec(), format: Format::Json };

@@ -33,49 +33,49 @@ pub enum HeadError {
     #[error("line of the request head is too long")]
     LineTooLong,
     /// A field name of more than 255 bytes (431).
-    #[error("field name is longer than 255 bytes")]
+    #[error("header name is longer than 255 bytes")]
     FieldNameTooLong,
     /// A line that begins with a space or tab: a folded line, or a name with space before it.
-    #[error("folded field line")]
+    #[error("folded header line")]
     Folded,
     /// A line without a colon.
-    #[error("field line without a colon")]
+    #[error("header line without a colon")]
     MissingColon,
     /// Nothing before the colon.
-    #[error("empty field name")]
+    #[error("empty header name")]
     EmptyFieldName,
     /// A space or tab between the name and the colon.
-    #[error("space between field name and colon")]
+    #[error("space between header name and colon")]
     SpaceBeforeColon,
     /// A byte that no field name may hold.
-    #[error("invalid character in a field name")]
+    #[error("invalid character in a header name")]
     BadFieldName,
     /// A control character (bare CR, NUL …) in a value.
-    #[error("control character in a field value")]
+    #[error("control character in a header value")]
     ControlInValue,
     /// No `Host` in a request of HTTP/1.1.
-    #[error("no Host field")]
+    #[error("no Host header")]
     MissingHost,
     /// More than one `Host`.
-    #[error("duplicate Host field")]
+    #[error("duplicate Host header")]
     DuplicateHost,
     /// A `Host` or a target whose host is empty or malformed, or followed by a malformed port.
     #[error("invalid host")]
     BadHost,
     /// More than one field of a name whose meaning is one value.
-    #[error("duplicate field that may be there once")]
+    #[error("duplicate header that may be there once")]
     DuplicateField,
     /// More options of `Connection` than a client has use for (431).
     #[error("too many options in Connection")]
     TooManyOptions,
     /// More than one `Content-Length`, even of the same value.
-    #[error("duplicate Content-Length field")]
+    #[error("duplicate Content-Length header")]
     DuplicateContentLength,
     /// A `Content-Length` that is no decimal number below 2^63.
-    #[error("invalid Content-Length field")]
+    #[error("invalid Content-Length header")]
     BadContentLength,
     /// More than one `Transfer-Encoding`.
-    #[error("duplicate Transfer-Encoding field")]
+    #[error("duplicate Transfer-Encoding header")]
     DuplicateTransferEncoding,
     /// `Transfer-Encoding` together with `Content-Length`.
     #[error("both Content-Length and Transfer-Encoding")]
@@ -84,7 +84,7 @@ pub enum HeadError {
     #[error("Transfer-Encoding in an HTTP/1.0 request")]
     TransferEncodingInHttp10,
     /// An empty or malformed `Transfer-Encoding`, or `chunked` twice in it.
-    #[error("invalid Transfer-Encoding field")]
+    #[error("invalid Transfer-Encoding header")]
     BadTransferEncoding,
     /// A transfer coding other than `chunked` (501).
     #[error("unknown transfer coding")]

@@ -110,8 +110,8 @@ impl fmt::Display for Advice<'_> {
             }
             Some(Errno::NOENT) => " (the interpreter in its first line does not exist)",
             Some(Errno::NOEXEC) => " (its first line does not name an interpreter, as in #!/usr/bin/perl)",
-            Some(Errno::TOOBIG) => " (the fields of the request are too large for the environment of a process)",
-            Some(Errno::TXTBSY) => " (somebody is writing to it)",
+            Some(Errno::TOOBIG) => " (the headers of the request are too large for the environment of a process)",
+            Some(Errno::TXTBSY) => " (it is open for writing)",
             _ => "",
         })
     }

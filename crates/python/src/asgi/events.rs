@@ -85,7 +85,7 @@ pub(super) fn headers(event: &Bound<'_, PyDict>) -> PyResult<Vec<Field>> {
         let what = "names and values of headers";
         let (name, value) = (bytes_of(&name, what)?, bytes_of(&value, what)?);
         if !field::is_sound(&name, &value) {
-            return Err(PyValueError::new_err(format!("a field of the response is none of HTTP: {pair:?}")));
+            return Err(PyValueError::new_err(format!("a header of the response is none of HTTP: {pair:?}")));
         }
         fields.push((name, value));
     }

@@ -319,7 +319,7 @@ fn read_status(status: &Bound<'_, PyAny>) -> PyResult<u16> {
 
 fn read_field(field: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, Vec<u8>)> {
     let wrong =
-        || PyTypeError::new_err(format!("a field of the response is a tuple of two strings, not {field:?}"));
+        || PyTypeError::new_err(format!("a header of the response is a tuple of two strings, not {field:?}"));
     if field.is_instance_of::<PyList>() {
         remark(habits::FIELD_LISTS);
     } else if !field.is_instance_of::<PyTuple>() {
@@ -331,7 +331,7 @@ fn read_field(field: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, Vec<u8>)> {
     }
     let (name, value) = (native(&pair.get_item(0)?)?, native(&pair.get_item(1)?)?);
     if !field::is_sound(&name, &value) {
-        return Err(PyValueError::new_err(format!("a field of the response is none of HTTP: {field:?}")));
+        return Err(PyValueError::new_err(format!("a header of the response is none of HTTP: {field:?}")));
     }
     Ok((name, value))
 }
@@ -339,7 +339,7 @@ fn read_field(field: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, Vec<u8>)> {
 /// The bytes that the characters of a string stand for.
 fn native(text: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let text = text.cast::<PyString>().map_err(|_| {
-        PyTypeError::new_err(format!("status and fields of a response are strings, not {}", text.get_type()))
+        PyTypeError::new_err(format!("status and headers of a response are strings, not {}", text.get_type()))
     })?;
     let text = text.to_str()?;
     if text.is_ascii() {

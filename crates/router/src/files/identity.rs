@@ -59,7 +59,7 @@ mod tests {
 
     #[track_caller]
     fn check(changed: (i64, i64), now_millis: u64, expect: bool) {
-        let identity = FileIdentity { changed, ..Identity::default() };
+        let identity = FileIdentity { changed, ..FileIdentity::default() };
         let now = UNIX_EPOCH + Duration::from_millis(now_millis);
         assert_eq!(identity.is_settled_at(now), expect, "changed at {changed:?}, now {now_millis} ms");
     }

@@ -64,7 +64,7 @@ pub(crate) enum ServerFailure {
     Overloaded,
     #[error("it answers no requests (FastCGI)")]
     NoResponder,
-    #[error("it switches to a protocol that nobody has asked for")]
+    #[error("it switches to a protocol that was not asked for")]
     Switched,
     #[error("it does not agree to speak HTTP/2 (ALPN)")]
     NotAgreed,

@@ -110,7 +110,7 @@ impl Children {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let Some(prototype) = app.prototype.as_ref().map(Peer::pid) else { return };
         if !app.runs_programs() || app.workers.fork_of(worker) == Fork::Unasked {
-            return app.end_liar("runs a program that nobody has asked for");
+            return app.end_liar("runs a program that was not asked for");
         }
         match Kin::find(prototype, number, app.spec.isolation.namespaces.pid, pidfd) {
             Ok(process) if app.background.is_some() => self.process_begun(id, worker, number, process),
@@ -134,7 +134,7 @@ impl Children {
                 app.tell(&ToPrototype::Kill { worker });
                 return self.fork_next(id);
             }
-            Fork::Unasked => return app.end_liar("has a worker that nobody has asked for"),
+            Fork::Unasked => return app.end_liar("has a worker that was not asked for"),
         }
         if !newcomer.fits(&app.spec, control) {
             return app.end_liar("has a worker that is reached in another way than it should be");
@@ -163,7 +163,7 @@ impl Children {
     fn fork_failed(&mut self, id: AppId, worker: WorkerId, reason: &str) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         if app.workers.fork_of(worker) == Fork::Unasked && !app.life.is_stopping() {
-            return app.end_liar("could not start a worker that nobody has asked for");
+            return app.end_liar("could not start a worker that was not asked for");
         }
         if app.workers.settle_fork(worker) {
             let reason = self.with_last_words(id, reason);

@@ -143,7 +143,7 @@ fn advice(step: Step, error: &io::Error, wanted: &Configured, rights: Rights) ->
         }
         Step::Mount(_) => "switch it off in \"automount\", or make room for it in the rootfs",
         Step::Propagation => "the daemon lacks the capability CAP_SYS_ADMIN",
-        Step::Root => "everybody must be able to pass the folders on the way to it",
+        Step::Root => "every user must be able to pass the folders on the way to it",
         Step::ChangeRoot => "the daemon lacks the capability CAP_SYS_CHROOT; set \"credential\": true, too",
         Step::Credentials if has_users => "the user or a group is not in \"uidmap\" or \"gidmap\"",
         Step::Execute if wanted.rootfs.is_some() && is(io::ErrorKind::NotFound) => {

@@ -127,7 +127,7 @@ impl Supervisor {
             FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
             FromRouter::Ask { ticket, question } => self.on_desk_question(id, ticket, question),
             FromRouter::Finished { .. } if self.stop.is_none() && id == children.routers.in_charge.id => {
-                children.end_router(id, "says that it has finished, which nobody has told it to");
+                children.end_router(id, "says that it has finished, but was not told to");
             }
             FromRouter::Finished { status } => questions.keep_totals(&status),
         }

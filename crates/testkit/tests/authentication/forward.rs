@@ -146,7 +146,7 @@ fn without_an_answer_nobody_goes_on() {
     ] {
         let server = guarded(&json!({ "forward": { "url": url, "timeout": 1 } }));
         assert_eq!(server.get("/").status, status, "{url}");
-        server.expect_log("nobody can be authenticated");
+        server.expect_log("no client can be authenticated");
         server.get("/open").expect(204);
     }
 }

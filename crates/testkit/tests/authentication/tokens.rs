@@ -185,7 +185,7 @@ fn an_issuer_that_is_down_at_the_start_is_waited_for() {
     let server = guarded(&json!({ "jwt": { "jwks": issuer.url() } }));
     let token = as_bearer("/", &key.token(&good(), Some("a")));
     server.send(&token).expect(503);
-    server.expect_log("nobody can be authenticated: no keys have come from");
+    server.expect_log("no client can be authenticated: no keys have come from");
     server.expect_log("requests with tokens get 503");
     server.get("/").expect(401);
     server.get("/open").expect(204);

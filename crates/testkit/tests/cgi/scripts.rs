@@ -213,7 +213,7 @@ fn output_that_is_no_response_is_refused() {
         server.get(path).expect(502);
         server.expect_log(&format!("request \"{path}\""));
     }
-    server.expect_log("a line of the response's head is no field");
+    server.expect_log("a line of the response's head is not a header");
 }
 
 #[test]

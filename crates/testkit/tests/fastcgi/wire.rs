@@ -140,8 +140,8 @@ fn what_is_no_fastcgi_is_refused() {
         "it does not speak FastCGI: a record of version 72",
     );
     check_refused(&[record(5, b"x")], 502, "a record of type 5, which no server sends");
-    check_refused(&[vec![1, 6, 0, 2, 0, 0, 0, 0]], 502, "a record about request 2, which nobody has made");
-    check_refused(&[output("<html>\n\n"), end(0)], 502, "a line of the response's head is no field");
+    check_refused(&[vec![1, 6, 0, 2, 0, 0, 0, 0]], 502, "a record about request 2, which was not made");
+    check_refused(&[output("<html>\n\n"), end(0)], 502, "a line of the response's head is not a header");
     check_refused(&[output("A: b\n"), end(0)], 502, "it ended the request before it had sent a response");
     check_refused(&[output("A: b\n")], 502, "it closed the connection within the response's head");
     check_refused(&[], 502, "it closed the connection before it had sent a response");

@@ -86,7 +86,7 @@ fn the_certificate_can_be_printed_for_other_machines() {
 fn without_an_authority_there_is_nothing_to_remove() {
     let home = Home::new();
     let outcome = home.to_end(&["trust", "--remove"]).expect_success();
-    assert_eq!(outcome.stdout, "there is no local authority, so nobody trusts it\n");
+    assert_eq!(outcome.stdout, "there is no local authority that could be trusted\n");
     assert!(!home.authority().exists());
 }
 

@@ -28,8 +28,8 @@ fn responses_that_are_none() {
     check("undef", 500, "the application's response is no array");
     check("[200]", 500, "the application's response is no array");
     check("['hello', [], []]", 500, "the response's status must be a number from 100 to 999, not \"hello\"");
-    check("[200, [undef, 'Odd'], []]", 500, "a field of the response has no name");
-    check("[200, {}, []]", 500, "the response's fields must be an array");
+    check("[200, [undef, 'Odd'], []]", 500, "a header of the response has no name");
+    check("[200, {}, []]", 500, "the response's headers must be an array");
     check("sub { 1 }", 500, "the application returned before it responded");
     check("[200, [], [\"\\x{263a}\"]]", 500, "the response's body has characters that are no bytes");
 }

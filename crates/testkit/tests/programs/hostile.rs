@@ -65,7 +65,7 @@ fn a_protocol_that_nobody_has_asked_for_is_not_spoken() {
             let before = own(client);
             let status = client.send(&request).status;
             assert!((500..504).contains(&status), "{status}");
-            server.expect_log("it switches to a protocol that nobody has asked for");
+            server.expect_log("it switches to a protocol that was not asked for");
             *client = server.connect();
             assert_ne!(own(client), before);
         }

@@ -86,11 +86,11 @@ fn a_program_that_is_never_ready_is_ended_with_what_it_lacks() {
         "inherited",
         &[late, "it accepts nothing on descriptor 3", "it said: started"],
     );
-    lacks(json!({ "timeout": 1 }), "unix", &[late, "nobody listens on /", ".http (No such file"]);
+    lacks(json!({ "timeout": 1 }), "unix", &[late, "nothing listens on /", ".http (No such file"]);
     lacks(
         json!({ "timeout": 1 }),
         "port",
-        &[late, "nobody listens on port ", "of 127.0.0.1 (Connection refused"],
+        &[late, "nothing listens on port ", "of 127.0.0.1 (Connection refused"],
     );
     lacks(
         json!({ "timeout": 1, "notify": true }),

@@ -97,7 +97,7 @@ fn a_process_that_dies_behind_a_hint_is_still_answered() {
 #[test]
 fn what_is_no_hint_is_an_error_of_the_application() {
     let start = "await send({'type': 'http.response.start', 'status': 200})\n";
-    let refused = "links that cannot be sent: the value of field 1 has CR, LF or NUL";
+    let refused = "links that cannot be sent: the value of header 1 has CR, LF or NUL";
     for (code, error) in [
         (hint("[b'</a>', b'</b>\\r\\nSet-Cookie: a=b']"), refused),
         (hint("[b'</a>', b'\\0']"), refused),

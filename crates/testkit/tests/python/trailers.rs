@@ -199,8 +199,8 @@ fn a_response_that_fails_before_its_trailers_is_cut() {
             "trailers that cannot be sent: field 0 must not be",
         ),
         (trailers.replace("x-a", "TRAILER"), "trailers that cannot be sent: field 0 must not be"),
-        (trailers.replace("b'1'", "b'1\\r\\nx-b: 2'"), "a field of the response is none of HTTP"),
-        (trailers.replace("x-a", "x a"), "a field of the response is none of HTTP"),
+        (trailers.replace("b'1'", "b'1\\r\\nx-b: 2'"), "a header of the response is none of HTTP"),
+        (trailers.replace("x-a", "x a"), "a header of the response is none of HTTP"),
         (trailers.replace("b'1'", "5"), "are bytes, not"),
     ] {
         let (_site, server) = app(&handling(&(start("") + &body("begun") + &code)));

@@ -82,7 +82,7 @@ fn what_no_response_can_have_is_an_argument_error() {
     }
     let (server, _site) = serve("env['rack.early_hints'].call('link' => \"a\\r\")");
     server.begin(&visit("/")).read_response().expect(500);
-    server.expect_log("no response can have such fields");
+    server.expect_log("no response can have such headers");
 }
 
 /// Too late: no client gets it, and nothing is broken by it.

@@ -28,7 +28,7 @@ fn check_ended(limits: &Value, target: &str, status: u16, log: &str) {
 #[test]
 fn a_component_that_nobody_waits_for_any_more_is_ended() {
     for target in ["/spin", "/sleep"] {
-        check_ended(&json!({ "timeout": 1 }), target, 503, "nobody waits for it any more (limits.timeout)");
+        check_ended(&json!({ "timeout": 1 }), target, 503, "its client no longer waits (limits.timeout)");
     }
 }
 

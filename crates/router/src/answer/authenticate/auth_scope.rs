@@ -30,7 +30,7 @@ impl AuthScope<'_> {
     pub(super) fn fail(self, exchange: &Exchange<'_>, fault: &dyn Display) {
         if let Some(suppressed) = self.authenticator.failures.admit(Millis::of(exchange.now())) {
             tracing::error!(
-                "{}: nobody can be authenticated: {fault}{suppressed}",
+                "{}: no client can be authenticated: {fault}{suppressed}",
                 self.authentication.place
             );
         }

@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     fn key(inode: u64) -> CompressedKey {
-        CompressedKey { identity: FileIdentity { inode, ..Identity::default() }, chosen: (0, None) }
+        CompressedKey { identity: FileIdentity { inode, ..FileIdentity::default() }, chosen: (0, None) }
     }
 
     #[test]

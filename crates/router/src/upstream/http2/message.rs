@@ -95,11 +95,11 @@ fn escaped(path: &[u8]) -> Bytes {
 fn fields(lines: &[u8]) -> Result<HeaderMap, ServerFailure> {
     let mut fields = HeaderMap::new();
     for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-        let colon = memchr::memchr(b':', line).ok_or(not_representable("field"))?;
-        let name = HeaderName::from_bytes(&line[..colon]).map_err(|_| not_representable("field"))?;
+        let colon = memchr::memchr(b':', line).ok_or(not_representable("header"))?;
+        let name = HeaderName::from_bytes(&line[..colon]).map_err(|_| not_representable("header"))?;
         let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii())
-            .map_err(|_| not_representable("field"))?;
-        fields.try_append(name, value).map_err(|_| not_representable("number of fields"))?;
+            .map_err(|_| not_representable("header"))?;
+        fields.try_append(name, value).map_err(|_| not_representable("number of headers"))?;
     }
     Ok(fields)
 }

@@ -311,7 +311,7 @@ fn a_change_by_somebody_else_is_not_overwritten() {
         corral_testkit::executables().corral.display()
     );
     let edit = corral(&server, &["config", "edit"]).environment("UNIT_CTRL", &control(&server));
-    let ended = edit.environment("EDITOR", &meanwhile).fails(&["changed by somebody else meanwhile"]);
+    let ended = edit.environment("EDITOR", &meanwhile).fails(&["changed by another client meanwhile"]);
     let kept = ended.stderr.rsplit("what you wrote is in ").next().expect("it was kept").trim().to_owned();
     fs::remove_file(kept).expect("remove it");
     server.get("/a").expect(404);

@@ -42,7 +42,7 @@ impl Bench {
     }
 
     fn end(&mut self, worker: u32) {
-        let end = Outcome { exit: Some(corral_ipc::message::Exit::Code(0)), error: None, output: vec![] };
+        let end = Outcome { exit: Some(Exit::Code(0)), error: None, output: vec![] };
         self.runs.ended(WorkerId(worker), end, self.now);
     }
 

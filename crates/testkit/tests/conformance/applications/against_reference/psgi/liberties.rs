@@ -18,7 +18,7 @@ pub(super) const HABITS: &[Habit] = &[
     Habit::new("glob", "sub { open FH, '<', 'app.psgi' or die; [200, [], *FH] }"),
     Habit::new("reference_to_a_glob", "sub { open FH, '<', 'app.psgi' or die; [200, [], \\*FH] }"),
     Habit::new("odd_fields", "sub { [200, ['X-A' => 'b', 'X-C'], ['x']] }")
-        .logged("field of a response has no value"),
+        .logged("header of a response has no value"),
     Habit::new("text", "sub { [200, [], 'text'] }"),
     Habit::new("wide_characters", "sub { [200, [], [\"\\x{263a}\"]] }"),
     Habit::new(

@@ -189,7 +189,7 @@ pub(crate) struct RunOptions {
     /// Serve https://localhost:8443, with a certificate of a local authority; see `corral trust`
     #[arg(long, conflicts_with = "config")]
     pub(crate) https: bool,
-    /// Serve this host name by HTTPS, with a certificate that is ordered; can be given several times. With --https, one
+    /// Serve this host name by HTTPS, with automatic certificates; can be given several times. With --https, one
     /// more name for the local certificate, such as shop.localhost
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) domain: Vec<String>,
@@ -279,7 +279,7 @@ pub(crate) struct CheckOptions {
     /// Folder of the language modules
     #[arg(long, value_name = "FOLDER")]
     pub(crate) modulesdir: Option<PathBuf>,
-    /// Exit with 3 if there are warnings, as of files that are missing and applications that nobody uses
+    /// Exit with 3 if there are warnings, such as missing files and unused applications
     #[arg(long)]
     pub(crate) strict: bool,
 }

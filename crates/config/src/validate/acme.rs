@@ -249,7 +249,7 @@ fn dns_challenge(cx: &mut Context<'_>, field: Field<'_>) -> Option<DnsChallenge>
         _ => {
             cx.problem_with_advice(
                 "The \"dns\" object must have just one of \"program\" and \"server\".",
-                "They say who changes the DNS.",
+                "They say what changes the DNS.",
             );
             return None;
         }

@@ -14,7 +14,7 @@ pub(super) const RATE: &str =
 
 /// Where a listener's certificates come from.
 pub(super) const CERTIFICATE: &str =
-    "Name an uploaded bundle, or set \"acme\" to true to have certificates ordered.";
+    "Name an uploaded bundle, or set \"acme\" to true for automatic certificates.";
 
 /// The form of a host name.
 pub(super) const HOST_NAME: &str = "A host name is written as in a browser, without \"https://\" and port; \"*.\" in front stands for \

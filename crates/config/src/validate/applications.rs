@@ -234,7 +234,7 @@ const COMMON: &[Member<Common>] = &[
     optional("restart", OBJECT).read(|cx, field, draft| draft.restart = restart::read(cx, field)),
     optional("user", STRING)
         .default("`nobody`, or that of `--user`")
-        .means("[who the workers run as](../separation.md)")
+        .means("[the account of the workers](../separation.md)")
         .read(|cx, field, draft| draft.user = name(cx, field)),
     optional("group", STRING)
         .default("that of the user")

@@ -22,7 +22,7 @@ use crate::upstream::{Origin, ProxyOptions, Upstream, UpstreamTls};
 
 /// The row of `authenticate`.
 pub(super) const AUTHENTICATE: Label = optional("authenticate", OBJECT).means(
-    "[who may go on](authentication.md): a password, a token, the word of another server or a certificate (beyond Unit)",
+    "[what a client has to show](authentication.md): a password, a token, the word of another server or a certificate (beyond Unit)",
 );
 
 /// Reads `authenticate`: the place in `Config::authentications`.
@@ -280,7 +280,7 @@ fn forward(cx: &mut Context<'_>, field: Field<'_>) -> Option<Forward> {
         _ => {
             if cx.n_problems() == n_problems {
                 let detail = "The \"forward\" object must have just one of \"url\" and \"pass\".";
-                cx.problem_with_advice(detail, "They say who is asked.");
+                cx.problem_with_advice(detail, "They say which server is asked.");
             }
             return None;
         }
@@ -421,7 +421,7 @@ fn field_name(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
     let is_framing = FRAMING.iter().any(|other| name.eq_ignore_ascii_case(other));
     if !is_sound || is_framing {
-        cx.problem(format!("The \"{}\" name \"{name}\" is not a field that can be used here.", field.name));
+        cx.problem(format!("The \"{}\" name \"{name}\" is not a header that can be used here.", field.name));
         return None;
     }
     Some(name)

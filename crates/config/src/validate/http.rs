@@ -144,7 +144,7 @@ const READY: &[Member<ReadyDraft>] = &[
 /// Checks what concerns several members, and makes the specification.
 pub(super) fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
     if matches!(draft.socket, SocketKind::Port | SocketKind::AnyPort) && app.isolation.namespaces.network {
-        let detail = "The \"socket\" must not be \"port\" with a \"network\" namespace: nobody outside could reach \
+        let detail = "The \"socket\" must not be \"port\" with a \"network\" namespace: no other process could reach \
                       the port. \"inherited\" and \"unix\" can be reached.";
         cx.at(b"socket", |cx| cx.problem(detail));
     }

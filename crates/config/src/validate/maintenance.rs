@@ -16,9 +16,9 @@ use crate::route::{
 use crate::template::Template;
 
 /// The row of `maintenance`.
-pub(super) const MAINTENANCE: Label = optional("maintenance", BOOL.or(OBJECT))
-    .default("`false`")
-    .means("[closed](maintenance.md) to all clients but a few, who get 503 and a page (beyond Unit)");
+pub(super) const MAINTENANCE: Label = optional("maintenance", BOOL.or(OBJECT)).default("`false`").means(
+    "[closes](maintenance.md) the action to all clients but a few; the rest get 503 and a page (beyond Unit)",
+);
 
 /// Reads `maintenance`; none if it is off.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Box<Maintenance>> {

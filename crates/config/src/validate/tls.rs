@@ -42,7 +42,7 @@ const TLS: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.certificates = bundles(cx, field)),
     optional("acme", BOOL.or(OBJECT))
         .default("`false`")
-        .means("[certificates that are ordered and renewed by themselves](certificates.md) (beyond Unit)")
+        .means("[automatic certificates](certificates.md) (beyond Unit)")
         .read(|cx, field, draft| draft.acme = acme::read(cx, field)),
     optional("conf_commands", OBJECT)
         .means("[protocol versions, cipher suites and groups](#conf_commands) in OpenSSL's terms")

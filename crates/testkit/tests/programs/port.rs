@@ -83,5 +83,5 @@ fn a_port_needs_the_network_of_the_router() {
     let reply =
         daemon().start_unconfigured().control().put("/config", &json!({ "applications": { "app": app } }));
     let detail = reply.expect_refused(400, "Invalid configuration.");
-    assert!(detail.contains("nobody outside could reach the port"), "{detail}");
+    assert!(detail.contains("no other process could reach the port"), "{detail}");
 }

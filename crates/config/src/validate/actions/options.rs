@@ -60,7 +60,7 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
 fn is_secure(cx: &mut Context<'_>, field: Field<'_>) -> bool {
     let is_secure = field.value.as_bytes().is_some_and(|text| **text == *b"secure");
     if !is_secure {
-        let advice = "Fields of your own are set by \"response_headers\".";
+        let advice = "Headers of your own are set by \"response_headers\".";
         cx.problem_with_advice("The \"headers\" value must be \"secure\".", advice);
     }
     is_secure

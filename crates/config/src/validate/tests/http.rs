@@ -111,7 +111,7 @@ fn a_port_cannot_be_reached_in_another_network() {
         &format!(r#", "socket": "port", {isolation}"#),
         (
             "/socket",
-            "The \"socket\" must not be \"port\" with a \"network\" namespace: nobody outside could reach the port. \
+            "The \"socket\" must not be \"port\" with a \"network\" namespace: no other process could reach the port. \
              \"inherited\" and \"unix\" can be reached.",
         ),
     );

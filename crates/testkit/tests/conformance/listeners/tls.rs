@@ -202,7 +202,7 @@ fn bad_options_are_named() {
     let detail = |tls: Value| setup.put(tls).expect_refused(400, "Invalid configuration.");
     assert_eq!(
         detail(json!({})),
-        "Required parameter \"certificate\" is missing. Name an uploaded bundle, or set \"acme\" to true to have certificates ordered."
+        "Required parameter \"certificate\" is missing. Name an uploaded bundle, or set \"acme\" to true for automatic certificates."
     );
     assert_eq!(detail(json!({ "certificate": "none" })), "Certificate \"none\" is not found.");
     let empty = "The \"certificate\" array must contain at least one element.";

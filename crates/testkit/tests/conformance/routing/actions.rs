@@ -140,7 +140,7 @@ fn fields_that_make_browsers_careful() {
     refuse_step(
         &server,
         &json!({ "action": { "return": 200, "headers": "safe" } }),
-        "The \"headers\" value must be \"secure\". Fields of your own are set by \"response_headers\".",
+        "The \"headers\" value must be \"secure\". Headers of your own are set by \"response_headers\".",
     );
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use corral_testkit::{Run, daemon, executables, site};
+use corral_testkit::{Run, component, daemon, executables, site};
 use serde_json::{Value, json};
 
 use super::{exec, idle, is_root, printed, server};
@@ -41,6 +41,29 @@ fn a_command_begins_where_the_code_is() {
     assert_eq!(folder_of(ruby), text(&site.path("rack")));
     let perl = json!({ "type": "perl", "script": site.path("psgi/app.psgi") });
     assert_eq!(folder_of(perl), text(&site.path("psgi")));
+}
+
+/// Programs have no code that the daemon knows of: commands begin where they do.
+#[test]
+fn a_command_beside_a_program_begins_where_that_does() {
+    let site = site().file("scripts/hello", "#!/bin/sh\n");
+    let none = json!({ "max": 1, "spare": 0 });
+    let folder = site.path("scripts");
+    let http =
+        json!({ "type": "http", "executable": "/bin/true", "processes": none, "working_directory": folder });
+    let cgi = json!({ "type": "cgi", "root": folder, "working_directory": folder });
+    for app in [http, cgi, idle(json!({ "working_directory": folder }))] {
+        assert_eq!(folder_of(app), text(&folder));
+    }
+}
+
+#[test]
+fn a_component_has_no_commands() {
+    let app = json!({ "type": "wasm-wasi-component", "component": component("probe") });
+    let server = server(&json!({ "app": app }));
+    Run::spawn(&mut exec(&server, &["app", "ls"]))
+        .ended()
+        .expect_one_line(&["application \"app\"", "WebAssembly"]);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use corral_channel::{
-    Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, RequestId, Shape, Slot, WorkerBell, WorkerEnd,
-    WorkerPort,
+    Bell, ChannelShape, Flags, FrameHead, FrameKind, Lane, LaneReceiver, RequestId, RequestSlot, WorkerBell,
+    WorkerEnd, WorkerPort,
 };
 use corral_sys::spawn::{self, Fork};
 use rustix::event::epoll;
@@ -19,7 +19,7 @@ use rustix::thread::CpuSet;
 use rustix::time::ClockId;
 
 const LANE: Lane = Lane(0);
-const SHAPE: Shape = Shape { n_lanes: 1 };
+const SHAPE: ChannelShape = ChannelShape { n_lanes: 1 };
 const N_ROUNDS: usize = 5;
 
 /// Behaviour of a side that has nothing to receive.
@@ -172,7 +172,7 @@ impl Router {
     }
 
     fn submit(&mut self, trip: u32, payload: &[u8]) {
-        let slot = Slot::new(trip as usize % 64).expect("below 64");
+        let slot = RequestSlot::new(trip as usize % 64).expect("below 64");
         self.port.submit(slot, RequestId(trip), LANE, &[payload]).expect("few are on their way");
         self.n_calls += u64::from(self.port.wake());
     }
@@ -244,14 +244,14 @@ fn serve(mut worker: WorkerEnd, case: &Case) {
             }
             continue;
         };
-        if head.kind == Kind::Quit {
+        if head.kind == FrameKind::Quit {
             break;
         }
         n_calls += u64::from(answer(&mut worker, &head, &response));
     }
     let cpu = clock(ClockId::ProcessCPUTime) - begun;
     let words = [(cpu.as_nanos() as u64).to_ne_bytes(), u64::to_ne_bytes(n_calls)].concat();
-    worker.send(FrameHead::new(Kind::Finished, LANE, RequestId(0)), &[&words]).expect("all was read");
+    worker.send(FrameHead::new(FrameKind::Finished, LANE, RequestId(0)), &[&words]).expect("all was read");
     worker.ring(LANE);
 }
 
@@ -259,7 +259,7 @@ fn serve(mut worker: WorkerEnd, case: &Case) {
 fn answer(worker: &mut WorkerEnd, request: &FrameHead, response: &[u8]) -> bool {
     assert!(worker.start(request));
     let flags = Flags::END | Flags::DONE;
-    let head = FrameHead::new(Kind::Response, request.lane, request.request).with_flags(flags);
+    let head = FrameHead::new(FrameKind::Response, request.lane, request.request).with_flags(flags);
     worker.send(head, &[response]).expect("few are on their way");
     worker.ring(request.lane)
 }

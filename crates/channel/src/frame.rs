@@ -1,7 +1,7 @@
 //! The head of each message in a ring.
 
 use crate::ring::Corrupt;
-use crate::slot::{self, Slot};
+use crate::slot::{self, RequestSlot};
 
 /// Bytes of a frame head; also the unit of all positions in a ring, so that a head never wraps.
 pub const FRAME_UNIT: usize = 16;
@@ -22,10 +22,10 @@ impl Lane {
     }
 }
 
-/// Kind of a frame. The numbers are the wire's; those of a worker are above [`Kind::Response`].
+/// Kind of a frame. The numbers are the wire's; those of a worker are above [`FrameKind::Response`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     /// To the worker: a request head and what there is of its body (`message::encode_request`).
     Request = 1,
     /// To the worker: more of a request body. [`Flags::END`] on the last.
@@ -36,10 +36,11 @@ pub enum Kind {
     Cancel = 4,
     /// To the worker: finish what is started, then leave.
     Quit = 5,
-    /// To the worker: a part of a WebSocket message; `aux` is its [`Opcode`](crate::Opcode). [`Flags::END`] on the last.
-    /// Counts as request body.
+    /// To the worker: a part of a WebSocket message; `aux` is its [`Opcode`](crate::Opcode). [`Flags::END`] on the
+    /// last. Counts as request body.
     Message = 6,
-    /// To the worker: nothing up to the end of the data, so that what follows is at its beginning. Only the ring sees it.
+    /// To the worker: nothing up to the end of the data, so that what follows is at its beginning. Only the ring sees
+    /// it.
     Skip = 7,
     /// To the worker: the client sends nothing more. It may wait for the response, or be gone.
     Left = 8,
@@ -58,21 +59,21 @@ pub enum Kind {
     /// From the worker: all requests that were there have been started, and their slots are free. Only said when these
     /// were many: of a worker that runs many at once, another sign may be far.
     Started = 23,
-    /// From the worker: a response before the response (`message::encode_informational`), as many as it likes until that
-    /// begins; later ones are dropped. Counts as response body.
+    /// From the worker: a response before the response (`message::encode_informational`), as many as it likes until
+    /// that begins; later ones are dropped. Counts as response body.
     Informational = 24,
-    /// From the worker: the fields behind the response's body (`message::encode_trailers`), once all of that is sent; the
-    /// last such frame counts. Counts as response body.
+    /// From the worker: the fields behind the response's body (`message::encode_trailers`), once all of that is sent;
+    /// the last such frame counts. Counts as response body.
     Trailers = 25,
     /// From the worker: the request leaves state behind there, of the kinds that `aux` has a bit for. Once, before the
     /// worker is done with the request.
     State = 26,
-    /// From the worker: in place of a response, the application takes the client's connection over; `aux` is the number of
-    /// its socket, which has been sent like a file.
+    /// From the worker: in place of a response, the application takes the client's connection over; `aux` is the number
+    /// of its socket, which has been sent like a file.
     Hijacked = 30,
 }
 
-impl Kind {
+impl FrameKind {
     const TO_WORKER: [Self; 8] = [
         Self::Request,
         Self::Body,
@@ -139,7 +140,7 @@ impl std::ops::BitOrAssign for Flags {
 
 /// Which way a ring goes; each way has its own kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum RingDirection {
     ToWorker,
     FromWorker,
 }
@@ -148,7 +149,7 @@ pub(crate) enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHead {
     /// Request, response, body and so on.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// Bits beside the kind.
     pub flags: Flags,
     /// The event loop that has the request.
@@ -164,7 +165,7 @@ pub struct FrameHead {
 impl FrameHead {
     /// A head without flags, `aux` and length.
     #[must_use]
-    pub fn new(kind: Kind, lane: Lane, request: RequestId) -> Self {
+    pub fn new(kind: FrameKind, lane: Lane, request: RequestId) -> Self {
         Self { kind, flags: Flags::NONE, lane, request, aux: 0, len: 0 }
     }
 
@@ -182,7 +183,7 @@ impl FrameHead {
 
     /// The slot that a Request frame occupies.
     #[must_use]
-    pub fn slot(&self) -> Slot {
+    pub fn slot(&self) -> RequestSlot {
         slot::unpack(self.aux).0
     }
 
@@ -201,7 +202,7 @@ impl FrameHead {
 
     /// The reverse of [`FrameHead::to_bytes`], for bytes from a peer that is not trusted. The length is
     /// the ring's to judge.
-    pub(crate) fn from_bytes(bytes: [u8; FRAME_UNIT], direction: Direction) -> Result<Self, Corrupt> {
+    pub(crate) fn from_bytes(bytes: [u8; FRAME_UNIT], direction: RingDirection) -> Result<Self, Corrupt> {
         let [l0, l1, l2, l3, kind, flags, n0, n1, r0, r1, r2, r3, a0, a1, a2, a3] = bytes;
         if flags & !Flags::ALL != 0 {
             return Err(Corrupt::Flags { flags });
@@ -217,11 +218,11 @@ impl FrameHead {
     }
 }
 
-impl Direction {
-    fn kind(self, number: u8) -> Result<Kind, Corrupt> {
-        let kinds: &[Kind] = match self {
-            Self::ToWorker => &Kind::TO_WORKER,
-            Self::FromWorker => &Kind::FROM_WORKER,
+impl RingDirection {
+    fn kind(self, number: u8) -> Result<FrameKind, Corrupt> {
+        let kinds: &[FrameKind] = match self {
+            Self::ToWorker => &FrameKind::TO_WORKER,
+            Self::FromWorker => &FrameKind::FROM_WORKER,
         };
         kinds.iter().copied().find(|kind| *kind as u8 == number).ok_or(Corrupt::Kind { kind: number })
     }
@@ -234,17 +235,17 @@ mod tests {
     #[test]
     fn heads_survive_the_wire() {
         let head =
-            FrameHead { len: 70_000, ..FrameHead::new(Kind::Response, Lane(513), RequestId(u32::MAX)) }
+            FrameHead { len: 70_000, ..FrameHead::new(FrameKind::Response, Lane(513), RequestId(u32::MAX)) }
                 .with_flags(Flags::END | Flags::DONE)
                 .with_aux(0x0102_0304);
-        assert_eq!(FrameHead::from_bytes(head.to_bytes(), Direction::FromWorker), Ok(head));
+        assert_eq!(FrameHead::from_bytes(head.to_bytes(), RingDirection::FromWorker), Ok(head));
     }
 
     #[test]
     fn each_way_has_its_own_kinds() {
         let mut accepted = Vec::new();
         for number in 0..=u8::MAX {
-            let kinds = [Direction::ToWorker, Direction::FromWorker].map(|way| way.kind(number));
+            let kinds = [RingDirection::ToWorker, RingDirection::FromWorker].map(|way| way.kind(number));
             assert!(kinds.iter().filter(|kind| kind.is_ok()).count() <= 1, "{number}");
             accepted.extend(kinds.into_iter().flatten().map(|kind| kind as u8));
         }
@@ -253,8 +254,11 @@ mod tests {
 
     #[test]
     fn unknown_flags_are_refused() {
-        let mut bytes = FrameHead::new(Kind::Data, Lane(0), RequestId(1)).to_bytes();
+        let mut bytes = FrameHead::new(FrameKind::Data, Lane(0), RequestId(1)).to_bytes();
         bytes[5] = 32;
-        assert_eq!(FrameHead::from_bytes(bytes, Direction::FromWorker), Err(Corrupt::Flags { flags: 32 }));
+        assert_eq!(
+            FrameHead::from_bytes(bytes, RingDirection::FromWorker),
+            Err(Corrupt::Flags { flags: 32 })
+        );
     }
 }

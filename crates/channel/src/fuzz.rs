@@ -2,8 +2,8 @@
 
 use std::mem::offset_of;
 
-use crate::frame::{Flags, FrameHead, Kind, Lane, RequestId};
-use crate::mapped::layout::{Header, Shape};
+use crate::frame::{Flags, FrameHead, FrameKind, Lane, RequestId};
+use crate::mapped::layout::{ChannelShape, WorkerHeader};
 use crate::mapped::port::{Checked, WorkerPort};
 use crate::mapped::receiver::LaneReceiver;
 use crate::mapped::region::{Region, SharedBytes};
@@ -11,10 +11,10 @@ use crate::message::{
     check_trailers, decode_informational, decode_request, decode_response, decode_trailers, split_file,
 };
 use crate::ring::Cursors;
-use crate::slot::Slot;
+use crate::slot::RequestSlot;
 
 /// Where a worker says how much of its request ring it has read.
-const CONSUMED: usize = offset_of!(Header, requests) + offset_of!(Cursors, consumed);
+const CONSUMED: usize = offset_of!(WorkerHeader, requests) + offset_of!(Cursors, consumed);
 
 /// Reads `data` as the payload of a Request frame.
 pub fn fuzz_decode_request(data: &[u8]) {
@@ -60,12 +60,12 @@ pub fn fuzz_split_file(data: &[u8]) {
 
 /// A worker with two lanes that does what `data` says to its memory while the router uses it.
 pub fn fuzz_lane(data: &[u8]) {
-    let shape = Shape { n_lanes: 2 };
+    let shape = ChannelShape { n_lanes: 2 };
     let region = Region::heap(shape.worker_size());
     let (port, lanes) = WorkerPort::new(&region, Checked::default(), shape).expect("zeroed memory is fresh");
     let memory = SharedBytes::new(&region, 0, shape.worker_size());
-    let mut router = Router { port, lanes, shape, payload: Vec::new() };
-    let mut script = Script(data);
+    let mut router = FuzzRouter { port, lanes, shape, payload: Vec::new() };
+    let mut script = FuzzScript(data);
     while let Some(step) = script.byte() {
         hostile_step(&memory, shape, step, &mut script);
         router.step(step);
@@ -77,9 +77,9 @@ pub fn fuzz_lane(data: &[u8]) {
 }
 
 /// Bytes that decide what happens; zeros once they have run out.
-struct Script<'a>(&'a [u8]);
+struct FuzzScript<'a>(&'a [u8]);
 
-impl Script<'_> {
+impl FuzzScript<'_> {
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -92,7 +92,7 @@ impl Script<'_> {
 }
 
 /// Writes somewhere: mostly where it hurts, so that a fuzzer need not find those places first.
-fn hostile_step(memory: &SharedBytes, shape: Shape, step: u8, script: &mut Script<'_>) {
+fn hostile_step(memory: &SharedBytes, shape: ChannelShape, step: u8, script: &mut FuzzScript<'_>) {
     let lane = usize::from(step & 1);
     match step >> 1 & 7 {
         0 => memory.write(shape.lane_cursors(lane), &script.array::<8>()),
@@ -107,7 +107,7 @@ fn hostile_step(memory: &SharedBytes, shape: Shape, step: u8, script: &mut Scrip
         }
         3 => {
             let at = usize::from(script.byte().unwrap_or(0)) * 16;
-            let head = FrameHead::new(Kind::Data, Lane(u16::MAX), RequestId(1));
+            let head = FrameHead::new(FrameKind::Data, Lane(u16::MAX), RequestId(1));
             let len = u32::from_le_bytes(script.array()) >> (step >> 4);
             memory.write(shape.lane_data(lane) + at, &FrameHead { len, ..head }.to_bytes());
         }
@@ -125,17 +125,17 @@ fn hostile_step(memory: &SharedBytes, shape: Shape, step: u8, script: &mut Scrip
 }
 
 /// The router's side, doing a bit of everything.
-struct Router {
+struct FuzzRouter {
     port: WorkerPort,
     lanes: Vec<LaneReceiver>,
-    shape: Shape,
+    shape: ChannelShape,
     payload: Vec<u8>,
 }
 
-impl Router {
+impl FuzzRouter {
     fn step(&mut self, step: u8) {
         let (slot, request, lane) =
-            (Slot::new(usize::from(step) % 64).expect("below 64"), RequestId(7), Lane(0));
+            (RequestSlot::new(usize::from(step) % 64).expect("below 64"), RequestId(7), Lane(0));
         match step >> 5 {
             0 => drop(self.port.submit(slot, request, lane, &[&[1; 300], &[2; 1000]])),
             1 => drop(self.port.body(request, lane, &[3; 60_000], true)),

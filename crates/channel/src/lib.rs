@@ -3,7 +3,7 @@
 //! The prototype makes a [`WorkerBell`] for its application and a [`WorkerEnd`] for each worker that it
 //! forks; the router maps them as a [`Bell`], a [`WorkerPort`] (submission, shared by its event loops)
 //! and one [`LaneReceiver`] for each event loop. Which process starts which, and how descriptors
-//! travel, is for others. What the frames mean is in [`Kind`] and [`Flags`], what is in them in
+//! travel, is for others. What the frames mean is in [`FrameKind`] and [`Flags`], what is in them in
 //! [`message`].
 //!
 //! # Promises
@@ -59,17 +59,17 @@
 //! size. The distance of the two positions is at most that size.
 //!
 //! Frames follow each other without gaps, each padded to a multiple of 16. A head never wraps around
-//! the end of the data; a payload may. A request ring that is empty behind its first 262144 bytes goes on at its beginning,
-//! behind a [`Kind::Skip`] frame, so that it takes no more memory than is needed:
+//! the end of the data; a payload may. A request ring that is empty behind its first 262144 bytes goes on at its
+//! beginning, behind a [`FrameKind::Skip`] frame, so that it takes no more memory than is needed:
 //!
 //! | offset | size | |
 //! | --- | --- | --- |
 //! | 0 | 4 | bytes of payload: at most 131072 in the request ring (more in Skip), C / 2 - 16 in a lane |
-//! | 4 | 1 | [`Kind`] |
+//! | 4 | 1 | [`FrameKind`] |
 //! | 5 | 1 | [`Flags`]: 1 end, 2 done, 4 last, 8 file |
 //! | 6 | 2 | lane (in a lane: ignored) |
 //! | 8 | 4 | request |
-//! | 12 | 4 | `aux`: Request: ticket × 64 + slot, else as [`Kind`] says |
+//! | 12 | 4 | `aux`: Request: ticket × 64 + slot, else as [`FrameKind`] says |
 //! | 16 | | payload: encoded heads as in [`message`], or bytes of a body |
 //!
 //! # Memory of a bell, version 4
@@ -84,13 +84,14 @@
 //! watched edge-triggered.
 //!
 //! # Files
-//! A worker may have a socket for files (`SOCK_SEQPACKET`): each datagram is a byte of no meaning with one open file. The
-//! first one has the number 0, the next one 1, and so on. A file is sent before the frame that names its number, and each
-//! is named once. [`MAX_FILES`] at most are sent and not yet taken, which the worker sees from the router's count; what
-//! else it wants to send goes through the ring. The router takes regular files alone, whose reading never blocks
-//! (`corral_sys::sendable`), looks at each before it keeps it, and never lets an event loop close another
-//! (`corral_sys::aside`). In place of a file there may be a stream socket of this machine, which a [`Kind::Hijacked`] frame
-//! names. The socket for files, the eventfds of a bell and the push of a worker's own are looked at in the same way.
+//! A worker may have a socket for files (`SOCK_SEQPACKET`): each datagram is a byte of no meaning with one open file.
+//! The first one has the number 0, the next one 1, and so on. A file is sent before the frame that names its number,
+//! and each is named once. [`MAX_FILES`] at most are sent and not yet taken, which the worker sees from the router's
+//! count; what else it wants to send goes through the ring. The router takes regular files alone, whose reading never
+//! blocks (`corral_sys::sendable`), looks at each before it keeps it, and never lets an event loop close another
+//! (`corral_sys::aside`). In place of a file there may be a stream socket of this machine, which a
+//! [`FrameKind::Hijacked`] frame names. The socket for files, the eventfds of a bell and the push of a worker's own are
+//! looked at in the same way.
 //!
 //! # Ordering
 //! - A producer writes frames, then stores its position with Release; a consumer loads it with Acquire,
@@ -124,12 +125,12 @@ mod sleep;
 mod slot;
 mod sync;
 
-pub use frame::{FRAME_UNIT, Flags, FrameHead, Kind, Lane, RequestId};
+pub use frame::{FRAME_UNIT, Flags, FrameHead, FrameKind, Lane, RequestId};
 #[cfg(not(loom))]
 pub use mapped::*;
 pub use opcode::Opcode;
 pub use ring::{Corrupt, SendError};
-pub use slot::{N_SLOTS, Slot};
+pub use slot::{N_SLOTS, RequestSlot};
 
 /// Bytes of response body that a request may have on the way without further credit.
 pub const INITIAL_CREDIT: u32 = 256 * 1024;

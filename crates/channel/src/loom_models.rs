@@ -7,10 +7,10 @@ use loom::cell::UnsafeCell;
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
-use crate::frame::{Direction, FRAME_UNIT, FrameHead, Kind, Lane, RequestId};
+use crate::frame::{FRAME_UNIT, FrameHead, FrameKind, Lane, RequestId, RingDirection};
 use crate::ring::{Consumer, Cursors, Padded, Producer, ProducerWords, RingMemory, SendError};
 use crate::sleep::{self, SleepFlag};
-use crate::slot::{self, Slot, SlotWord, State, Ticket};
+use crate::slot::{self, RequestSlot, SlotState, SlotWord, SubmissionTicket};
 use crate::sync::AtomicU64;
 
 /// Two frames with a unit of payload fit.
@@ -38,7 +38,7 @@ impl LoomRing {
         &self.0.cursors.producer.0.wants_room
     }
 
-    fn ends(&self, direction: Direction) -> (Producer<Self>, Consumer<Self>) {
+    fn ends(&self, direction: RingDirection) -> (Producer<Self>, Consumer<Self>) {
         let max_payload = CAPACITY / 2;
         (Producer::new(self.clone(), max_payload), Consumer::new(self.clone(), max_payload, direction))
     }
@@ -103,13 +103,13 @@ impl Eventfd {
 
 /// A frame from a worker.
 fn data(request: u32) -> FrameHead {
-    FrameHead::new(Kind::Data, Lane(0), RequestId(request))
+    FrameHead::new(FrameKind::Data, Lane(0), RequestId(request))
 }
 
 /// A frame to a worker, for the one slot of the models.
-fn request(ticket: Ticket) -> FrameHead {
-    let slot = Slot::new(0).expect("there are more");
-    FrameHead::new(Kind::Request, Lane(0), RequestId(7)).with_aux(slot::pack(slot, ticket))
+fn request(ticket: SubmissionTicket) -> FrameHead {
+    let slot = RequestSlot::new(0).expect("there are more");
+    FrameHead::new(FrameKind::Request, Lane(0), RequestId(7)).with_aux(slot::pack(slot, ticket))
 }
 
 const PAYLOAD: [u8; FRAME_UNIT] = *b"0123456789abcdef";
@@ -146,7 +146,7 @@ fn explore(preemption_bound: usize, check: impl Fn() + Send + Sync + 'static) {
 #[test]
 fn frames_are_whole_and_in_order_across_the_end() {
     model(|| {
-        let (mut producer, mut consumer) = LoomRing::new().ends(Direction::FromWorker);
+        let (mut producer, mut consumer) = LoomRing::new().ends(RingDirection::FromWorker);
         let sender = thread::spawn(move || {
             for request in 0..3 {
                 while push(&mut producer, data(request)) == Err(SendError::Full) {
@@ -166,9 +166,9 @@ fn frames_are_whole_and_in_order_across_the_end() {
 #[test]
 fn a_ring_begins_anew_only_when_nobody_reads_it() {
     model(|| {
-        let (producer, mut consumer) = LoomRing::new().ends(Direction::ToWorker);
+        let (producer, mut consumer) = LoomRing::new().ends(RingDirection::ToWorker);
         let mut producer = producer.with_home(3 * FRAME_UNIT);
-        let credit = |request| FrameHead::new(Kind::Credit, Lane(0), RequestId(request));
+        let credit = |request| FrameHead::new(FrameKind::Credit, Lane(0), RequestId(request));
         let sender = thread::spawn(move || {
             for request in 0..5 {
                 while producer.push(credit(request), &[], 0) == Err(SendError::Full) {
@@ -194,8 +194,8 @@ fn a_ring_begins_anew_only_when_nobody_reads_it() {
 fn a_sleeping_worker_is_woken_by_a_frame() {
     model(|| {
         let sleeping = Arc::new(SleepFlag::new());
-        let tickets = [Ticket::FIRST, Ticket::FIRST.next()];
-        let (mut producer, mut consumer) = LoomRing::new().ends(Direction::ToWorker);
+        let tickets = [SubmissionTicket::FIRST, SubmissionTicket::FIRST.next()];
+        let (mut producer, mut consumer) = LoomRing::new().ends(RingDirection::ToWorker);
         let router = thread::spawn({
             let sleeping = Arc::clone(&sleeping);
             move || {
@@ -219,7 +219,7 @@ fn a_worker_that_waits_for_room_is_woken_by_the_reader() {
     model(|| {
         let ring = LoomRing::new();
         let sleeping = Arc::new(SleepFlag::new());
-        let (mut producer, mut consumer) = ring.ends(Direction::FromWorker);
+        let (mut producer, mut consumer) = ring.ends(RingDirection::FromWorker);
         for request in 0..2 {
             push(&mut producer, data(request)).expect("two frames fit");
         }
@@ -250,15 +250,15 @@ fn a_worker_that_waits_for_room_is_woken_by_a_frame_too() {
     model_of_three(|| {
         let (lane, requests) = (LoomRing::new(), LoomRing::new());
         let sleeping = Arc::new(SleepFlag::new());
-        let (mut lane_producer, mut lane_consumer) = lane.ends(Direction::FromWorker);
-        let (mut request_producer, mut request_consumer) = requests.ends(Direction::ToWorker);
+        let (mut lane_producer, mut lane_consumer) = lane.ends(RingDirection::FromWorker);
+        let (mut request_producer, mut request_consumer) = requests.ends(RingDirection::ToWorker);
         for request in 0..2 {
             push(&mut lane_producer, data(request)).expect("two frames fit");
         }
         let pool = thread::spawn({
             let sleeping = Arc::clone(&sleeping);
             move || {
-                push(&mut request_producer, request(Ticket::FIRST)).expect("two frames fit");
+                push(&mut request_producer, request(SubmissionTicket::FIRST)).expect("two frames fit");
                 sleeping.wake();
             }
         });
@@ -274,7 +274,7 @@ fn a_worker_that_waits_for_room_is_woken_by_a_frame_too() {
         // It wants both, and whichever comes second must wake it too.
         let (mut received, mut sent) = (false, false);
         while !(received && sent) {
-            received |= !received && pop(&mut request_consumer, request(Ticket::FIRST));
+            received |= !received && pop(&mut request_consumer, request(SubmissionTicket::FIRST));
             sent |= !sent && push(&mut lane_producer, data(2)).is_ok();
             let ready =
                 || !received && request_consumer.has_frames() || !sent && lane_producer.is_worth_trying(16);
@@ -294,7 +294,7 @@ fn a_sleeping_event_loop_is_woken_by_two_workers() {
         let mut consumers = Vec::new();
         let mut workers = Vec::new();
         for _ in 0..2 {
-            let (mut producer, consumer) = LoomRing::new().ends(Direction::FromWorker);
+            let (mut producer, consumer) = LoomRing::new().ends(RingDirection::FromWorker);
             consumers.push((consumer, false));
             let bell = Arc::clone(&bell);
             workers.push(thread::spawn(move || {
@@ -326,7 +326,7 @@ fn a_sleeping_event_loop_is_woken_by_two_workers() {
 fn one_side_gets_a_queued_request() {
     model(|| {
         let slot = Arc::new(SlotWord::new());
-        let ticket = Ticket::FIRST.next();
+        let ticket = SubmissionTicket::FIRST.next();
         slot.queue(ticket);
         let worker = thread::spawn({
             let slot = Arc::clone(&slot);
@@ -335,7 +335,7 @@ fn one_side_gets_a_queued_request() {
         let taken_back = slot.take_back(ticket);
         let started = worker.join().unwrap();
         assert!(taken_back != started);
-        assert_eq!(slot.is(ticket, State::Started), started);
+        assert_eq!(slot.is(ticket, SlotState::Started), started);
     });
 }
 
@@ -343,8 +343,8 @@ fn one_side_gets_a_queued_request() {
 fn a_slot_used_again_starts_the_new_request_only() {
     model(|| {
         let slot = Arc::new(SlotWord::new());
-        let (old, new) = (Ticket::FIRST, Ticket::FIRST.next());
-        let (mut producer, mut consumer) = LoomRing::new().ends(Direction::ToWorker);
+        let (old, new) = (SubmissionTicket::FIRST, SubmissionTicket::FIRST.next());
+        let (mut producer, mut consumer) = LoomRing::new().ends(RingDirection::ToWorker);
         slot.queue(old);
         push(&mut producer, request(old)).expect("two frames fit");
         let worker = thread::spawn({

@@ -18,9 +18,9 @@ pub(crate) mod worker;
 
 pub use bell::{Bell, WorkerBell};
 pub use files::{Arrived, FileError, FileSender, file_sockets};
-pub use layout::{MAX_LANES, MAX_NOTE, MAX_REQUEST_PAYLOAD, Shape};
-pub use map::MapError;
-pub use port::{Beside, WorkerPort};
+pub use layout::{ChannelShape, MAX_LANES, MAX_NOTE, MAX_REQUEST_PAYLOAD};
+pub use map::MemoryError;
+pub use port::{WorkerDescriptors, WorkerPort};
 pub use receiver::LaneReceiver;
 pub use waker::Sleeper;
 pub use worker::{Unsent, WorkerEnd, WorkerSleep};

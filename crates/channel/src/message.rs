@@ -13,7 +13,7 @@ mod response;
 mod tests;
 mod trailers;
 
-pub use fields::Fields;
+pub use fields::HeadFields;
 pub use file::{FilePart, split_file};
 pub use request::{RequestHead, RequestView, Version, decode_request, encode_request};
 pub use response::{

@@ -15,7 +15,7 @@ pub enum Opcode {
 impl Opcode {
     const ALL: [Self; 3] = [Self::Text, Self::Binary, Self::Close];
 
-    /// The opcode with this number, which is the `aux` of a [`Kind::Message`](crate::Kind::Message) frame.
+    /// The opcode with this number, which is the `aux` of a [`Kind::Message`](crate::FrameKind::Message) frame.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|opcode| *opcode as u32 == number)

@@ -6,7 +6,7 @@
 //! from a private copy, and whatever does not fit is `Corrupt`: no peer can make us read or write outside the
 //! ring, loop, or panic.
 
-use crate::frame::{Direction, FRAME_UNIT, FrameHead, Kind, Lane, RequestId};
+use crate::frame::{FRAME_UNIT, FrameHead, FrameKind, Lane, RequestId, RingDirection};
 use crate::sleep::SleepFlag;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -218,7 +218,7 @@ impl<M: RingMemory> Producer<M> {
         if self.consumed == self.position {
             let to_end = self.memory.capacity() - at;
             let len = u32::try_from(to_end - FRAME_UNIT).expect("rings are below 4 GiB");
-            let skip = FrameHead { len, ..FrameHead::new(Kind::Skip, Lane(0), RequestId(0)) };
+            let skip = FrameHead { len, ..FrameHead::new(FrameKind::Skip, Lane(0), RequestId(0)) };
             self.memory.write(at, &skip.to_bytes());
             self.position += to_end as u64;
         }
@@ -253,7 +253,7 @@ struct Open {
 pub(crate) struct Consumer<M> {
     memory: M,
     max_payload: usize,
-    direction: Direction,
+    direction: RingDirection,
     /// The value of `consumed`, had the other side not written there.
     position: u64,
     /// The last checked value of `produced`; the true one is the same or higher.
@@ -263,7 +263,7 @@ pub(crate) struct Consumer<M> {
 
 impl<M: RingMemory> Consumer<M> {
     /// The consumer of a ring that is all zeros.
-    pub(crate) fn new(memory: M, max_payload: usize, direction: Direction) -> Self {
+    pub(crate) fn new(memory: M, max_payload: usize, direction: RingDirection) -> Self {
         debug_assert!(memory.capacity().is_power_of_two() && frame_size(max_payload) <= memory.capacity());
         Self { memory, max_payload, direction, position: 0, produced: 0, open: None }
     }
@@ -291,7 +291,7 @@ impl<M: RingMemory> Consumer<M> {
             let open = self.open_frame()?;
             let head = open.head;
             self.open = Some(open);
-            if head.kind != Kind::Skip {
+            if head.kind != FrameKind::Skip {
                 return Ok(Some(head));
             }
             self.close();
@@ -314,7 +314,7 @@ impl<M: RingMemory> Consumer<M> {
         let at = self.position as usize & (self.memory.capacity() - 1);
         let head = FrameHead::from_bytes(self.memory.read_head(at), self.direction)?;
         let payload = self.position + FRAME_UNIT as u64;
-        let max = if head.kind == Kind::Skip { u64::MAX } else { self.max_payload as u64 };
+        let max = if head.kind == FrameKind::Skip { u64::MAX } else { self.max_payload as u64 };
         let limit = (self.produced - payload).min(max);
         if u64::from(head.len) > limit {
             return Err(Corrupt::Length { len: head.len, limit });

@@ -16,9 +16,9 @@ const _: () = assert!(N_SLOTS == 1 << SLOT_BITS);
 
 /// One of the places for requests that a worker has. Chosen by the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Slot(u8);
+pub struct RequestSlot(u8);
 
-impl Slot {
+impl RequestSlot {
     /// The slot of that number, if it is below [`N_SLOTS`].
     #[must_use]
     pub fn new(index: usize) -> Option<Self> {
@@ -34,7 +34,7 @@ impl Slot {
 
 /// Where a request stands. Zero is a slot that was never used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum SlotState {
     Queued = 1,
     Started = 2,
     TakenBack = 3,
@@ -43,9 +43,9 @@ pub(crate) enum State {
 /// Numbers the submissions to one worker, so that a slot's word is that of one submission only. It comes
 /// again after 2^26 of them, long after the ring has forgotten the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ticket(u32);
+pub(crate) struct SubmissionTicket(u32);
 
-impl Ticket {
+impl SubmissionTicket {
     pub(crate) const FIRST: Self = Self(0);
     const LAST: u32 = (1 << (u32::BITS - SLOT_BITS)) - 1;
 
@@ -53,20 +53,20 @@ impl Ticket {
         Self((self.0 + 1) & Self::LAST)
     }
 
-    fn word(self, state: State) -> u32 {
+    fn word(self, state: SlotState) -> u32 {
         self.0 << STATE_BITS | state as u32
     }
 }
 
 /// The `aux` of a Request frame: the slot below, the ticket above.
-pub(crate) fn pack(slot: Slot, ticket: Ticket) -> u32 {
+pub(crate) fn pack(slot: RequestSlot, ticket: SubmissionTicket) -> u32 {
     ticket.0 << SLOT_BITS | u32::from(slot.0)
 }
 
 /// The reverse of [`pack`]. Every number is a slot and a ticket.
-pub(crate) fn unpack(aux: u32) -> (Slot, Ticket) {
+pub(crate) fn unpack(aux: u32) -> (RequestSlot, SubmissionTicket) {
     let slot = aux & ((1 << SLOT_BITS) - 1);
-    (Slot(slot as u8), Ticket(aux >> SLOT_BITS))
+    (RequestSlot(slot as u8), SubmissionTicket(aux >> SLOT_BITS))
 }
 
 /// The word in shared memory. All zeros (free) is its first state.
@@ -81,27 +81,27 @@ impl SlotWord {
     }
 
     /// Router, before the frame is published (which orders this store too).
-    pub(crate) fn queue(&self, ticket: Ticket) {
-        self.0.store(ticket.word(State::Queued), Ordering::Relaxed);
+    pub(crate) fn queue(&self, ticket: SubmissionTicket) {
+        self.0.store(ticket.word(SlotState::Queued), Ordering::Relaxed);
     }
 
     /// Worker: false when the request was taken back.
-    pub(crate) fn start(&self, ticket: Ticket) -> bool {
-        self.leave_queue(ticket, State::Started)
+    pub(crate) fn start(&self, ticket: SubmissionTicket) -> bool {
+        self.leave_queue(ticket, SlotState::Started)
     }
 
     /// Router: false when the worker has started it.
-    pub(crate) fn take_back(&self, ticket: Ticket) -> bool {
-        self.leave_queue(ticket, State::TakenBack)
+    pub(crate) fn take_back(&self, ticket: SubmissionTicket) -> bool {
+        self.leave_queue(ticket, SlotState::TakenBack)
     }
 
-    pub(crate) fn is(&self, ticket: Ticket, state: State) -> bool {
+    pub(crate) fn is(&self, ticket: SubmissionTicket, state: SlotState) -> bool {
         self.0.load(Ordering::Relaxed) == ticket.word(state)
     }
 
     /// Nothing but the word itself is handed over (the frame travels in the ring), so no order is needed.
-    fn leave_queue(&self, ticket: Ticket, to: State) -> bool {
-        let (from, to) = (ticket.word(State::Queued), ticket.word(to));
+    fn leave_queue(&self, ticket: SubmissionTicket, to: SlotState) -> bool {
+        let (from, to) = (ticket.word(SlotState::Queued), ticket.word(to));
         self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }
@@ -116,19 +116,19 @@ mod tests {
 
     #[test]
     fn one_side_gets_the_request() {
-        let (slot, ticket) = (word(), Ticket(9));
+        let (slot, ticket) = (word(), SubmissionTicket(9));
         assert!(!slot.start(ticket) && !slot.take_back(ticket));
         slot.queue(ticket);
-        assert!(slot.start(ticket) && slot.is(ticket, State::Started));
+        assert!(slot.start(ticket) && slot.is(ticket, SlotState::Started));
         assert!(!slot.take_back(ticket) && !slot.start(ticket));
         slot.queue(ticket);
-        assert!(slot.take_back(ticket) && slot.is(ticket, State::TakenBack));
+        assert!(slot.take_back(ticket) && slot.is(ticket, SlotState::TakenBack));
         assert!(!slot.start(ticket));
     }
 
     #[test]
     fn a_frame_that_was_taken_back_does_not_start_the_next_one() {
-        let (slot, old) = (word(), Ticket::FIRST);
+        let (slot, old) = (word(), SubmissionTicket::FIRST);
         slot.queue(old);
         assert!(slot.take_back(old));
         let new = old.next();
@@ -139,12 +139,14 @@ mod tests {
 
     #[test]
     fn slot_and_ticket_share_a_number() {
-        for (slot, ticket) in [(0, 0), (63, 0), (0, Ticket::LAST), (63, Ticket::LAST), (5, 77)] {
-            let (slot, ticket) = (Slot::new(slot).unwrap(), Ticket(ticket));
+        for (slot, ticket) in
+            [(0, 0), (63, 0), (0, SubmissionTicket::LAST), (63, SubmissionTicket::LAST), (5, 77)]
+        {
+            let (slot, ticket) = (RequestSlot::new(slot).unwrap(), SubmissionTicket(ticket));
             assert_eq!(unpack(pack(slot, ticket)), (slot, ticket));
         }
-        assert_eq!(Ticket(Ticket::LAST).next(), Ticket::FIRST);
-        assert_eq!(Slot::new(N_SLOTS), None);
-        assert_eq!(Slot::new(usize::MAX), None);
+        assert_eq!(SubmissionTicket(SubmissionTicket::LAST).next(), SubmissionTicket::FIRST);
+        assert_eq!(RequestSlot::new(N_SLOTS), None);
+        assert_eq!(RequestSlot::new(usize::MAX), None);
     }
 }

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
-use corral_channel::{Bell, Beside, Lane, MAX_LANES, MapError, Shape, WorkerBell, WorkerEnd, WorkerPort};
+use corral_channel::{
+    Bell, ChannelShape, Lane, MAX_LANES, MemoryError, WorkerBell, WorkerDescriptors, WorkerEnd, WorkerPort,
+};
 use corral_sys::memory::SharedMemory;
 use corral_sys::socket;
 
-const SHAPE: Shape = Shape { n_lanes: 2 };
+const SHAPE: ChannelShape = ChannelShape { n_lanes: 2 };
 
 fn worker_memory(n_lanes: u16) -> OwnedFd {
     let (bell, _fds) = WorkerBell::create(n_lanes).expect("a bell");
@@ -15,7 +17,7 @@ fn worker_memory(n_lanes: u16) -> OwnedFd {
 }
 
 #[track_caller]
-fn check_refused(memory: OwnedFd, shape: Shape, expect: &str) {
+fn check_refused(memory: OwnedFd, shape: ChannelShape, expect: &str) {
     let error = WorkerPort::map(memory, shape).expect_err("to be refused");
     assert_eq!(error.to_string(), expect);
 }
@@ -44,11 +46,11 @@ fn other_descriptors_are_refused() {
 #[test]
 fn shapes_have_limits() {
     for n_lanes in [0, MAX_LANES + 1, u16::MAX] {
-        check_refused(worker_memory(1), Shape { n_lanes }, &format!("a channel with {n_lanes} lanes"));
+        check_refused(worker_memory(1), ChannelShape { n_lanes }, &format!("a channel with {n_lanes} lanes"));
         assert!(WorkerBell::create(n_lanes).is_err());
     }
     let (_port, lanes) =
-        WorkerPort::map(worker_memory(MAX_LANES), Shape { n_lanes: MAX_LANES }).expect("the largest");
+        WorkerPort::map(worker_memory(MAX_LANES), ChannelShape { n_lanes: MAX_LANES }).expect("the largest");
     assert_eq!(lanes.len(), usize::from(MAX_LANES));
 }
 
@@ -62,17 +64,20 @@ fn a_bell_has_an_eventfd_for_each_lane_of_the_router() {
     };
     map(&|_| {}, 3).expect("as it was made");
     for n_lanes in [2, 4] {
-        assert!(matches!(map(&|_| {}, n_lanes), Err(MapError::Identity { .. } | MapError::Memory { .. })));
+        assert!(matches!(
+            map(&|_| {}, n_lanes),
+            Err(MemoryError::Identity { .. } | MemoryError::Memory { .. })
+        ));
     }
-    assert!(matches!(map(&|_| {}, 0), Err(MapError::Shape { n_lanes: 0 })));
+    assert!(matches!(map(&|_| {}, 0), Err(MemoryError::Shape { n_lanes: 0 })));
     let fewer = |fds: &mut Vec<OwnedFd>| drop(fds.pop());
-    assert!(matches!(map(&fewer, 3), Err(MapError::Eventfds { n_lanes: 3 })));
+    assert!(matches!(map(&fewer, 3), Err(MemoryError::Eventfds { n_lanes: 3 })));
     let none = |fds: &mut Vec<OwnedFd>| fds.truncate(1);
-    assert!(matches!(map(&none, 3), Err(MapError::Eventfds { n_lanes: 3 })));
+    assert!(matches!(map(&none, 3), Err(MemoryError::Eventfds { n_lanes: 3 })));
     let more = |fds: &mut Vec<OwnedFd>| fds.push(fds[1].try_clone().expect("a descriptor"));
-    assert!(matches!(map(&more, 3), Err(MapError::Eventfds { n_lanes: 3 })));
+    assert!(matches!(map(&more, 3), Err(MemoryError::Eventfds { n_lanes: 3 })));
     let memory = |fds: &mut Vec<OwnedFd>| fds[0] = worker_memory(3);
-    assert!(matches!(map(&memory, 3), Err(MapError::Memory { n_lanes: 3, .. })));
+    assert!(matches!(map(&memory, 3), Err(MemoryError::Memory { n_lanes: 3, .. })));
 }
 
 #[test]
@@ -82,7 +87,10 @@ fn what_rings_a_router_is_an_eventfd() {
     let file = File::open("/dev/null").expect("it is there").into();
     for other in [socket, listener, file, worker_memory(1)] {
         let (_bell, mut fds) = WorkerBell::create(1).expect("a bell");
-        assert!(matches!(Bell::map(fds.remove(0), vec![other], 1), Err(MapError::Eventfds { n_lanes: 1 })));
+        assert!(matches!(
+            Bell::map(fds.remove(0), vec![other], 1),
+            Err(MemoryError::Eventfds { n_lanes: 1 })
+        ));
     }
 }
 
@@ -94,14 +102,14 @@ fn what_comes_beside_the_memory_is_a_socket_of_its_kind() {
     let listener = OwnedFd::from(std::net::TcpListener::bind("127.0.0.1:0").expect("a port"));
     let map = |bell: &OwnedFd, files: &OwnedFd| {
         let [bell, files] = [bell, files].map(|fd| Some(fd.try_clone().expect("a descriptor")));
-        WorkerPort::map_with(worker_memory(2), Beside { bell, files }, SHAPE).map(drop)
+        WorkerPort::map_with(worker_memory(2), WorkerDescriptors { bell, files }, SHAPE).map(drop)
     };
     map(&stream, &packets).expect("as they should be");
     for other in [&file, &listener, &packets] {
-        assert!(matches!(map(other, &packets), Err(MapError::Beside(_))));
+        assert!(matches!(map(other, &packets), Err(MemoryError::Beside(_))));
     }
     for other in [&file, &listener, &stream] {
-        assert!(matches!(map(&stream, other), Err(MapError::Beside(_))));
+        assert!(matches!(map(&stream, other), Err(MemoryError::Beside(_))));
     }
 }
 

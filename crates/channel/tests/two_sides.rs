@@ -7,13 +7,13 @@ use std::process::Command;
 use std::thread;
 
 use corral_channel::{
-    Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, RequestId, SendError, Shape, Slot, WorkerBell,
-    WorkerEnd, WorkerPort,
+    Bell, ChannelShape, Flags, FrameHead, FrameKind, Lane, LaneReceiver, RequestId, RequestSlot, SendError,
+    WorkerBell, WorkerEnd, WorkerPort,
 };
 use rustix::event::epoll;
 
 const LANE: Lane = Lane(0);
-const SHAPE: Shape = Shape { n_lanes: 1 };
+const SHAPE: ChannelShape = ChannelShape { n_lanes: 1 };
 const ENV: &str = "CORRAL_TEST_DESCRIPTORS";
 
 /// The router's side of one worker, with an event loop around it.
@@ -56,13 +56,13 @@ impl Router {
     fn exchange(&mut self, n_requests: u32, n_ahead: u32) {
         for request in 0..n_requests + n_ahead {
             if request < n_requests {
-                let slot = Slot::new(request as usize % 64).unwrap();
+                let slot = RequestSlot::new(request as usize % 64).unwrap();
                 self.port.submit(slot, RequestId(request), LANE, &[&payload(request)]).unwrap();
                 self.port.wake();
             }
             if let Some(answered) = request.checked_sub(n_ahead) {
                 let head = self.recv();
-                assert_eq!((head.kind, head.request), (Kind::Response, RequestId(answered)));
+                assert_eq!((head.kind, head.request), (FrameKind::Response, RequestId(answered)));
                 assert!(head.flags.contains(Flags::END | Flags::DONE));
                 assert_eq!(self.payload, payload(answered));
             }
@@ -89,11 +89,11 @@ fn echo(mut worker: WorkerEnd) {
             continue;
         };
         match head.kind {
-            Kind::Quit => return,
+            FrameKind::Quit => return,
             _ => assert!(worker.start(&head)),
         }
         let flags = Flags::END | Flags::DONE;
-        let response = FrameHead::new(Kind::Response, head.lane, head.request).with_flags(flags);
+        let response = FrameHead::new(FrameKind::Response, head.lane, head.request).with_flags(flags);
         // Requests that come while there is no room stay where they are.
         while worker.send(response, &[&payload]) == Err(SendError::Full) {
             worker.ring(head.lane);
@@ -125,7 +125,7 @@ fn a_worker_without_room_sleeps_until_the_loop_has_read() {
     thread::scope(|scope| {
         scope.spawn(move || {
             for request in 0..500 {
-                let head = FrameHead::new(Kind::Data, LANE, RequestId(request));
+                let head = FrameHead::new(FrameKind::Data, LANE, RequestId(request));
                 worker.send_blocking(head, &[&[request as u8; 10_000]], |_| true).unwrap();
                 worker.ring(LANE);
             }
@@ -144,10 +144,10 @@ fn a_worker_without_room_gives_up_when_told() {
     let mut router = Router::new(worker_fd, bell_fds);
     thread::scope(|scope| {
         let sender = scope.spawn(move || {
-            let head = FrameHead::new(Kind::Data, LANE, RequestId(1));
+            let head = FrameHead::new(FrameKind::Data, LANE, RequestId(1));
             let not_cancelled = |worker: &mut WorkerEnd| {
                 let frame = worker.recv(&mut Vec::new()).unwrap();
-                frame.is_none_or(|frame| frame.kind != Kind::Cancel)
+                frame.is_none_or(|frame| frame.kind != FrameKind::Cancel)
             };
             while worker.send_blocking(head, &[&[0; 10_000]], not_cancelled).is_ok() {}
         });

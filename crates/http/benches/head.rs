@@ -4,8 +4,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use corral_http::request::{Head, HeadRules, parse_head};
-use corral_http::response::{Connection, DateCache, Framing, Trailer, append_head};
+use corral_http::request::{HeadRules, ParsedHead, parse_head};
+use corral_http::response::{ConnectionField, DateCache, ReplyFraming, Trailer, append_head};
 
 const TINY: &[u8] = b"GET /hello.php HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 
@@ -38,7 +38,7 @@ const BROWSER: &[u8] = b"GET /assets/app.css?v=1.2.3 HTTP/1.1\r\n\
 fn main() {
     for (name, bytes) in [("tiny", TINY), ("six fields", SIX_FIELDS), ("browser", BROWSER)] {
         let rules = HeadRules::from_buffers(8192, 4);
-        let mut head = Head::default();
+        let mut head = ParsedHead::default();
         measure(&format!("corral, {name}, {} bytes", bytes.len()), || {
             parse_head(&mut head, black_box(bytes), &rules).is_ok()
         });
@@ -59,8 +59,8 @@ fn main() {
         let trailer = Trailer {
             server: Some(b"Corral/0.1.0"),
             date: Some(dates.at(1_700_000_000)),
-            framing: Framing::Length(17_890),
-            connection: Connection::Unsaid,
+            framing: ReplyFraming::Length(17_890),
+            connection: ConnectionField::Unsaid,
         };
         append_head(&mut out, 200, black_box(fields), &trailer);
         !out.is_empty()

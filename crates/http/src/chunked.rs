@@ -44,7 +44,7 @@ impl ChunkError {
     }
 }
 
-/// Result of one call of `Decoder::decode`.
+/// Result of one call of `ChunkDecoder::decode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decoded {
     /// Bytes of the input that are done with.
@@ -55,8 +55,8 @@ pub struct Decoded {
 
 /// Decodes one body, however its bytes are split.
 #[derive(Debug, Clone)]
-pub struct Decoder {
-    state: State,
+pub struct ChunkDecoder {
+    state: ChunkState,
     /// Bytes that the body may still grow by.
     room: u64,
     /// Size of the chunk while it is read, then what is left of it.
@@ -68,11 +68,11 @@ pub struct Decoder {
     trailers: Option<Vec<u8>>,
 }
 
-impl Decoder {
+impl ChunkDecoder {
     /// A decoder of a body that may have `max_body` bytes when decoded.
-    pub fn new(max_body: u64) -> Decoder {
-        Decoder {
-            state: State::Size,
+    pub fn new(max_body: u64) -> ChunkDecoder {
+        ChunkDecoder {
+            state: ChunkState::Size,
             room: max_body,
             chunk: 0,
             n_digits: 0,
@@ -84,8 +84,8 @@ impl Decoder {
 
     /// Keeps the trailer fields.
     #[must_use]
-    pub fn keeping_trailers(self) -> Decoder {
-        Decoder { trailers: Some(Vec::new()), ..self }
+    pub fn keeping_trailers(self) -> ChunkDecoder {
+        ChunkDecoder { trailers: Some(Vec::new()), ..self }
     }
 
     /// Names and values of the trailer fields that were kept, in order, when the body is complete.
@@ -104,78 +104,80 @@ impl Decoder {
     pub fn decode(&mut self, input: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<Decoded, ChunkError> {
         let mut consumed = 0;
         let mut left = limit;
-        while consumed < input.len() && left > 0 && self.state != State::Done {
+        while consumed < input.len() && left > 0 && self.state != ChunkState::Done {
             let piece = self.next_piece(&input[consumed..], left)?;
             out.extend_from_slice(&input[consumed..][piece.data.clone()]);
             left -= piece.data.len();
             consumed += piece.consumed;
         }
-        Ok(Decoded { consumed, done: self.state == State::Done })
+        Ok(Decoded { consumed, done: self.state == ChunkState::Done })
     }
 
     /// Whether the body is complete.
     pub fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == ChunkState::Done
     }
 
     /// Reads framing up to and with the first piece of data, of at most `limit` bytes.
-    fn next_piece(&mut self, input: &[u8], limit: usize) -> Result<Piece, ChunkError> {
+    fn next_piece(&mut self, input: &[u8], limit: usize) -> Result<FramedPiece, ChunkError> {
         let mut at = 0;
-        while at < input.len() && self.state != State::Done {
-            if self.state == State::Data {
+        while at < input.len() && self.state != ChunkState::Done {
+            if self.state == ChunkState::Data {
                 let available = (input.len() - at).min(limit);
                 let n = usize::try_from(self.chunk).map_or(available, |left| left.min(available));
                 self.chunk -= n as u64;
                 if self.chunk == 0 {
-                    self.state = State::DataCr;
+                    self.state = ChunkState::DataCr;
                 }
-                return Ok(Piece { data: at..at + n, consumed: at + n });
+                return Ok(FramedPiece { data: at..at + n, consumed: at + n });
             }
             self.state = self.framing_byte(input[at])?;
             at += 1;
         }
-        Ok(Piece { data: 0..0, consumed: at })
+        Ok(FramedPiece { data: 0..0, consumed: at })
     }
 
-    fn framing_byte(&mut self, b: u8) -> Result<State, ChunkError> {
+    fn framing_byte(&mut self, b: u8) -> Result<ChunkState, ChunkError> {
         match self.state {
-            State::Size => self.size_byte(b),
-            State::SizeBlank | State::Extension => self.extension_byte(b),
-            State::SizeLf => {
+            ChunkState::Size => self.size_byte(b),
+            ChunkState::SizeBlank | ChunkState::Extension => self.extension_byte(b),
+            ChunkState::SizeLf => {
                 expect_lf(b)?;
                 self.chunk_begins()
             }
-            State::DataCr => {
+            ChunkState::DataCr => {
                 if b == b'\r' {
-                    Ok(State::DataLf)
+                    Ok(ChunkState::DataLf)
                 } else {
                     Err(ChunkError::BadLineEnd)
                 }
             }
-            State::DataLf => {
+            ChunkState::DataLf => {
                 expect_lf(b)?;
                 self.n_digits = 0;
-                Ok(State::Size)
+                Ok(ChunkState::Size)
             }
-            State::TrailerStart | State::TrailerName | State::TrailerValue => self.trailer_byte(b),
-            State::TrailerLf => expect_lf(b).map(|()| State::TrailerStart),
-            State::EndLf => expect_lf(b).map(|()| State::Done),
-            State::Data | State::Done => Ok(self.state),
+            ChunkState::TrailerStart | ChunkState::TrailerName | ChunkState::TrailerValue => {
+                self.trailer_byte(b)
+            }
+            ChunkState::TrailerLf => expect_lf(b).map(|()| ChunkState::TrailerStart),
+            ChunkState::EndLf => expect_lf(b).map(|()| ChunkState::Done),
+            ChunkState::Data | ChunkState::Done => Ok(self.state),
         }
     }
 
-    fn size_byte(&mut self, b: u8) -> Result<State, ChunkError> {
+    fn size_byte(&mut self, b: u8) -> Result<ChunkState, ChunkError> {
         if let Some(digit) = chars::hex_digit(b) {
             if self.n_digits == MAX_DIGITS {
                 return Err(ChunkError::BadSize);
             }
             self.n_digits += 1;
             self.chunk = self.chunk << 4 | u64::from(digit);
-            return Ok(State::Size);
+            return Ok(ChunkState::Size);
         }
         match b {
             _ if self.n_digits == 0 => Err(ChunkError::BadSize),
-            b'\r' => Ok(State::SizeLf),
+            b'\r' => Ok(ChunkState::SizeLf),
             b'\n' => Err(ChunkError::BadLineEnd),
             b' ' | b'\t' | b';' => self.extension_byte(b),
             _ => Err(ChunkError::BadSize),
@@ -183,32 +185,32 @@ impl Decoder {
     }
 
     /// Blanks may stand before the semicolon, not before the line end: `5 \r\n` is no chunk head.
-    fn extension_byte(&mut self, b: u8) -> Result<State, ChunkError> {
+    fn extension_byte(&mut self, b: u8) -> Result<ChunkState, ChunkError> {
         self.n_extension_bytes += 1;
         if self.n_extension_bytes > MAX_EXTENSIONS {
             return Err(ChunkError::ExtensionsTooLong);
         }
         match (self.state, b) {
-            (State::Extension, b'\r') => Ok(State::SizeLf),
+            (ChunkState::Extension, b'\r') => Ok(ChunkState::SizeLf),
             (_, b'\n') => Err(ChunkError::BadLineEnd),
-            (State::Extension, b) if chars::is_field_value(&[b]) => Ok(State::Extension),
-            (State::Size | State::SizeBlank, b' ' | b'\t') => Ok(State::SizeBlank),
-            (State::Size | State::SizeBlank, b';') => Ok(State::Extension),
+            (ChunkState::Extension, b) if chars::is_field_value(&[b]) => Ok(ChunkState::Extension),
+            (ChunkState::Size | ChunkState::SizeBlank, b' ' | b'\t') => Ok(ChunkState::SizeBlank),
+            (ChunkState::Size | ChunkState::SizeBlank, b';') => Ok(ChunkState::Extension),
             _ => Err(ChunkError::BadExtension),
         }
     }
 
-    fn chunk_begins(&mut self) -> Result<State, ChunkError> {
+    fn chunk_begins(&mut self) -> Result<ChunkState, ChunkError> {
         if self.chunk == 0 {
-            return Ok(State::TrailerStart);
+            return Ok(ChunkState::TrailerStart);
         }
         self.room = self.room.checked_sub(self.chunk).ok_or(ChunkError::BodyTooLarge)?;
-        Ok(State::Data)
+        Ok(ChunkState::Data)
     }
 
-    fn trailer_byte(&mut self, b: u8) -> Result<State, ChunkError> {
-        if self.state == State::TrailerStart && b == b'\r' {
-            return Ok(State::EndLf);
+    fn trailer_byte(&mut self, b: u8) -> Result<ChunkState, ChunkError> {
+        if self.state == ChunkState::TrailerStart && b == b'\r' {
+            return Ok(ChunkState::EndLf);
         }
         self.n_trailer_bytes += 1;
         if self.n_trailer_bytes > MAX_TRAILERS {
@@ -220,11 +222,13 @@ impl Decoder {
         }
         match (self.state, b) {
             (_, b'\n') => Err(ChunkError::BadLineEnd),
-            (State::TrailerValue, b'\r') => Ok(State::TrailerLf),
-            (State::TrailerValue, b) if chars::is_field_value(&[b]) => Ok(State::TrailerValue),
-            (State::TrailerName, b':') => Ok(State::TrailerValue),
-            (State::TrailerStart | State::TrailerName, b) if CLASS[b as usize] & chars::TOKEN != 0 => {
-                Ok(State::TrailerName)
+            (ChunkState::TrailerValue, b'\r') => Ok(ChunkState::TrailerLf),
+            (ChunkState::TrailerValue, b) if chars::is_field_value(&[b]) => Ok(ChunkState::TrailerValue),
+            (ChunkState::TrailerName, b':') => Ok(ChunkState::TrailerValue),
+            (ChunkState::TrailerStart | ChunkState::TrailerName, b)
+                if CLASS[b as usize] & chars::TOKEN != 0 =>
+            {
+                Ok(ChunkState::TrailerName)
             }
             _ => Err(ChunkError::BadTrailer),
         }
@@ -233,7 +237,7 @@ impl Decoder {
 
 /// The part of a chunk that follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     /// Digits of a size, then CR, a blank or a semicolon.
     Size,
     /// Blanks before a semicolon.
@@ -253,7 +257,7 @@ enum State {
 }
 
 /// Framing, and the data behind it.
-struct Piece {
+struct FramedPiece {
     data: Range<usize>,
     consumed: usize,
 }

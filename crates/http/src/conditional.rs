@@ -5,12 +5,12 @@ use std::io::Write;
 
 use smallvec::SmallVec;
 
-use crate::request::{Head, Name};
+use crate::request::{KnownField, ParsedHead};
 use crate::response::parse_date;
 
 /// Result of a request's preconditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PreconditionResult {
     /// Answer as if there were none.
     Proceed,
     /// 304, with the fields `ETag`, `Last-Modified` and those about caching, without a body.
@@ -30,8 +30,8 @@ pub struct EntityTag {
 const TAG_LEN: usize = 3 * 16 + 4;
 
 impl EntityTag {
-    /// The tag of a file with that modification time (seconds since 1970 and nanoseconds) and size (bytes). Files that came
-    /// from an archive have whole seconds, and the tag that NGINX Unit gives them.
+    /// The tag of a file with that modification time (seconds since 1970 and nanoseconds) and size (bytes). Files that
+    /// came from an archive have whole seconds, and the tag that NGINX Unit gives them.
     pub fn of_file((seconds, nanoseconds): (i64, i64), size: u64) -> EntityTag {
         let mut text = [0; TAG_LEN];
         let mut rest = &mut text[..];
@@ -82,35 +82,37 @@ pub struct Preconditions<'a> {
 
 impl<'a> Preconditions<'a> {
     /// Collects them from a request head.
-    pub fn of_request(head: &'a Head, buf: &'a [u8]) -> Preconditions<'a> {
+    pub fn of_request(head: &'a ParsedHead, buf: &'a [u8]) -> Preconditions<'a> {
         if !head.is_conditional() {
             return Preconditions::default();
         }
         Preconditions {
-            if_match: head.values(buf, Name::IfMatch).collect(),
-            if_none_match: head.values(buf, Name::IfNoneMatch).collect(),
-            if_modified_since: head.value(buf, Name::IfModifiedSince),
-            if_unmodified_since: head.value(buf, Name::IfUnmodifiedSince),
-            if_range: head.value(buf, Name::IfRange),
+            if_match: head.values(buf, KnownField::IfMatch).collect(),
+            if_none_match: head.values(buf, KnownField::IfNoneMatch).collect(),
+            if_modified_since: head.value(buf, KnownField::IfModifiedSince),
+            if_unmodified_since: head.value(buf, KnownField::IfUnmodifiedSince),
+            if_range: head.value(buf, KnownField::IfRange),
         }
     }
 
     /// Evaluates them in the order of RFC 9110 section 13.2.2 for a representation that exists.
-    pub fn evaluate(&self, method: &[u8], current: &Validators<'_>) -> Verdict {
+    pub fn evaluate(&self, method: &[u8], current: &Validators<'_>) -> PreconditionResult {
         if !self.still_wanted(current) {
-            return Verdict::PreconditionFailed;
+            return PreconditionResult::PreconditionFailed;
         }
         if !self.if_none_match.is_empty() {
             let seen = self.if_none_match.iter().any(|value| any_tag(value, current.etag, weakly_equal));
             return match (seen, is_read(method)) {
-                (false, _) => Verdict::Proceed,
-                (true, true) => Verdict::NotModified,
-                (true, false) => Verdict::PreconditionFailed,
+                (false, _) => PreconditionResult::Proceed,
+                (true, true) => PreconditionResult::NotModified,
+                (true, false) => PreconditionResult::PreconditionFailed,
             };
         }
         match (self.if_modified_since.and_then(parse_date), current.modified) {
-            (Some(since), Some(modified)) if is_read(method) && modified <= since => Verdict::NotModified,
-            _ => Verdict::Proceed,
+            (Some(since), Some(modified)) if is_read(method) && modified <= since => {
+                PreconditionResult::NotModified
+            }
+            _ => PreconditionResult::Proceed,
         }
     }
 
@@ -148,7 +150,7 @@ fn any_tag(value: &[u8], current: Option<&[u8]>, equal: fn(&[u8], &[u8]) -> bool
         return true;
     }
     let Some(current) = current else { return false };
-    Tags { rest: value }.any(|tag| equal(tag, current))
+    TagList { rest: value }.any(|tag| equal(tag, current))
 }
 
 /// RFC 9110 section 8.8.3.2.
@@ -165,11 +167,11 @@ fn opaque(tag: &[u8]) -> &[u8] {
 }
 
 /// The entity tags of a list, which may hold commas within their quotes. Ends at what is no tag.
-struct Tags<'a> {
+struct TagList<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Iterator for Tags<'a> {
+impl<'a> Iterator for TagList<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {

@@ -8,7 +8,7 @@ use crate::chars::{self, trim};
 
 /// A content coding, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Coding {
+pub enum ContentCoding {
     /// Brotli.
     Br,
     /// Zstandard.
@@ -21,36 +21,42 @@ pub enum Coding {
     Identity,
 }
 
-impl Coding {
+impl ContentCoding {
     /// The codings that precompressed files come in, best first.
-    pub const COMPRESSED: [Coding; 3] = [Coding::Br, Coding::Zstd, Coding::Gzip];
+    pub const COMPRESSED: [ContentCoding; 3] = [ContentCoding::Br, ContentCoding::Zstd, ContentCoding::Gzip];
 
     /// The value of `Content-Encoding`; not sent for `Identity`.
     pub fn name(self) -> &'static str {
         match self {
-            Coding::Br => "br",
-            Coding::Zstd => "zstd",
-            Coding::Gzip => "gzip",
-            Coding::Deflate => "deflate",
-            Coding::Identity => "identity",
+            ContentCoding::Br => "br",
+            ContentCoding::Zstd => "zstd",
+            ContentCoding::Gzip => "gzip",
+            ContentCoding::Deflate => "deflate",
+            ContentCoding::Identity => "identity",
         }
     }
 
     /// Ending that a file's name gets for its sibling in that coding.
     pub fn suffix(self) -> &'static str {
         match self {
-            Coding::Br => ".br",
-            Coding::Zstd => ".zst",
-            Coding::Gzip => ".gz",
-            Coding::Deflate | Coding::Identity => "",
+            ContentCoding::Br => ".br",
+            ContentCoding::Zstd => ".zst",
+            ContentCoding::Gzip => ".gz",
+            ContentCoding::Deflate | ContentCoding::Identity => "",
         }
     }
 
-    fn of(name: &[u8]) -> Option<Coding> {
+    fn of(name: &[u8]) -> Option<ContentCoding> {
         let name = if name.eq_ignore_ascii_case(b"x-gzip") { b"gzip" } else { name };
-        [Coding::Br, Coding::Zstd, Coding::Gzip, Coding::Deflate, Coding::Identity]
-            .into_iter()
-            .find(|coding| name.eq_ignore_ascii_case(coding.name().as_bytes()))
+        [
+            ContentCoding::Br,
+            ContentCoding::Zstd,
+            ContentCoding::Gzip,
+            ContentCoding::Deflate,
+            ContentCoding::Identity,
+        ]
+        .into_iter()
+        .find(|coding| name.eq_ignore_ascii_case(coding.name().as_bytes()))
     }
 }
 
@@ -68,46 +74,47 @@ impl Accepted {
         let mut named = [None; 5];
         let mut others = None;
         for (name, weight) in values.flat_map(chars::list).filter_map(element) {
-            match Coding::of(name) {
+            match ContentCoding::of(name) {
                 Some(coding) => named[coding as usize] = Some(weight),
                 None if name == b"*" => others = Some(weight),
                 None => {}
             }
         }
         let mut weights = named.map(|weight| weight.or(others).unwrap_or(0));
-        if named[Coding::Identity as usize].is_none() && others != Some(0) {
+        if named[ContentCoding::Identity as usize].is_none() && others != Some(0) {
             // Acceptable, but not asked for: anything that was asked for is better.
-            weights[Coding::Identity as usize] = 1;
+            weights[ContentCoding::Identity as usize] = 1;
         }
         Accepted { weights }
     }
 
     /// Whether a reply in that coding is acceptable.
-    pub fn accepts(&self, coding: Coding) -> bool {
+    pub fn accepts(&self, coding: ContentCoding) -> bool {
         self.weight(coding) > 0
     }
 
     /// How much a reply in that coding is wanted, in thousandths.
-    pub fn weight(&self, coding: Coding) -> u16 {
+    pub fn weight(&self, coding: ContentCoding) -> u16 {
         self.weights[coding as usize]
     }
 
     /// Whether it is worth looking for compressed siblings at all.
     pub fn accepts_compressed(&self) -> bool {
-        Coding::COMPRESSED.iter().any(|&coding| self.accepts(coding))
+        ContentCoding::COMPRESSED.iter().any(|&coding| self.accepts(coding))
     }
 
     /// The codings to be tried, best first; empty when nothing is acceptable. Among equal weights the order
-    /// is that of `Coding`, with the file itself last.
-    pub fn preferred(&self) -> impl Iterator<Item = Coding> + use<> {
-        let mut codings = [Coding::Br, Coding::Zstd, Coding::Gzip, Coding::Identity];
+    /// is that of `ContentCoding`, with the file itself last.
+    pub fn preferred(&self) -> impl Iterator<Item = ContentCoding> + use<> {
+        let mut codings =
+            [ContentCoding::Br, ContentCoding::Zstd, ContentCoding::Gzip, ContentCoding::Identity];
         let weights = self.weights;
         codings.sort_by_key(|&coding| std::cmp::Reverse(weights[coding as usize]));
         codings.into_iter().filter(move |&coding| weights[coding as usize] > 0)
     }
 
     /// The best of the available codings, `None` when none of them is acceptable.
-    pub fn choose(&self, available: &[Coding]) -> Option<Coding> {
+    pub fn choose(&self, available: &[ContentCoding]) -> Option<ContentCoding> {
         self.preferred().find(|coding| available.contains(coding))
     }
 }

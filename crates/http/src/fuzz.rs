@@ -1,16 +1,16 @@
 //! Entries of the fuzz targets: each function takes any bytes and panics when an invariant does not hold.
 
-use crate::chunked::{ChunkError, Decoder};
+use crate::chunked::{ChunkDecoder, ChunkError};
 use crate::conditional::{EntityTag, Preconditions, Validators};
-use crate::encoding::{Accepted, Coding};
+use crate::encoding::{Accepted, ContentCoding};
 use crate::mime::MimeTypes;
 use crate::path;
 use crate::proxy_protocol;
-use crate::range::{self, Selection};
-use crate::request::{Head, HeadError, HeadRules, Progress, parse_head};
+use crate::range::{self, RangeSelection};
+use crate::request::{HeadProgress, HeadRules, ParsedHead, RequestHeadError, parse_head};
 use crate::response::{format_date, parse_date};
 use crate::upstream::{ResponseError, ResponseHead, parse_response};
-use crate::websocket::{Closing, Control, Incoming, Item, Outgoing};
+use crate::websocket::{ClientFrames, ClientItem, CloseReason, Control, ServerFrames};
 
 /// Frames of a WebSocket client: the same messages however they are split, and whatever the window; none of them
 /// larger than a frame may be.
@@ -20,7 +20,7 @@ pub fn fuzz_websocket(data: &[u8]) {
     let whole = read_messages(data, data.len().max(1), usize::MAX);
     assert_eq!(whole, read_messages(data, step, window), "pieces of {step} through a window of {window}");
     assert_eq!(whole.err(), check_frames(data, step).err(), "checked in pieces of {step}");
-    let mut outgoing = Outgoing::default();
+    let mut outgoing = ServerFrames::default();
     for piece in data.chunks(step) {
         if outgoing.take(piece).is_err() {
             return;
@@ -31,8 +31,8 @@ pub fn fuzz_websocket(data: &[u8]) {
 }
 
 /// Frames that would be passed on as they are.
-fn check_frames(data: &[u8], step: usize) -> Result<(), Closing> {
-    let (mut incoming, mut buffer) = (Incoming::new(100), Vec::new());
+fn check_frames(data: &[u8], step: usize) -> Result<(), CloseReason> {
+    let (mut incoming, mut buffer) = (ClientFrames::new(100), Vec::new());
     for piece in data.chunks(step) {
         buffer.extend_from_slice(piece);
         while let (n @ 1.., _) = incoming.check(&buffer)? {
@@ -43,24 +43,26 @@ fn check_frames(data: &[u8], step: usize) -> Result<(), Closing> {
 }
 
 /// The messages in a client's bytes, with the parts of each joined.
-fn read_messages(data: &[u8], step: usize, window: usize) -> Result<Vec<u8>, Closing> {
-    let mut incoming = Incoming::new(100);
+fn read_messages(data: &[u8], step: usize, window: usize) -> Result<Vec<u8>, CloseReason> {
+    let mut incoming = ClientFrames::new(100);
     let (mut said, mut buffer) = (Vec::new(), Vec::new());
     for piece in data.chunks(step) {
         buffer.extend_from_slice(piece);
         loop {
             let (n, item) = incoming.next(&mut buffer, window)?;
             match item {
-                Some(Item::Text(part)) => {
+                Some(ClientItem::Text(part)) => {
                     said.extend_from_slice(&buffer[part.bytes]);
                     said.extend(part.ends.then_some(b'T'));
                 }
-                Some(Item::Binary(part)) => {
+                Some(ClientItem::Binary(part)) => {
                     said.extend_from_slice(&buffer[part.bytes]);
                     said.extend(part.ends.then_some(b'B'));
                 }
-                Some(Item::Ping(bytes) | Item::Close(bytes)) => said.extend_from_slice(&buffer[bytes]),
-                Some(Item::Pong) => {}
+                Some(ClientItem::Ping(bytes) | ClientItem::Close(bytes)) => {
+                    said.extend_from_slice(&buffer[bytes])
+                }
+                Some(ClientItem::Pong) => {}
                 None if n == 0 => break,
                 None => {}
             }
@@ -86,21 +88,21 @@ pub fn fuzz_head(data: &[u8]) {
 }
 
 /// Reads a head that arrives in pieces of `step` bytes, and describes it.
-fn describe(data: &[u8], rules: &HeadRules, step: usize) -> Result<String, HeadError> {
-    let mut head = Head::default();
+fn describe(data: &[u8], rules: &HeadRules, step: usize) -> Result<String, RequestHeadError> {
+    let mut head = ParsedHead::default();
     let mut received = 0;
     loop {
         received = data.len().min(received + step);
         let buf = &data[..received];
         match parse_head(&mut head, buf, rules)? {
-            Progress::Complete { len } => return Ok(check_head(&head, buf, len)),
-            Progress::Partial if received == data.len() => return Ok("partial".into()),
-            Progress::Partial => {}
+            HeadProgress::Complete { len } => return Ok(check_head(&head, buf, len)),
+            HeadProgress::Partial if received == data.len() => return Ok("partial".into()),
+            HeadProgress::Partial => {}
         }
     }
 }
 
-fn check_head(head: &Head, buf: &[u8], len: usize) -> String {
+fn check_head(head: &ParsedHead, buf: &[u8], len: usize) -> String {
     assert!(len <= buf.len() && head.len() == len && buf[..len].ends_with(b"\n"));
     let path = head.path(buf);
     assert!(path.starts_with(b"/"), "path {path:?}");
@@ -134,7 +136,7 @@ pub fn fuzz_chunked(data: &[u8]) {
 /// Body, bytes consumed, and whether it was complete.
 fn decode(data: &[u8], step: usize, limit: usize) -> Result<(Vec<u8>, usize, bool), ChunkError> {
     const MAX_BODY: u64 = 300;
-    let mut decoder = Decoder::new(MAX_BODY);
+    let mut decoder = ChunkDecoder::new(MAX_BODY);
     let mut body = Vec::new();
     let mut consumed = 0;
     while consumed < data.len() && !decoder.is_done() {
@@ -175,9 +177,9 @@ pub fn fuzz_range(data: &[u8]) {
     let Some((size, field)) = data.split_first_chunk::<3>() else { return };
     let size = u64::from(size[0]) | u64::from(size[1]) << 8 | u64::from(size[2]) << 16;
     match range::select(field, size) {
-        Selection::Whole | Selection::Unsatisfiable => {}
-        Selection::One(one) => assert!(one.first <= one.last && one.last < size),
-        Selection::Many(mut sorted) => {
+        RangeSelection::Whole | RangeSelection::Unsatisfiable => {}
+        RangeSelection::One(one) => assert!(one.first <= one.last && one.last < size),
+        RangeSelection::Many(mut sorted) => {
             assert!(sorted.len() >= 2 && sorted.len() <= range::MAX_RANGES);
             sorted.sort_by_key(|range| range.first);
             assert!(sorted.iter().all(|range| range.first <= range.last && range.last < size));
@@ -205,7 +207,7 @@ pub fn fuzz_fields(data: &[u8]) {
     preconditions.evaluate(b"GET", &current);
     preconditions.permit_range(&current, 1);
     let accepted = Accepted::parse([codings].into_iter());
-    let chosen = accepted.choose(&[Coding::Identity, Coding::Gzip]);
+    let chosen = accepted.choose(&[ContentCoding::Identity, ContentCoding::Gzip]);
     assert!(chosen.is_none_or(|coding| accepted.accepts(coding)));
     MimeTypes::default().lookup(name);
 }

@@ -136,28 +136,28 @@ pub fn append_encoded_value(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a text as a reference to a URI: escapes stay what they are, and what cannot stand in a URI where it stands is
-/// escaped, a `%` that begins no escape too.
+/// Appends a text as a reference to a URI: escapes stay what they are, and what cannot stand in a URI where it stands
+/// is escaped, a `%` that begins no escape too.
 ///
 /// The first `#` begins the fragment; later ones are data.
 pub fn append_location(text: &[u8], out: &mut Vec<u8>) {
-    append_repaired(text, Part::BeforeFragment, out);
+    append_repaired(text, ReferencePart::BeforeFragment, out);
 }
 
 /// Appends a text as a query, without its `?`: as `append_location` does, but a `#` is data.
 pub fn append_query(text: &[u8], out: &mut Vec<u8>) {
-    append_repaired(text, Part::Fragment, out);
+    append_repaired(text, ReferencePart::Fragment, out);
 }
 
-fn append_repaired(text: &[u8], mut part: Part, out: &mut Vec<u8>) {
+fn append_repaired(text: &[u8], mut part: ReferencePart, out: &mut Vec<u8>) {
     for (idx, &b) in text.iter().enumerate() {
         let plain = match b {
             b'%' => escape(&text[idx + 1..]).is_ok(),
-            b'#' => part == Part::BeforeFragment,
+            b'#' => part == ReferencePart::BeforeFragment,
             _ => is_reserved(b),
         };
         if b == b'#' {
-            part = Part::Fragment;
+            part = ReferencePart::Fragment;
         }
         append_escaped(b, plain, out);
     }
@@ -165,7 +165,7 @@ fn append_repaired(text: &[u8], mut part: Part, out: &mut Vec<u8>) {
 
 /// The part of a reference that is being written.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum ReferencePart {
     BeforeFragment,
     Fragment,
 }

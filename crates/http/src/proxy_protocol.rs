@@ -17,7 +17,7 @@ pub const MAX_HEADER: usize = 4096;
 
 /// The client that a proxy speaks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ProxiedClient {
     /// For itself, or it does not say: the connection's own address counts.
     Connection,
     /// For a client with this address.
@@ -28,16 +28,16 @@ pub enum Source {
 
 /// A complete header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct ProxyHeader {
     /// The client that the proxy speaks for.
-    pub source: Source,
+    pub source: ProxiedClient,
     /// Bytes that the header takes.
     pub len: usize,
 }
 
 /// Why bytes are no header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum HeaderError {
+pub enum ProxyHeaderError {
     /// Neither of the two versions begins like this.
     #[error("the connection does not begin with a PROXY protocol header")]
     NoHeader,
@@ -63,7 +63,7 @@ pub enum HeaderError {
 /// # Errors
 ///
 /// As soon as it is clear that it will not be a header.
-pub fn parse(input: &[u8]) -> Result<Option<Header>, HeaderError> {
+pub fn parse(input: &[u8]) -> Result<Option<ProxyHeader>, ProxyHeaderError> {
     const WORD: &[u8] = b"PROXY ";
     if begins_alike(input, WORD) {
         return parse_line(input);
@@ -71,7 +71,7 @@ pub fn parse(input: &[u8]) -> Result<Option<Header>, HeaderError> {
     if begins_alike(input, SIGNATURE) {
         return parse_binary(input);
     }
-    Err(HeaderError::NoHeader)
+    Err(ProxyHeaderError::NoHeader)
 }
 
 /// Whether one is the beginning of the other.
@@ -80,24 +80,24 @@ fn begins_alike(input: &[u8], expected: &[u8]) -> bool {
     input[..len] == expected[..len]
 }
 
-fn parse_line(input: &[u8]) -> Result<Option<Header>, HeaderError> {
+fn parse_line(input: &[u8]) -> Result<Option<ProxyHeader>, ProxyHeaderError> {
     let window = &input[..input.len().min(MAX_LINE)];
     let Some(end) = window.windows(2).position(|pair| pair == b"\r\n") else {
-        return if window.len() == MAX_LINE { Err(HeaderError::LongLine) } else { Ok(None) };
+        return if window.len() == MAX_LINE { Err(ProxyHeaderError::LongLine) } else { Ok(None) };
     };
-    let line = std::str::from_utf8(&window[..end]).map_err(|_| HeaderError::Line)?;
-    let source = read_line(line).ok_or(HeaderError::Line)?;
-    Ok(Some(Header { source, len: end + 2 }))
+    let line = std::str::from_utf8(&window[..end]).map_err(|_| ProxyHeaderError::Line)?;
+    let source = read_line(line).ok_or(ProxyHeaderError::Line)?;
+    Ok(Some(ProxyHeader { source, len: end + 2 }))
 }
 
-fn read_line(line: &str) -> Option<Source> {
+fn read_line(line: &str) -> Option<ProxiedClient> {
     let mut words = line.split(' ');
     if words.next() != Some("PROXY") {
         return None;
     }
     let family = words.next()?;
     if family == "UNKNOWN" {
-        return Some(Source::Connection);
+        return Some(ProxiedClient::Connection);
     }
     let (source, _destination): (IpAddr, IpAddr) = match family {
         "TCP4" => (ipv4(words.next()?)?.into(), ipv4(words.next()?)?.into()),
@@ -105,7 +105,7 @@ fn read_line(line: &str) -> Option<Source> {
         _ => return None,
     };
     let (port, _destination_port) = (port(words.next()?)?, port(words.next()?)?);
-    words.next().is_none().then_some(Source::Address(SocketAddr::new(source, port)))
+    words.next().is_none().then_some(ProxiedClient::Address(SocketAddr::new(source, port)))
 }
 
 fn ipv4(word: &str) -> Option<Ipv4Addr> {
@@ -122,24 +122,24 @@ fn port(word: &str) -> Option<u16> {
     word.parse().ok().filter(|_| is_number)
 }
 
-fn parse_binary(input: &[u8]) -> Result<Option<Header>, HeaderError> {
+fn parse_binary(input: &[u8]) -> Result<Option<ProxyHeader>, ProxyHeaderError> {
     if let Some(&command) = input.get(12)
         && !matches!(command, 0x20 | 0x21)
     {
-        return Err(HeaderError::Command(command));
+        return Err(ProxyHeaderError::Command(command));
     }
     let Some((fixed, rest)) = input.split_first_chunk::<FIXED>() else { return Ok(None) };
     let body_len = usize::from(u16::from_be_bytes([fixed[14], fixed[15]]));
     let family = fixed[13];
     // What a proxy says about itself is of no interest, as long as it has an end.
     let is_local = fixed[12] == 0x20;
-    let needed = if is_local { 0 } else { addresses_len(family).ok_or(HeaderError::Family(family))? };
+    let needed = if is_local { 0 } else { addresses_len(family).ok_or(ProxyHeaderError::Family(family))? };
     if body_len < needed || FIXED + body_len > MAX_HEADER {
-        return Err(HeaderError::Length(body_len));
+        return Err(ProxyHeaderError::Length(body_len));
     }
     let Some(body) = rest.get(..body_len) else { return Ok(None) };
-    let source = if is_local { Source::Connection } else { binary_source(family, body) };
-    Ok(Some(Header { source, len: FIXED + body_len }))
+    let source = if is_local { ProxiedClient::Connection } else { binary_source(family, body) };
+    Ok(Some(ProxyHeader { source, len: FIXED + body_len }))
 }
 
 /// Bytes that the addresses of a family take; those of datagrams cannot be meant.
@@ -154,13 +154,13 @@ fn addresses_len(family: u8) -> Option<usize> {
 }
 
 /// `body` is as long as the family needs.
-fn binary_source(family: u8, body: &[u8]) -> Source {
+fn binary_source(family: u8, body: &[u8]) -> ProxiedClient {
     let port = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
     match (family, body.first_chunk::<4>(), body.first_chunk::<16>()) {
-        (0x11, Some(ip), _) => Source::Address(SocketAddr::new(Ipv4Addr::from(*ip).into(), port(8))),
-        (0x21, _, Some(ip)) => Source::Address(SocketAddr::new(Ipv6Addr::from(*ip).into(), port(32))),
-        (0x31, _, _) => Source::Unix,
-        _ => Source::Connection,
+        (0x11, Some(ip), _) => ProxiedClient::Address(SocketAddr::new(Ipv4Addr::from(*ip).into(), port(8))),
+        (0x21, _, Some(ip)) => ProxiedClient::Address(SocketAddr::new(Ipv6Addr::from(*ip).into(), port(32))),
+        (0x31, _, _) => ProxiedClient::Unix,
+        _ => ProxiedClient::Connection,
     }
 }
 

@@ -37,7 +37,7 @@ pub type Ranges = SmallVec<[ByteRange; 4]>;
 
 /// The part of a representation that a `Range` field asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selection {
+pub enum RangeSelection {
     /// The field is to be ignored: 200 with everything.
     Whole,
     /// 206 with `Content-Range`.
@@ -53,23 +53,23 @@ pub enum Selection {
 /// Fields of other units, malformed ones and those with more than `MAX_RANGES` ranges are ignored, as
 /// RFC 9110 section 14.2 permits. Ranges that overlap, or whose gap is smaller than what a further part
 /// costs, are joined, so the reply is never much larger than the file, whatever was asked for.
-pub fn select(field: &[u8], size: u64) -> Selection {
-    let Some(specs) = specs(field) else { return Selection::Whole };
+pub fn select(field: &[u8], size: u64) -> RangeSelection {
+    let Some(specs) = specs(field) else { return RangeSelection::Whole };
     let mut ranges = Ranges::new();
     for (n, spec) in specs.split(|&b| b == b',').map(chars::trim).filter(|spec| !spec.is_empty()).enumerate()
     {
-        let Some(spec) = Spec::parse(spec) else { return Selection::Whole };
+        let Some(spec) = RangeSpec::parse(spec) else { return RangeSelection::Whole };
         if n == MAX_RANGES {
-            return Selection::Whole;
+            return RangeSelection::Whole;
         }
         ranges.extend(spec.within(size));
     }
     let asked_for_something = specs.iter().any(u8::is_ascii_digit);
     match join(&ranges).as_slice() {
-        _ if !asked_for_something || size == 0 && ends_only(specs) => Selection::Whole,
-        [] => Selection::Unsatisfiable,
-        [one] => Selection::One(*one),
-        many => Selection::Many(many.into()),
+        _ if !asked_for_something || size == 0 && ends_only(specs) => RangeSelection::Whole,
+        [] => RangeSelection::Unsatisfiable,
+        [one] => RangeSelection::One(*one),
+        many => RangeSelection::Many(many.into()),
     }
 }
 
@@ -85,21 +85,21 @@ pub const MAX_RANGES: usize = 64;
 const JOINED_GAP: u64 = 128;
 
 /// One element of the field.
-enum Spec {
+enum RangeSpec {
     From { first: u64, last: Option<u64> },
     Suffix { len: u64 },
 }
 
-impl Spec {
-    fn parse(text: &[u8]) -> Option<Spec> {
+impl RangeSpec {
+    fn parse(text: &[u8]) -> Option<RangeSpec> {
         let dash = memchr::memchr(b'-', text)?;
         let (first, last) = (&text[..dash], &text[dash + 1..]);
         match (first.is_empty(), last.is_empty()) {
-            (true, _) => Some(Spec::Suffix { len: number(last)? }),
-            (false, true) => Some(Spec::From { first: number(first)?, last: None }),
+            (true, _) => Some(RangeSpec::Suffix { len: number(last)? }),
+            (false, true) => Some(RangeSpec::From { first: number(first)?, last: None }),
             (false, false) => {
                 let (first, last) = (number(first)?, number(last)?);
-                (first <= last).then_some(Spec::From { first, last: Some(last) })
+                (first <= last).then_some(RangeSpec::From { first, last: Some(last) })
             }
         }
     }
@@ -108,10 +108,10 @@ impl Spec {
     fn within(&self, size: u64) -> Option<ByteRange> {
         let end = size.checked_sub(1)?;
         match *self {
-            Spec::Suffix { len: 0 } => None,
-            Spec::Suffix { len } => Some(ByteRange { first: size.saturating_sub(len), last: end }),
-            Spec::From { first, .. } if first > end => None,
-            Spec::From { first, last } => Some(ByteRange { first, last: last.unwrap_or(end).min(end) }),
+            RangeSpec::Suffix { len: 0 } => None,
+            RangeSpec::Suffix { len } => Some(ByteRange { first: size.saturating_sub(len), last: end }),
+            RangeSpec::From { first, .. } if first > end => None,
+            RangeSpec::From { first, last } => Some(ByteRange { first, last: last.unwrap_or(end).min(end) }),
         }
     }
 }

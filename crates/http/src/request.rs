@@ -13,16 +13,16 @@ mod target;
 
 use smallvec::SmallVec;
 
-pub use self::error::HeadError;
-pub use self::framing::Framing;
+pub use self::error::RequestHeadError;
+pub use self::framing::RequestFraming;
 pub use self::host::is_loopback;
 pub use self::line::HTTP_2;
-pub use self::name::Name;
+pub use self::name::KnownField;
 pub use self::parse::parse_head;
-pub use crate::version::Version;
+pub use crate::version::HttpVersion;
 
 use self::framing::FramingFields;
-use self::host::Host;
+use self::host::NormalizedHost;
 use crate::chars;
 use crate::upstream::MAX_OPTIONS;
 
@@ -59,7 +59,7 @@ impl HeadRules {
 
 /// How far a head has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum HeadProgress {
     /// The head takes the first `len` bytes of the buffer; the body follows.
     Complete {
         /// Bytes, blank lines before the request line included.
@@ -75,47 +75,47 @@ pub enum Progress {
 /// grown, but not changed. A typical head allocates nothing. They answer empty values before
 /// `parse_head` answered `Complete`.
 #[derive(Debug, Default, Clone)]
-pub struct Head {
-    phase: Phase,
+pub struct ParsedHead {
+    phase: HeadPhase,
     /// Where the first line that was not yet understood begins.
     next: usize,
     /// No line ends between `next` and here.
     searched: usize,
-    request_line: Span,
-    method: Span,
-    target: Span,
-    raw_path: Span,
-    query: Option<Span>,
+    request_line: BufferSpan,
+    method: BufferSpan,
+    target: BufferSpan,
+    raw_path: BufferSpan,
+    query: Option<BufferSpan>,
     /// The target that a URL without a path stands for: `/` and the query. Its memory is used again.
     origin_form: Vec<u8>,
     /// The host of a target that is a URL.
-    authority: Option<Span>,
+    authority: Option<BufferSpan>,
     is_for_server: bool,
-    version: Version,
+    version: HttpVersion,
     /// The normalised path; empty when the raw one is it. Its memory is used again.
     path: Vec<u8>,
-    host: Host,
-    fields: SmallVec<[Field; 16]>,
+    host: NormalizedHost,
+    fields: SmallVec<[RequestField; 16]>,
     seen: u32,
     framing: FramingFields,
     connection: ConnectionOptions,
 }
 
-impl Head {
+impl ParsedHead {
     /// Forgets everything, also a half-read head.
     pub fn clear(&mut self) {
-        self.phase = Phase::RequestLine;
+        self.phase = HeadPhase::RequestLine;
         self.next = 0;
         self.searched = 0;
-        self.request_line = Span::default();
-        self.method = Span::default();
-        self.target = Span::default();
-        self.raw_path = Span::default();
+        self.request_line = BufferSpan::default();
+        self.method = BufferSpan::default();
+        self.target = BufferSpan::default();
+        self.raw_path = BufferSpan::default();
         self.query = None;
         self.origin_form.clear();
         self.authority = None;
         self.is_for_server = false;
-        self.version = Version::default();
+        self.version = HttpVersion::default();
         self.path.clear();
         self.host.clear();
         self.fields.clear();
@@ -135,7 +135,7 @@ impl Head {
 
     /// Whether any byte of a request has been seen: blank lines before it are none.
     pub fn has_begun(&self, buf: &[u8]) -> bool {
-        self.phase != Phase::RequestLine || buf.get(self.next..).is_some_and(|rest| !rest.is_empty())
+        self.phase != HeadPhase::RequestLine || buf.get(self.next..).is_some_and(|rest| !rest.is_empty())
     }
 
     /// The first line without its end, as received; empty when it has not the form of a request line.
@@ -148,8 +148,8 @@ impl Head {
         self.method.of(buf)
     }
 
-    /// The path with the query, as received, cut before `#`; `*` if `is_for_server`. Of a target that is a URL, what stands
-    /// behind the host.
+    /// The path with the query, as received, cut before `#`; `*` if `is_for_server`. Of a target that is a URL, what
+    /// stands behind the host.
     pub fn target<'b>(&'b self, buf: &'b [u8]) -> &'b [u8] {
         if self.origin_form.is_empty() { self.target.of(buf) } else { &self.origin_form }
     }
@@ -191,7 +191,7 @@ impl Head {
     }
 
     /// The version of HTTP.
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> HttpVersion {
         self.version
     }
 
@@ -200,13 +200,14 @@ impl Head {
         self.host.of(buf)
     }
 
-    /// All fields in order: names as received, values trimmed. The value of `Host` is the host of a target that has one.
+    /// All fields in order: names as received, values trimmed. The value of `NormalizedHost` is the host of a target
+    /// that has one.
     pub fn fields<'b>(&'b self, buf: &'b [u8]) -> impl ExactSizeIterator<Item = (&'b [u8], &'b [u8])> {
         self.fields.iter().map(|field| (field.name(buf), field.value.of(buf)))
     }
 
     /// The value of the first field of that name.
-    pub fn value<'b>(&'b self, buf: &'b [u8], name: Name) -> Option<&'b [u8]> {
+    pub fn value<'b>(&'b self, buf: &'b [u8], name: KnownField) -> Option<&'b [u8]> {
         if !self.has(name) {
             return None;
         }
@@ -214,22 +215,22 @@ impl Head {
     }
 
     /// The values of all fields of that name, in order.
-    pub fn values<'b>(&'b self, buf: &'b [u8], name: Name) -> impl Iterator<Item = &'b [u8]> {
+    pub fn values<'b>(&'b self, buf: &'b [u8], name: KnownField) -> impl Iterator<Item = &'b [u8]> {
         self.fields.iter().filter(move |field| field.known == name).map(|field| field.value.of(buf))
     }
 
     /// Whether there is a field of that name.
-    pub fn has(&self, name: Name) -> bool {
+    pub fn has(&self, name: KnownField) -> bool {
         self.seen & name.bit() != 0
     }
 
     /// Whether there is a precondition or a range, so that `conditional` and `range` have work to do.
     pub fn is_conditional(&self) -> bool {
-        self.seen & Name::CONDITIONAL != 0
+        self.seen & KnownField::CONDITIONAL != 0
     }
 
     /// How the body is framed.
-    pub fn framing(&self) -> Framing {
+    pub fn framing(&self) -> RequestFraming {
         self.framing.framing()
     }
 
@@ -240,12 +241,12 @@ impl Head {
 
     /// Whether the client wants the connection kept (RFC 9112 section 9.3).
     pub fn keep_alive(&self) -> bool {
-        !self.connection.close && (self.version >= Version::Http11 || self.connection.keep_alive)
+        !self.connection.close && (self.version >= HttpVersion::Http11 || self.connection.keep_alive)
     }
 
     /// Whether the client waits for `100 Continue` before it sends the body.
     pub fn expects_continue(&self) -> bool {
-        self.connection.expects_continue && self.version >= Version::Http11
+        self.connection.expects_continue && self.version >= HttpVersion::Http11
     }
 
     /// Whether the client asks for the WebSocket protocol (`Connection: upgrade`, `Upgrade: websocket`), in whatever
@@ -257,7 +258,7 @@ impl Head {
 
 /// Where a head stands. A new head is begun in all phases but the two in the middle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Phase {
+enum HeadPhase {
     #[default]
     RequestLine,
     Fields,
@@ -267,16 +268,16 @@ enum Phase {
 
 /// A piece of the caller's buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Span {
+struct BufferSpan {
     start: u32,
     len: u32,
 }
 
-impl Span {
-    /// Offsets are below `MAX_OFFSET`, see `Head::advance`.
-    fn new(start: usize, len: usize) -> Span {
+impl BufferSpan {
+    /// Offsets are below `MAX_OFFSET`, see `ParsedHead::advance`.
+    fn new(start: usize, len: usize) -> BufferSpan {
         debug_assert!(start + len <= MAX_OFFSET);
-        Span { start: start as u32, len: len as u32 }
+        BufferSpan { start: start as u32, len: len as u32 }
     }
 
     /// Empty when the buffer is not the one that was parsed, rather than a panic.
@@ -287,19 +288,20 @@ impl Span {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Field {
+struct RequestField {
     name_start: u32,
-    value: Span,
+    value: BufferSpan,
     name_len: u8,
-    known: Name,
+    known: KnownField,
 }
 
-impl Field {
-    /// The name as received. One that is not in the buffer has no length: a `Host` that only the target has said.
+impl RequestField {
+    /// The name as received. One that is not in the buffer has no length: a `NormalizedHost` that only the target has
+    /// said.
     fn name<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
         match self.name_len {
             0 => b"Host",
-            len => Span { start: self.name_start, len: u32::from(len) }.of(buf),
+            len => BufferSpan { start: self.name_start, len: u32::from(len) }.of(buf),
         }
     }
 }
@@ -316,14 +318,14 @@ struct ConnectionOptions {
 }
 
 impl ConnectionOptions {
-    fn note(&mut self, value: &[u8]) -> Result<(), HeadError> {
+    fn note(&mut self, value: &[u8]) -> Result<(), RequestHeadError> {
         for option in chars::list(value) {
             self.n_options += 1;
             self.close |= option.eq_ignore_ascii_case(b"close");
             self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
             self.upgrade |= option.eq_ignore_ascii_case(b"upgrade");
         }
-        if self.n_options > MAX_OPTIONS { Err(HeadError::TooManyOptions) } else { Ok(()) }
+        if self.n_options > MAX_OPTIONS { Err(RequestHeadError::TooManyOptions) } else { Ok(()) }
     }
 }
 

@@ -7,11 +7,11 @@ pub use self::date::{DateCache, HttpDate, format_date, parse_date};
 pub use self::status::reason;
 
 use crate::chars;
-use crate::version::Version;
+use crate::version::HttpVersion;
 
 /// How a reply's body is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
+pub enum ReplyFraming {
     /// `Content-Length`.
     Length(u64),
     /// `Transfer-Encoding: chunked`.
@@ -24,17 +24,17 @@ pub enum Framing {
     NoBody,
 }
 
-impl Framing {
+impl ReplyFraming {
     /// The framing of a reply with a body of `length` bytes, if that is known beforehand, to a request of
     /// this version. The same for HEAD: its reply is the head that GET would get.
-    pub fn choose(status: u16, version: Version, length: Option<u64>) -> Framing {
+    pub fn choose(status: u16, version: HttpVersion, length: Option<u64>) -> ReplyFraming {
         match length {
-            _ if !permits_body(status) => Framing::NoBody,
-            Some(length) => Framing::Length(length),
+            _ if !permits_body(status) => ReplyFraming::NoBody,
+            Some(length) => ReplyFraming::Length(length),
             None => match version {
-                Version::Http10 => Framing::UntilClose,
-                Version::Http11 => Framing::Chunked,
-                Version::Http2 => Framing::UntilEnd,
+                HttpVersion::Http10 => ReplyFraming::UntilClose,
+                HttpVersion::Http11 => ReplyFraming::Chunked,
+                HttpVersion::Http2 => ReplyFraming::UntilEnd,
             },
         }
     }
@@ -45,26 +45,26 @@ pub fn permits_body(status: u16) -> bool {
     !matches!(status, 100..=199 | 204 | 304)
 }
 
-/// The `Connection` field of a reply.
+/// The `ConnectionField` field of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Connection {
+pub enum ConnectionField {
     /// No field: the version's default holds.
     Unsaid,
-    /// `Connection: close`
+    /// `ConnectionField: close`
     Close,
     /// `Connection: keep-alive`
     KeepAlive,
-    /// `Connection: upgrade`, for 101.
+    /// `ConnectionField: upgrade`, for 101.
     Upgrade,
 }
 
-impl Connection {
+impl ConnectionField {
     /// Says what is not the default of the version. Streams of HTTP/2 know no such field.
-    pub fn choose(version: Version, keep_alive: bool) -> Connection {
+    pub fn choose(version: HttpVersion, keep_alive: bool) -> ConnectionField {
         match (version, keep_alive) {
-            (Version::Http10, true) => Connection::KeepAlive,
-            (Version::Http11, false) => Connection::Close,
-            _ => Connection::Unsaid,
+            (HttpVersion::Http10, true) => ConnectionField::KeepAlive,
+            (HttpVersion::Http11, false) => ConnectionField::Close,
+            _ => ConnectionField::Unsaid,
         }
     }
 }
@@ -77,12 +77,12 @@ pub struct Trailer<'a> {
     /// Value of `Date`; `None` when the reply has its own.
     pub date: Option<&'a HttpDate>,
     /// How the body is framed.
-    pub framing: Framing,
-    /// The `Connection` field.
-    pub connection: Connection,
+    pub framing: ReplyFraming,
+    /// The `ConnectionField` field.
+    pub connection: ConnectionField,
 }
 
-/// Appends a whole head: status line, `fields`, then `Server`, `Date`, `Content-Length`, `Connection` and
+/// Appends a whole head: status line, `fields`, then `Server`, `Date`, `Content-Length`, `ConnectionField` and
 /// `Transfer-Encoding`, and the empty line.
 ///
 /// No field can break out of its line: see `append_field`.
@@ -158,18 +158,18 @@ pub fn append_trailer(out: &mut Vec<u8>, trailer: &Trailer<'_>) {
         out.extend_from_slice(date);
         out.extend_from_slice(CRLF);
     }
-    if let Framing::Length(length) = trailer.framing {
+    if let ReplyFraming::Length(length) = trailer.framing {
         out.extend_from_slice(b"Content-Length: ");
         out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
         out.extend_from_slice(CRLF);
     }
     out.extend_from_slice(match trailer.connection {
-        Connection::Unsaid => b"",
-        Connection::Close => b"Connection: close\r\n",
-        Connection::KeepAlive => b"Connection: keep-alive\r\n",
-        Connection::Upgrade => b"Connection: Upgrade\r\n",
+        ConnectionField::Unsaid => b"",
+        ConnectionField::Close => b"Connection: close\r\n",
+        ConnectionField::KeepAlive => b"Connection: keep-alive\r\n",
+        ConnectionField::Upgrade => b"Connection: Upgrade\r\n",
     });
-    if trailer.framing == Framing::Chunked {
+    if trailer.framing == ReplyFraming::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
     out.extend_from_slice(CRLF);

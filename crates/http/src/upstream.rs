@@ -25,7 +25,7 @@ pub struct ResponseHead {
     len: usize,
     /// Bytes in which no head's end was found by earlier calls.
     searched: usize,
-    fields: Vec<Field>,
+    fields: Vec<ResponseField>,
     length: Option<u64>,
     chunked: bool,
     close: bool,
@@ -39,7 +39,7 @@ pub struct ResponseHead {
 
 /// How the body follows the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Body {
+pub enum ResponseBody {
     /// No body, whatever the head says.
     Absent,
     /// This many bytes.
@@ -92,12 +92,12 @@ impl ResponseHead {
     }
 
     /// How the body follows, in an answer to HEAD or to another method.
-    pub fn body(&self, to_head: bool) -> Body {
+    pub fn body(&self, to_head: bool) -> ResponseBody {
         match self.length {
-            _ if to_head || !permits_body(self.status) => Body::Absent,
-            _ if self.chunked => Body::Chunked,
-            Some(length) => Body::Length(length),
-            None => Body::UntilClose,
+            _ if to_head || !permits_body(self.status) => ResponseBody::Absent,
+            _ if self.chunked => ResponseBody::Chunked,
+            Some(length) => ResponseBody::Length(length),
+            None => ResponseBody::UntilClose,
         }
     }
 
@@ -112,8 +112,8 @@ impl ResponseHead {
         // A body that must not be there may come all the same, and a moment later: a server that announces one is
         // not trusted.
         let is_announced = self.chunked || self.length.is_some_and(|n| n > 0);
-        let is_clear = !is_announced || self.body(to_head) != Body::Absent;
-        stays && is_clear && self.body(to_head) != Body::UntilClose
+        let is_clear = !is_announced || self.body(to_head) != ResponseBody::Absent;
+        stays && is_clear && self.body(to_head) != ResponseBody::UntilClose
     }
 
     /// How many seconds the server keeps an idle connection, where it says so (`Keep-Alive: timeout=5`).
@@ -127,8 +127,9 @@ impl ResponseHead {
         let named =
             if self.names_fields { NamedFields::of(self.connection(buf)) } else { NamedFields::default() };
         let names_upgrade = self.status == UPGRADE_REQUIRED;
-        let is_upgrade = move |field: &Field| names_upgrade && field.kind == Kind::Upgrade;
-        let passed = self.fields.iter().filter(move |field| field.kind == Kind::Passed || is_upgrade(field));
+        let is_upgrade = move |field: &ResponseField| names_upgrade && field.kind == FieldTreatment::Upgrade;
+        let passed =
+            self.fields.iter().filter(move |field| field.kind == FieldTreatment::Passed || is_upgrade(field));
         passed.filter_map(move |field| {
             let name = field.name.of(buf);
             (!named.has(name) || is_upgrade(field)).then(|| (name, field.value.of(buf)))
@@ -137,11 +138,17 @@ impl ResponseHead {
 
     /// The value of the `Upgrade` field.
     pub fn upgrade<'b>(&self, buf: &'b [u8]) -> Option<&'b [u8]> {
-        self.fields.iter().find(|field| field.kind == Kind::Upgrade).map(|field| field.value.of(buf))
+        self.fields
+            .iter()
+            .find(|field| field.kind == FieldTreatment::Upgrade)
+            .map(|field| field.value.of(buf))
     }
 
     fn connection<'b>(&'b self, buf: &'b [u8]) -> impl Iterator<Item = &'b [u8]> {
-        self.fields.iter().filter(|field| field.kind == Kind::Connection).map(|field| field.value.of(buf))
+        self.fields
+            .iter()
+            .filter(|field| field.kind == FieldTreatment::Connection)
+            .map(|field| field.value.of(buf))
     }
 
     fn parse(&mut self, buf: &[u8]) -> Result<bool, ResponseError> {
@@ -183,20 +190,24 @@ impl ResponseHead {
 
     fn take_field(&mut self, buf: &[u8], name: &[u8], value: &[u8]) -> Result<(), ResponseError> {
         let value = chars::trim(value);
-        let kind = Kind::of(name);
+        let kind = FieldTreatment::of(name);
         match kind {
-            Kind::ContentLength => self.take_length(value)?,
-            Kind::TransferEncoding => {
+            FieldTreatment::ContentLength => self.take_length(value)?,
+            FieldTreatment::TransferEncoding => {
                 if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
                     return Err(ResponseError::BadTransferEncoding);
                 }
                 self.chunked = true;
             }
-            Kind::Connection => self.take_connection(value)?,
-            Kind::KeepAlive => self.keep_alive_seconds = timeout_parameter(value),
-            Kind::Passed | Kind::Upgrade | Kind::Dropped => {}
+            FieldTreatment::Connection => self.take_connection(value)?,
+            FieldTreatment::KeepAlive => self.keep_alive_seconds = timeout_parameter(value),
+            FieldTreatment::Passed | FieldTreatment::Upgrade | FieldTreatment::Dropped => {}
         }
-        self.fields.push(Field { name: Span::of_part(name, buf), value: Span::of_part(value, buf), kind });
+        self.fields.push(ResponseField {
+            name: ResponseSpan::of_part(name, buf),
+            value: ResponseSpan::of_part(value, buf),
+            kind,
+        });
         Ok(())
     }
 
@@ -237,15 +248,15 @@ fn timeout_parameter(value: &[u8]) -> Option<u64> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Field {
-    name: Span,
-    value: Span,
-    kind: Kind,
+struct ResponseField {
+    name: ResponseSpan,
+    value: ResponseSpan,
+    kind: FieldTreatment,
 }
 
 /// Treatment of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FieldTreatment {
     Passed,
     /// Hop by hop, or the server's own.
     Dropped,
@@ -256,45 +267,46 @@ enum Kind {
     Upgrade,
 }
 
-impl Kind {
-    fn of(name: &[u8]) -> Kind {
+impl FieldTreatment {
+    fn of(name: &[u8]) -> FieldTreatment {
         match name {
             // The usual spelling, which is quicker to find out.
-            b"Server" => return Kind::Dropped,
-            b"Connection" => return Kind::Connection,
-            b"Content-Length" => return Kind::ContentLength,
+            b"Server" => return FieldTreatment::Dropped,
+            b"Connection" => return FieldTreatment::Connection,
+            b"Content-Length" => return FieldTreatment::ContentLength,
             _ => {}
         }
-        let (kind, text): (Kind, &[u8]) = match (name.len(), name.first().map_or(0, |first| first | 0x20)) {
-            (6, b's') => (Kind::Dropped, b"server"),
-            (7, b'u') => (Kind::Upgrade, b"upgrade"),
-            // Trailer fields are not passed on, so neither is their announcement.
-            (7, b't') => (Kind::Dropped, b"trailer"),
-            (10, b'c') => (Kind::Connection, b"connection"),
-            (10, b'k') => (Kind::KeepAlive, b"keep-alive"),
-            (14, b'c') => (Kind::ContentLength, b"content-length"),
-            (16, b'p') => (Kind::Dropped, b"proxy-connection"),
-            (17, b't') => (Kind::TransferEncoding, b"transfer-encoding"),
-            _ => return Kind::Passed,
-        };
-        if name.eq_ignore_ascii_case(text) { kind } else { Kind::Passed }
+        let (kind, text): (FieldTreatment, &[u8]) =
+            match (name.len(), name.first().map_or(0, |first| first | 0x20)) {
+                (6, b's') => (FieldTreatment::Dropped, b"server"),
+                (7, b'u') => (FieldTreatment::Upgrade, b"upgrade"),
+                // Trailer fields are not passed on, so neither is their announcement.
+                (7, b't') => (FieldTreatment::Dropped, b"trailer"),
+                (10, b'c') => (FieldTreatment::Connection, b"connection"),
+                (10, b'k') => (FieldTreatment::KeepAlive, b"keep-alive"),
+                (14, b'c') => (FieldTreatment::ContentLength, b"content-length"),
+                (16, b'p') => (FieldTreatment::Dropped, b"proxy-connection"),
+                (17, b't') => (FieldTreatment::TransferEncoding, b"transfer-encoding"),
+                _ => return FieldTreatment::Passed,
+            };
+        if name.eq_ignore_ascii_case(text) { kind } else { FieldTreatment::Passed }
     }
 }
 
 /// A piece of the caller's buffer.
 #[derive(Debug, Clone, Copy)]
-struct Span {
+struct ResponseSpan {
     start: u32,
     len: u32,
 }
 
-impl Span {
+impl ResponseSpan {
     /// `part` lies in `buf`; where it does not, the span is empty.
-    fn of_part(part: &[u8], buf: &[u8]) -> Span {
+    fn of_part(part: &[u8], buf: &[u8]) -> ResponseSpan {
         let start = (part.as_ptr() as usize).wrapping_sub(buf.as_ptr() as usize);
         match (u32::try_from(start), u32::try_from(part.len())) {
-            (Ok(start), Ok(len)) => Span { start, len },
-            _ => Span { start: 0, len: 0 },
+            (Ok(start), Ok(len)) => ResponseSpan { start, len },
+            _ => ResponseSpan { start: 0, len: 0 },
         }
     }
 

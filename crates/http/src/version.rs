@@ -2,7 +2,7 @@
 
 /// A version of HTTP.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
+pub enum HttpVersion {
     /// HTTP/1.0
     #[default]
     Http10,

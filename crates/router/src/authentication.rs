@@ -1,5 +1,5 @@
-//! The means by which clients are known: password files, keys of tokens, and what other servers have permitted. All event
-//! loops share them, and a new configuration goes on with those that it names again.
+//! The means by which clients are known: password files, keys of tokens, and what other servers have permitted. All
+//! event loops share them, and a new configuration goes on with those that it names again.
 //!
 //! Which requests are asked, and how a refusal is answered, belongs to `answer::authenticate`.
 //!
@@ -47,7 +47,7 @@ pub(crate) struct Authenticator {
     pub(crate) means: Vec<AuthMeans>,
     /// About clients that are not let pass.
     pub(crate) refusals: LogThrottle,
-    /// About what keeps everybody from being let pass.
+    /// Bounds the lines about faults that keep all clients out.
     pub(crate) failures: LogThrottle,
 }
 
@@ -64,7 +64,7 @@ impl Authenticators {
     ///
     /// # Errors
     ///
-    /// When a server of keys cannot be spoken to, because nobody knows whom to trust.
+    /// When a server of keys cannot be spoken to, because the authorities to trust are unknown.
     pub(crate) fn new(
         authentications: &[Authentication],
         previous: Option<&Self>,

@@ -43,7 +43,7 @@ use crate::observe::console;
 use crate::services::SharedServices;
 use crate::services::admission::Admission;
 use crate::services::countdown::Countdown;
-use crate::services::unserved::Unserved;
+use crate::services::uncertified_clients::UncertifiedClients;
 use crate::storage::buffered::MemoryBudget;
 use crate::storage::temp;
 use crate::tls::IssuedSecrets;
@@ -61,7 +61,7 @@ struct ControlThread {
     loops: Vec<LoopHandle>,
     commons: LoopShared,
     apps: HashMap<AppId, KnownApp>,
-    /// Of all applications that have no prototype with one of its own.
+    /// The bell of all applications that have no prototype with one of its own.
     silent_bell: Arc<Bell>,
     pending: Option<PendingGeneration>,
     current: Option<(GenerationId, Arc<Generation>)>,
@@ -83,17 +83,17 @@ struct ControlThread {
 /// The sockets of a listener.
 type ListenerSockets = (ListenAddress, Vec<OwnedFd>);
 
-/// Those that one event loop accepts from; others may do so as well.
+/// The sockets that one event loop accepts from; others may do so as well.
 type LoopSockets = (ListenAddress, Vec<Arc<OwnedFd>>);
 
-/// What has arrived of a generation that is not in force.
+/// The parts of a generation that have arrived before it is in force.
 #[derive(Default)]
 struct PendingGeneration {
     id: Option<GenerationId>,
     sockets: Vec<ListenerSockets>,
     /// How many those are.
     n_sockets: usize,
-    /// What each event loop gets of them, once there is a generation.
+    /// The share of each event loop in the sockets, once there is a generation.
     shares: Vec<Vec<LoopSockets>>,
     /// In the order of the configuration.
     access_logs: Vec<File>,
@@ -121,7 +121,7 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
     let shared = SharedServices {
         admission: Admission::new(usize::from(n_loops)),
         secrets: IssuedSecrets::new()?,
-        unserved: Unserved::new(main.clone()),
+        uncertified: UncertifiedClients::new(main.clone()),
     };
     let commons = LoopShared { shared, budget: Arc::<MemoryBudget>::default() };
     let loops = (0..n_loops).map(|lane| event_loop::spawn(Lane(lane), commons.clone()));
@@ -321,7 +321,7 @@ impl ControlThread {
         self.current.iter().flat_map(|(_, generation)| generation.mirrors.status()).take(MOST).collect()
     }
 
-    /// What access logs have gathered must not end with the process.
+    /// The entries that access logs have gathered must not end with the process.
     fn flush_logs(&self) {
         self.logs().for_each(AccessLogWriter::flush);
     }

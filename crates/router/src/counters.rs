@@ -1,4 +1,4 @@
-//! What `/status` counts. One set for each event loop, so that no two write to the same cache line.
+//! Figures for `/status`. One set for each event loop, so that no two write to the same cache line.
 //!
 //! `/status` and the end of the router first let each event loop finish what it is doing, so that a client that has its
 //! reply finds itself counted and logged.
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct LoopCounters {
     pub(crate) accepted: Counter,
     pub(crate) closed: Counter,
-    /// Those of addresses that had too many.
+    /// Connections of addresses that had too many.
     pub(crate) refused: Counter,
     /// Connections with a request in progress.
     pub(crate) active: Counter,

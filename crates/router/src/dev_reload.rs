@@ -1,4 +1,4 @@
-//! For whoever works on a site with `corral run`: requests wait for code that is being loaded, and errors are explained.
+//! Help for developers (`corral run`): requests wait for code that is being loaded, and errors are explained.
 //! A daemon has none of this.
 
 use std::collections::HashMap;
@@ -29,12 +29,12 @@ pub(crate) fn enable(services: Services, main: MainSender) {
     }
 }
 
-/// The desk, if requests wait for changed code.
+/// The means to ask `main`, if requests wait for changed code.
 pub(crate) fn watching() -> Option<&'static DevReload> {
     DEV_RELOAD.get().filter(|dev| dev.services.watches)
 }
 
-/// The desk, if errors are explained.
+/// The means to ask `main`, if errors are explained.
 pub(crate) fn explaining() -> Option<&'static DevReload> {
     DEV_RELOAD.get().filter(|dev| dev.services.explains)
 }
@@ -54,7 +54,7 @@ impl DevReload {
         self.ask(DeskQuestion::IsCurrent).await;
     }
 
-    /// What the applications have printed last.
+    /// The lines that the applications have printed last.
     pub(crate) async fn last_words(&self) -> Vec<String> {
         self.ask(DeskQuestion::LastWords).await
     }

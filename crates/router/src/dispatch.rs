@@ -1,4 +1,4 @@
-//! From a request to who answers it: follows the configuration, looks after fallbacks and what stands in for errors, and
+//! From a request to its answer: follows the configuration, looks after fallbacks and what stands in for errors, and
 //! notes the end.
 
 use corral_config::gateway::Servers;
@@ -18,7 +18,7 @@ const METHODS: &[u8] = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// Follows the configuration to what answers the request.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
-    if exchange.rules().log_route {
+    if exchange.request_settings().log_route {
         log::request(exchange.request.head.request_line(exchange.request.bytes));
     }
     if let Some(answer) = exchange.key_authorization() {
@@ -35,7 +35,7 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
 /// As `answer` for a request whose body is refused: only the actions for errors on its way matter.
 pub(crate) async fn answer_refused(exchange: &mut Exchange<'_>, error: &BodyError) -> Result<(), Gone> {
     if let Some(rule) = exchange.breaks_https_only() {
-        // Nobody reads the body.
+        // The body is not read.
         (exchange.reply.close, exchange.reply.linger) = (true, true);
         return Box::pin(exchange.redirect_to_https(rule)).await;
     }
@@ -72,7 +72,7 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
         }
         let is_let_in =
             !matches!(target, RouteTarget::Nothing(_) | RouteTarget::Preflight | RouteTarget::Server);
-        // Whoever is not known yet may still be refused.
+        // A client that is not authenticated yet may still be refused.
         let is_known = !matches!(target, RouteTarget::Authenticate(..));
         if let Some(mirror) = exchange.way.mirror.take_if(|_| is_known).filter(|_| is_let_in)
             && let Err(error) = Box::pin(proxy::mirror::begin(exchange, mirror)).await
@@ -135,14 +135,14 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
             share::ShareOutcome::Missed(status) => status,
         };
         let Some(action) = &share.fallback else { return exchange.send_error(status).await };
-        if exchange.rules().log_route {
+        if exchange.request_settings().log_route {
             log::fallback();
         }
         target = exchange.follow_action(action);
     }
 }
 
-/// The exchange is over: says so to whom the configuration names.
+/// Reports the end of the exchange to access logs, the console and telemetry.
 pub(crate) fn note_end(exchange: &Exchange<'_>) {
     let generation = &exchange.settings.generation.shared;
     for log in &generation.access_logs {

@@ -41,7 +41,7 @@ pub(crate) struct LoopHandle {
     pub(crate) counters: Arc<LoopCounters>,
 }
 
-/// What all loops share.
+/// The part that all loops share.
 #[derive(Clone)]
 pub(crate) struct LoopShared {
     pub(crate) shared: SharedServices,

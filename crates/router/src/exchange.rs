@@ -32,7 +32,7 @@ use std::time::Instant;
 
 use corral_config::address::ListenAddress;
 use corral_http::list;
-use corral_http::request::{Name, Version};
+use corral_http::request::{HttpVersion, KnownField};
 
 use self::carrier::Carrier;
 use crate::clock::deadline::Deadline;
@@ -49,7 +49,7 @@ use crate::services::LoopServices;
 use crate::storage::buffered::HeldMemory;
 use crate::storage::buffers::{self, Rest};
 use crate::tls::TlsPeer;
-use crate::variables::{ConnectionEnds, Memo, RequestVariables, VariableConnection};
+use crate::variables::{CachedValues, ConnectionEnds, RequestVariables, VariableConnection};
 
 /// A request while it is answered.
 pub(crate) struct Exchange<'c> {
@@ -64,14 +64,14 @@ pub(crate) struct Exchange<'c> {
     pub(crate) rewritten: Option<Vec<u8>>,
     /// The query that a rewrite has put in the place of the request's; empty where there is none any more.
     rewritten_query: Option<Vec<u8>>,
-    memo: Memo,
+    memo: CachedValues,
     pub(crate) way: RouteProgress<'c>,
-    /// What `request_headers` has changed.
+    /// The fields that `request_headers` has changed.
     pub(crate) field_changes: Vec<FieldChange<'c>>,
     pub(crate) reply: Reply,
-    /// The beginning of the body that was read for others than who answers.
+    /// The beginning of the body that was read by others than the answer.
     peeked: Option<Box<(Rest, HeldMemory)>>,
-    /// There was no room for something that was sent to the client.
+    /// A send had to wait for room.
     pub(crate) has_waited: bool,
     /// The user that `authenticate` has let pass.
     pub(crate) identity: Option<Box<AuthenticatedUser>>,
@@ -98,7 +98,7 @@ impl<'c> Exchange<'c> {
             client,
             rewritten: None,
             rewritten_query: None,
-            memo: Memo::default(),
+            memo: CachedValues::default(),
             way: RouteProgress::default(),
             field_changes: Vec::new(),
             reply: Reply::default(),
@@ -116,8 +116,8 @@ impl<'c> Exchange<'c> {
         }
     }
 
-    pub(crate) fn rules(&self) -> &'c RequestSettings {
-        &self.settings.generation.shared.rules
+    pub(crate) fn request_settings(&self) -> &'c RequestSettings {
+        &self.settings.generation.shared.request_settings
     }
 
     /// When the event loop woke up for what is being done.
@@ -143,14 +143,14 @@ impl<'c> Exchange<'c> {
         self.rewritten.is_some() || self.rewritten_query.is_some()
     }
 
-    /// Whether what the peer says about who sent the request is believed.
+    /// Whether the peer's word on the client is believed.
     pub(crate) fn peer_is_trusted(&self) -> bool {
         let rules = &self.settings.listener().forwarded;
         rules.iter().any(|rule| rule.source.matches(self.carrier.peer()))
     }
 
-    /// The address that the client connected to; none for a Unix socket. The kernel is asked only when the listener does
-    /// not say.
+    /// The address that the client connected to; none for a Unix socket. The kernel is asked only when the listener
+    /// does not say.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
         match &self.settings.listener().address {
             ListenAddress::Inet(address) if !address.ip().is_unspecified() => Some(*address),
@@ -176,8 +176,9 @@ impl<'c> Exchange<'c> {
     /// Whether the client has said that it understands fields behind a body (RFC 9110 sections 6.5.1 and 10.1.4).
     pub(crate) fn takes_trailers(&self) -> bool {
         let ReceivedRequest { head, bytes, .. } = self.request;
-        let mut codings = head.values(bytes, Name::Te).flat_map(list);
-        head.version() >= Version::Http11 && codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
+        let mut codings = head.values(bytes, KnownField::Te).flat_map(list);
+        head.version() >= HttpVersion::Http11
+            && codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
     }
 
     pub(crate) fn variables(&self) -> RequestVariables<'_> {
@@ -189,7 +190,7 @@ impl<'c> Exchange<'c> {
             query: self.query().unwrap_or_default(),
             identity: self.identity.as_deref(),
             reply: &self.reply,
-            server: self.rules().server,
+            server: self.request_settings().server,
             memo: &self.memo,
             scripts: Some(&self.settings.generation.scripts),
         }
@@ -206,7 +207,7 @@ impl<'c> Exchange<'c> {
 
     /// Sends heads of interim responses at once. HTTP/1.0 knows none.
     pub(crate) async fn send_interim(&mut self, heads: &[u8]) -> Result<(), Gone> {
-        if self.request.head.version() == Version::Http10 {
+        if self.request.head.version() == HttpVersion::Http10 {
             return Ok(());
         }
         self.carrier.hold_interim(heads);
@@ -219,7 +220,7 @@ impl<'c> Exchange<'c> {
             return Err(Gone);
         }
         self.has_waited = true;
-        let limit = self.rules().send_timeout;
+        let limit = self.request_settings().send_timeout;
         let Self { carrier, deadline, .. } = self;
         let writable = poll_fn(|context| carrier.poll_writable(context));
         match deadline.limit(limit, pin!(writable)).await {

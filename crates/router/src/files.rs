@@ -17,7 +17,7 @@ pub(crate) use self::identity::FileIdentity;
 pub(crate) use self::open_file::OpenFile;
 pub(crate) use self::open_files::{forget_all, keep_sweeping};
 
-/// What a path leads to.
+/// The file, the folder or the error that a path leads to.
 pub(crate) enum FoundFile {
     File(Rc<OpenFile>),
     Directory(File),

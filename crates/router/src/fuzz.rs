@@ -1,4 +1,4 @@
-//! What fuzzing calls: each function takes any bytes and panics when an invariant does not hold.
+//! Entries of the fuzz targets: each function takes any bytes and panics when an invariant does not hold.
 
 use crate::{client, tls};
 

@@ -29,7 +29,7 @@ pub(crate) struct Generation {
     pub(crate) listener_places: HashMap<ListenAddress, usize>,
     /// In the order of `config.applications`.
     pub(crate) leases: Vec<Arc<InstanceLease>>,
-    pub(crate) rules: RequestSettings,
+    pub(crate) request_settings: RequestSettings,
     /// Limits for clients, in the order of `config.throttles`.
     pub(crate) limits: ClientLimits,
     /// Copies of requests, in the order of `config.mirrors`.
@@ -48,8 +48,8 @@ pub(crate) struct Generation {
 /// A generation as one event loop uses it: counted without atomics.
 pub(crate) struct LoopGeneration {
     pub(crate) shared: Arc<Generation>,
-    /// A copy of the shared one: compiled patterns have scratch memory that only one thread gets without a lock. The control
-    /// thread makes and frees it, as that takes a while when there are many routes.
+    /// A copy of the shared one: compiled patterns have scratch memory that only one thread gets without a lock. The
+    /// control thread makes and frees it, as that takes a while when there are many routes.
     pub(crate) config: Arc<Config>,
     /// In the order of the configuration's applications.
     pub(crate) apps: Vec<Rc<LoopApp>>,

@@ -70,7 +70,7 @@ impl ClientStream {
         }
     }
 
-    /// Reads what nobody wants to see, encrypted or not; 0 at the end. Cancel safe.
+    /// Reads bytes that are of no use, encrypted or not; 0 at the end. Cancel safe.
     pub(crate) async fn discard(&mut self, scratch: &mut Vec<u8>) -> io::Result<usize> {
         scratch.clear();
         self.socket.read(scratch).await
@@ -81,7 +81,8 @@ impl ClientStream {
         self.socket.broken().await;
     }
 
-    /// Waits until the connection is broken, or the client has sent nothing more for so long. Cancel safe, and begins anew.
+    /// Waits until the connection is broken, or the client has sent nothing more for so long. Cancel safe, and begins
+    /// anew.
     pub(crate) async fn finished_for(&self, limit: Duration) {
         self.finished().await;
         // Whichever it is: the client is gone.
@@ -195,7 +196,7 @@ impl ClientStream {
     }
 }
 
-/// What a future gives without waiting.
+/// The output of a future that need not wait.
 pub(crate) async fn now<F: Future>(future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|context| {

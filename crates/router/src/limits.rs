@@ -1,5 +1,5 @@
-//! Limits for clients: how many requests of one key are answered in a time, or at once. All event loops share them, and a
-//! new configuration keeps those that it leaves as they were.
+//! Limits for clients: how many requests of one key are answered in a time, or at once. All event loops share them, and
+//! a new configuration keeps those that it leaves as they were.
 //!
 //! Which requests are asked, and how a refusal is answered, belongs to the exchange.
 //!
@@ -35,7 +35,7 @@ pub(crate) struct ClientLimits(Vec<Arc<ClientLimit>>);
 /// One limit.
 pub(crate) struct ClientLimit {
     throttle: Throttle,
-    /// With a key of its own: nobody can choose texts that collide.
+    /// Hashes with a key of its own: a client cannot choose texts that collide.
     hasher: RandomState,
     limiter: Limiter,
     log_throttle: LogThrottle,
@@ -146,9 +146,9 @@ impl ClientLimit {
                 }
             }
             Limiter::Concurrency(concurrency) => {
-                let has_place = concurrency.enter(counted);
-                let held = has_place.then(|| ConcurrencyPermit { limit: Arc::clone(self), counted });
-                LimitDecision { is_refused: !has_place, held, ..LimitDecision::default() }
+                let has_permit = concurrency.enter(counted);
+                let held = has_permit.then(|| ConcurrencyPermit { limit: Arc::clone(self), counted });
+                LimitDecision { is_refused: !has_permit, held, ..LimitDecision::default() }
             }
         }
     }
@@ -170,7 +170,7 @@ impl ClientLimit {
             Limiter::Rate(limiter) => limiter.tally(now),
             Limiter::Concurrency(concurrency) => concurrency.tally(),
         };
-        // Nobody was refused in a dry run.
+        // No request was refused in a dry run.
         let dry_run = self.throttle.dry_run;
         let passed = tally.passed + if dry_run { tally.refused } else { 0 };
         let LimitCounts { delayed, refused, keys, .. } = tally;

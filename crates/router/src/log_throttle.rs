@@ -1,5 +1,5 @@
-//! What is said about what goes wrong again and again: when a server is down under load that is each request, in a
-//! flood each connection, and nobody wants to read that.
+//! One line in a second about each fault that comes again and again: when a server is down under load that is each
+//! request, in a flood each connection.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ pub(crate) struct LogThrottle {
     n_suppressed: AtomicU64,
 }
 
-/// What goes at the end of a line: how many there would have been before it.
+/// The end of a line, which says how many there would have been before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SuppressedLines(u64);
 

@@ -1,6 +1,6 @@
 //! Copies of requests for other servers: how many are on their way, and what has become of them.
 //!
-//! Which requests are copied, and how the copies are sent, belongs to whoever proxies.
+//! Which requests are copied, and how the copies are sent, belongs to `answer::proxy::mirror`.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -121,8 +121,8 @@ impl Drop for MirrorPermit {
 /// The field that each copy has, one for each mirror that it has been through.
 pub(crate) const FIELD: &[u8] = b"Corral-Mirrored";
 
-/// The value of the field: the router's own, which clients do not know, so that none of them can keep its requests from being
-/// copied.
+/// The value of the field: the router's own, which clients do not know, so that none of them can keep its requests from
+/// being copied.
 pub(crate) fn mark() -> &'static [u8] {
     static MARK: LazyLock<String> = LazyLock::new(|| format!("{:016x}", RandomState::new().hash_one(0)));
     MARK.as_bytes()

@@ -1,4 +1,4 @@
-//! What has become of a reply so far, and the fields that it gets.
+//! The state of a reply, and the fields that it gets.
 
 pub(crate) mod compression;
 pub(crate) mod cors;
@@ -9,7 +9,7 @@ pub(crate) mod preference;
 pub(crate) mod secure;
 pub(crate) mod trailers;
 
-use corral_http::response::{self, FIELD_OVERHEAD, Framing};
+use corral_http::response::{self, FIELD_OVERHEAD, ReplyFraming};
 use smallvec::SmallVec;
 
 use crate::limits::Quota;
@@ -18,19 +18,19 @@ use crate::storage::buffers;
 /// A reply on its way out; what is in it stays until the request is logged.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Reply {
-    /// None until it is decided.
+    /// `None` until it is decided.
     pub(crate) status: Option<u16>,
     /// How the body is framed, once that is decided.
-    pub(crate) framing: Option<Framing>,
+    pub(crate) framing: Option<ReplyFraming>,
     /// Bytes sent after the head.
     pub(crate) n_body_bytes: u64,
     /// The connection ends with this reply.
     pub(crate) close: bool,
-    /// The client is likely to send on, though nobody reads it.
+    /// The client is likely to send on, though that is not read.
     pub(crate) linger: bool,
     /// The content coding is decided: the reply is not compressed on its way out.
     pub(crate) coding_is_settled: bool,
-    /// There is too much to do: the client may try again in so many seconds, whatever is sent as an error page.
+    /// The server has too much to do: the client may try again in so many seconds, whatever is sent as an error page.
     pub(crate) retry_after: Option<u32>,
     /// How much a limit leaves to the client.
     pub(crate) quota: Option<Box<Quota>>,
@@ -132,7 +132,7 @@ impl ReplyFields {
         (name, &rest[SEPARATOR.len()..][..span.value_len as usize])
     }
 
-    /// None for what is no field.
+    /// Appends a field; `None` for text that is no field.
     fn write(&mut self, name: &[u8], value: &[u8]) -> Option<FieldSpan> {
         let start = self.text().len();
         response::append_field(self.text(), name, value);
@@ -167,7 +167,7 @@ pub(crate) fn disarm(value: &mut [u8]) {
     }
 }
 
-/// What stands between name and value.
+/// The text between name and value.
 const SEPARATOR: &[u8] = b": ";
 
 impl Drop for ReplyFields {

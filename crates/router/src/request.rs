@@ -1,4 +1,4 @@
-//! Requests: who has sent them, what of them the configuration asks for, and their bodies.
+//! Requests: their clients, what of them the configuration asks for, and their bodies.
 
 pub(crate) mod body;
 pub(crate) mod client;

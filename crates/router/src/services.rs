@@ -3,7 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod countdown;
 pub(crate) mod internal;
-pub(crate) mod unserved;
+pub(crate) mod uncertified_clients;
 mod wanted;
 
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::counters::LoopCounters;
 use crate::mirrors::CopiesInFlight;
 use crate::services::admission::Admission;
 use crate::services::internal::InternalEndpoint;
-use crate::services::unserved::Unserved;
+use crate::services::uncertified_clients::UncertifiedClients;
 use crate::tls::IssuedSecrets;
 use crate::upstream::LoopServers;
 
@@ -37,10 +37,10 @@ pub(crate) struct LoopServices {
     pub(crate) inner: InternalEndpoint,
     /// Servers that requests are proxied to.
     pub(crate) proxy_servers: LoopServers,
-    /// Certificates that were ordered, and answers for those who issue them.
+    /// Certificates that were ordered, and answers for the authorities that issue them.
     pub(crate) secrets: Arc<IssuedSecrets>,
     /// Clients that there is no certificate for.
-    pub(crate) unserved: Arc<Unserved>,
+    pub(crate) uncertified: Arc<UncertifiedClients>,
 }
 
 /// The services that all event loops share.
@@ -48,12 +48,12 @@ pub(crate) struct LoopServices {
 pub(crate) struct SharedServices {
     pub(crate) admission: Arc<Admission>,
     pub(crate) secrets: Arc<IssuedSecrets>,
-    pub(crate) unserved: Arc<Unserved>,
+    pub(crate) uncertified: Arc<UncertifiedClients>,
 }
 
 impl LoopServices {
     pub(crate) fn new(lane: Lane, counters: Arc<LoopCounters>, shared: SharedServices) -> Rc<Self> {
-        let SharedServices { admission, secrets, unserved } = shared;
+        let SharedServices { admission, secrets, uncertified } = shared;
         Rc::new(Self {
             lane,
             counters,
@@ -65,7 +65,7 @@ impl LoopServices {
             inner: InternalEndpoint::new(),
             proxy_servers: LoopServers::default(),
             secrets,
-            unserved,
+            uncertified,
         })
     }
 }

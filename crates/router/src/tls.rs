@@ -41,7 +41,7 @@ pub(crate) use self::fuzz::{hello as fuzz_hello, provision as fuzz_provision};
 pub(crate) use self::issued_secrets::IssuedSecrets;
 use self::names::ServerNames;
 pub(crate) use self::no_certificate::NoCertificate;
-use self::ordered::Ordered;
+use self::ordered::OrderedCertificates;
 pub(crate) use self::peer::{CertificateNames, TlsPeer};
 use self::tickets::Ticketer;
 use crate::tls::authorities::TrustedAuthorities;
@@ -52,7 +52,7 @@ pub(crate) const HTTP_2: &[u8] = b"h2";
 
 /// TLS of one listener.
 pub(crate) struct TlsContext {
-    /// What it was made from.
+    /// The settings and bundles that it was made from.
     source: TlsSource,
     config: Arc<ServerConfig>,
     /// Where names are validated by handshakes.
@@ -141,7 +141,7 @@ impl TlsContext {
         let (own, authorities) = bundles.split_at(settings.certificates.len());
         let uploaded = names(own, &provider)?;
         let acme = settings.acme.as_ref();
-        let ordered = acme.map(|acme| Ordered::new(acme, Arc::clone(secrets)));
+        let ordered = acme.map(|acme| OrderedCertificates::new(acme, Arc::clone(secrets)));
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder
             .with_protocol_versions(&policy::versions(&settings.policy))

@@ -27,10 +27,10 @@ mod server_connection;
 mod tls;
 
 pub(crate) use self::failure::{Retry, ServerFailure};
-pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers, Tried};
+pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers, TriedServers};
 pub(crate) use self::health_checks::HealthChecks;
 pub(crate) use self::idle::Freshness;
-pub(crate) use self::process_slots::{KeptConnection, Presence, ProcessSlot, SlotFuture};
+pub(crate) use self::process_slots::{KeptConnection, ProcessPresence, ProcessSlot, SlotFuture};
 pub(crate) use self::resolve::NameResolver;
 pub(crate) use self::server::{ServerBuilder, ServerError, ServerGroup, ServerGroups, UpstreamServer};
 pub(crate) use self::server_connection::ServerConnection;

@@ -15,8 +15,8 @@ use corral_config::query::{self, Arguments};
 use corral_config::route::{Facts, Scheme};
 use corral_config::template::{Exception, Script, Variable, Variables};
 use corral_http::cookies;
-use corral_http::request::{HTTP_2, Name, Version};
-use corral_http::response::{Connection, Framing};
+use corral_http::request::{HTTP_2, HttpVersion, KnownField};
+use corral_http::response::{ConnectionField, ReplyFraming};
 use corral_script::Engine;
 
 use crate::clock;
@@ -29,7 +29,7 @@ use crate::tls::TlsPeer;
 
 /// Values that are worked out once for a request.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Memo {
+pub(crate) struct CachedValues {
     id: OnceCell<[u8; 32]>,
     /// Seconds since 1970.
     second: OnceCell<u64>,
@@ -39,7 +39,7 @@ pub(crate) struct Memo {
     local: OnceCell<Option<SocketAddr>>,
 }
 
-impl Memo {
+impl CachedValues {
     /// Works out what has to be the same in copies.
     pub(crate) fn fix(&self, started: Instant) {
         self.id(started);
@@ -72,7 +72,7 @@ impl Memo {
     }
 }
 
-/// A number that nobody can foresee.
+/// A number that cannot be foreseen.
 pub(crate) fn random(started: Instant) -> u64 {
     RandomState::new().hash_one(started)
 }
@@ -86,7 +86,7 @@ pub(crate) trait ConnectionEnds {
     fn destination(&self) -> Option<SocketAddr>;
 }
 
-/// What variables go by that tell of the connection.
+/// The facts about the connection that variables go by.
 #[derive(Clone, Copy)]
 pub(crate) enum VariableConnection<'t> {
     Open(&'t (dyn ConnectionEnds + 't)),
@@ -124,15 +124,15 @@ pub(crate) struct RequestVariables<'t> {
     /// The user that `authenticate` has let pass.
     pub(crate) identity: Option<&'t AuthenticatedUser>,
     pub(crate) reply: &'t Reply,
-    /// What the server calls itself in replies.
+    /// The server's name in replies.
     pub(crate) server: &'static str,
-    pub(crate) memo: &'t Memo,
-    /// None inside of a script.
+    pub(crate) memo: &'t CachedValues,
+    /// `None` inside of a script.
     pub(crate) scripts: Option<&'t Engine>,
 }
 
 impl RequestVariables<'_> {
-    /// A number that nobody can foresee.
+    /// A number that cannot be foreseen.
     pub(crate) fn random(&self) -> u64 {
         random(self.request.started)
     }
@@ -160,8 +160,8 @@ impl RequestVariables<'_> {
     fn append_reply_field(&self, name: &[u8], out: &mut Vec<u8>) {
         let written = match (name, self.reply.framing) {
             (b"connection", Some(_)) => out.write_all(self.connection_field()),
-            (b"content-length", Some(Framing::Length(length))) => write!(out, "{length}"),
-            (b"transfer-encoding", Some(Framing::Chunked)) => write!(out, "chunked"),
+            (b"content-length", Some(ReplyFraming::Length(length))) => write!(out, "{length}"),
+            (b"transfer-encoding", Some(ReplyFraming::Chunked)) => write!(out, "chunked"),
             _ => match (self.reply.fields.get(name), name) {
                 (Some(value), _) => out.write_all(value),
                 (None, b"server") if self.reply.framing.is_some() => out.write_all(self.server.as_bytes()),
@@ -178,9 +178,9 @@ impl RequestVariables<'_> {
     fn protocol(&self) -> &'static [u8] {
         match self.request.head.version() {
             _ if self.request.method().is_empty() => b"",
-            Version::Http10 => b"HTTP/1.0",
-            Version::Http11 => b"HTTP/1.1",
-            Version::Http2 => HTTP_2,
+            HttpVersion::Http10 => b"HTTP/1.0",
+            HttpVersion::Http11 => b"HTTP/1.1",
+            HttpVersion::Http2 => HTTP_2,
         }
     }
 
@@ -188,10 +188,10 @@ impl RequestVariables<'_> {
         if self.reply.status == Some(101) {
             return b"Upgrade";
         }
-        match Connection::choose(self.request.head.version(), !self.reply.close) {
-            Connection::Close => b"close",
-            Connection::KeepAlive => b"keep-alive",
-            Connection::Upgrade | Connection::Unsaid => b"",
+        match ConnectionField::choose(self.request.head.version(), !self.reply.close) {
+            ConnectionField::Close => b"close",
+            ConnectionField::KeepAlive => b"keep-alive",
+            ConnectionField::Upgrade | ConnectionField::Unsaid => b"",
         }
     }
 
@@ -290,7 +290,7 @@ impl Facts for RequestVariables<'_> {
 
     fn cookies(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let ReceivedRequest { head, bytes, .. } = self.request;
-        head.values(bytes, Name::Cookie).flat_map(cookies::pairs)
+        head.values(bytes, KnownField::Cookie).flat_map(cookies::pairs)
     }
 
     fn user(&self) -> Option<&[u8]> {

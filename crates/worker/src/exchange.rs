@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use corral_channel::message::{self, FilePart, Malformed, RequestView};
-use corral_channel::{Flags, FrameHead, Kind};
+use corral_channel::{Flags, FrameHead, FrameKind};
 use corral_sys::socket;
 use rustix::io::Errno;
 
@@ -135,12 +135,12 @@ impl<'a, C: RequestChannel> Running<'a, C> {
             self.respond(500, &[]);
         }
         let (kind, end) = match self.phase {
-            Phase::Ended => (Kind::Finished, Flags::NONE),
-            Phase::Aborted => (Kind::Failed, Flags::END),
+            Phase::Ended => (FrameKind::Finished, Flags::NONE),
+            Phase::Aborted => (FrameKind::Failed, Flags::END),
             _ => match self.send(b"", Completes::Request(after)) {
                 Ok(_) => return,
                 // The response is not read any more, but the router wants to know that this worker is free.
-                Err(ClientGone) => (Kind::End, Flags::END),
+                Err(ClientGone) => (FrameKind::End, Flags::END),
             },
         };
         let frame = self.frame(kind).with_flags(end | after.flags()).with_aux(self.micros());
@@ -153,7 +153,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
         u32::try_from(self.ran.as_micros()).unwrap_or(u32::MAX)
     }
 
-    fn frame(&self, kind: Kind) -> FrameHead {
+    fn frame(&self, kind: FrameKind) -> FrameHead {
         FrameHead::new(kind, self.frame.lane, self.frame.request)
     }
 
@@ -161,9 +161,9 @@ impl<'a, C: RequestChannel> Running<'a, C> {
     /// credit and for room. What completes something wants an empty tail.
     fn send(&mut self, tail: &[u8], completes: Completes) -> Result<usize, ClientGone> {
         let kind = match self.phase {
-            Phase::HeadCollected(_) => Kind::Response,
-            _ if self.out.is_empty() && tail.is_empty() => Kind::End,
-            _ => Kind::Data,
+            Phase::HeadCollected(_) => FrameKind::Response,
+            _ if self.out.is_empty() && tail.is_empty() => FrameKind::End,
+            _ => FrameKind::Data,
         };
         let n_collected = self.n_collected();
         let n_least = n_collected + u64::from(!tail.is_empty());
@@ -205,7 +205,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
     fn send_informational(&mut self) -> Result<(), ClientGone> {
         let len = self.out.len() as u64;
         self.wait_for_credit(len)?;
-        self.channel.send(self.frame(Kind::Informational), &[self.out], Patience::UntilCancelled)?;
+        self.channel.send(self.frame(FrameKind::Informational), &[self.out], Patience::UntilCancelled)?;
         self.channel.with_stream(&self.frame, |stream| stream.credit -= len);
         Ok(())
     }
@@ -242,7 +242,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
         if self.n_read == 0 {
             return Ok(());
         }
-        let frame = self.frame(Kind::BodyCredit).with_aux(self.n_read);
+        let frame = self.frame(FrameKind::BodyCredit).with_aux(self.n_read);
         self.n_read = 0;
         self.channel.send(frame, &[], Patience::UntilCancelled)
     }
@@ -365,7 +365,8 @@ impl<C: RequestChannel> Exchange for Running<'_, C> {
         }
         let n_collected = self.n_collected();
         self.wait_for_credit(n_collected)?;
-        let kind = if matches!(self.phase, Phase::HeadCollected(_)) { Kind::Response } else { Kind::Data };
+        let kind =
+            if matches!(self.phase, Phase::HeadCollected(_)) { FrameKind::Response } else { FrameKind::Data };
         let frame = self.frame(kind).with_flags(Completes::Response.flags());
         let is_sent = self.channel.send_file(frame, self.out, file)?;
         if is_sent {
@@ -418,7 +419,7 @@ impl<C: RequestChannel> Exchange for Running<'_, C> {
             return Err(Errno::ALREADY.into());
         }
         let (application, router) = socket::stream_pair()?;
-        let frame = self.frame(Kind::Hijacked).with_flags(Flags::END);
+        let frame = self.frame(FrameKind::Hijacked).with_flags(Flags::END);
         match self.channel.send_socket(frame, router.as_fd()) {
             Ok(true) => {}
             Ok(false) => return Err(Errno::AGAIN.into()),
@@ -429,7 +430,7 @@ impl<C: RequestChannel> Exchange for Running<'_, C> {
     }
 
     fn leave_state(&mut self, kinds: u32) {
-        let frame = self.frame(Kind::State).with_aux(kinds);
+        let frame = self.frame(FrameKind::State).with_aux(kinds);
         // Fails when there is no router.
         let _ = self.channel.send(frame, &[], Patience::Endless);
     }

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use corral_channel::message::FilePart;
-use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind, Lane, RequestId};
+use corral_channel::{Flags, FrameHead, FrameKind, INITIAL_CREDIT, Lane, RequestId};
 use corral_sys::signal;
 
 use crate::client_gone::ClientGone;
@@ -92,13 +92,13 @@ impl Stream {
 
     fn take_frame(&mut self, head: FrameHead, payload: &[u8]) {
         match head.kind {
-            Kind::Body => {
+            FrameKind::Body => {
                 self.body.extend_from_slice(payload);
                 self.body_ended |= head.flags.contains(Flags::END);
             }
-            Kind::Credit => self.credit += u64::from(head.aux),
-            Kind::Cancel => self.cancelled = true,
-            Kind::Left => self.left = true,
+            FrameKind::Credit => self.credit += u64::from(head.aux),
+            FrameKind::Cancel => self.cancelled = true,
+            FrameKind::Left => self.left = true,
             _ => {}
         }
     }
@@ -238,11 +238,11 @@ impl Inbox {
 
     fn take(&mut self, head: FrameHead) {
         match head.kind {
-            Kind::Request => {
+            FrameKind::Request => {
                 let payload = std::mem::take(&mut self.payload);
                 self.ahead.push_back(Received { head, payload, stream: Stream::new() });
             }
-            Kind::Quit => self.leaving = true,
+            FrameKind::Quit => self.leaving = true,
             _ => {
                 let payload = std::mem::take(&mut self.payload);
                 if let Some(stream) = self.stream_of(head) {

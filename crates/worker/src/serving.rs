@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use corral_channel::message::{self, RequestView};
-use corral_channel::{Flags, FrameHead, Kind};
+use corral_channel::{Flags, FrameHead, FrameKind};
 use corral_sys::forked::is_stranger;
 
 use crate::exchange::{After, Running};
@@ -74,7 +74,7 @@ pub(crate) fn serve<C: RequestChannel>(
 /// The router does not send what cannot be decoded, so the memory must be damaged.
 fn refuse<C: RequestChannel>(channel: &mut C, frame: FrameHead, error: &message::Malformed) -> After {
     complain(format_args!("the worker leaves, a request cannot be read: {error}"));
-    let failed = FrameHead::new(Kind::Failed, frame.lane, frame.request);
+    let failed = FrameHead::new(FrameKind::Failed, frame.lane, frame.request);
     let failed = failed.with_flags(Flags::END | Flags::DONE | Flags::LAST);
     // Fails when there is no router.
     let _ = channel.send(failed, &[], Patience::Endless);

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use corral_channel::message::{self, Malformed, RequestView};
-use corral_channel::{Flags, FrameHead, Kind, Lane, N_SLOTS, Opcode, RequestId};
+use corral_channel::{Flags, FrameHead, FrameKind, Lane, N_SLOTS, Opcode, RequestId};
 use corral_sys::doorbell::Doorbell;
 use corral_sys::forked::is_stranger;
 
@@ -143,12 +143,12 @@ impl Switchboard {
     pub fn receive(&mut self, events: &mut Vec<Event>) {
         let (mut n_requests, mut n_bytes) = (0, 0);
         while let Some(head) = self.wire.recv(&mut self.payload) {
-            n_requests += usize::from(head.kind == Kind::Request);
+            n_requests += usize::from(head.kind == FrameKind::Request);
             n_bytes += self.payload.len();
             self.take(head, events);
             if n_requests >= MANY_REQUESTS || n_bytes >= MANY_BYTES {
                 (n_requests, n_bytes) = (0, 0);
-                self.words.push(FrameHead::new(Kind::Started, head.lane, head.request));
+                self.words.push(FrameHead::new(FrameKind::Started, head.lane, head.request));
             }
         }
         if self.wire.is_damaged() {
@@ -165,8 +165,8 @@ impl Switchboard {
     fn take(&mut self, head: FrameHead, events: &mut Vec<Event>) {
         let key = RequestKey { lane: head.lane, id: head.request };
         match head.kind {
-            Kind::Request => self.begin(key, head, events),
-            Kind::Quit => self.is_leaving = true,
+            FrameKind::Request => self.begin(key, head, events),
+            FrameKind::Quit => self.is_leaving = true,
             _ => {
                 // Of a request that was taken back, or that has ended here already.
                 let Some(request) = self.requests.get_mut(&key) else { return };
@@ -196,7 +196,7 @@ impl Switchboard {
         self.n_left = self.n_left.map(|n| n - 1);
         if self.n_left == Some(0) {
             self.is_leaving = true;
-            self.words.push(FrameHead::new(Kind::End, key.lane, key.id).with_flags(Flags::LAST));
+            self.words.push(FrameHead::new(FrameKind::End, key.lane, key.id).with_flags(Flags::LAST));
         }
     }
 

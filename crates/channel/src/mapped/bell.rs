@@ -14,20 +14,20 @@ use corral_sys::eventfd::EventFd;
 use corral_sys::kind::Kind;
 
 use crate::frame::Lane;
-use crate::mapped::layout::{Magic, Shape};
-use crate::mapped::map::{self, MapError};
-use crate::mapped::region::{Region, Shared};
+use crate::mapped::layout::{ChannelShape, MemoryKind};
+use crate::mapped::map::{self, MemoryError};
+use crate::mapped::region::{Region, SharedView};
 use crate::ring::Padded;
 use crate::sleep::SleepFlag;
 
 /// The flags of all lanes; the same view on both sides.
 #[derive(Debug, Clone)]
-struct Flags(Vec<Shared<Padded<SleepFlag>>>);
+struct BellFlags(Vec<SharedView<Padded<SleepFlag>>>);
 
-impl Flags {
-    fn new(region: &Arc<Region>, shape: Shape) -> Self {
+impl BellFlags {
+    fn new(region: &Arc<Region>, shape: ChannelShape) -> Self {
         let lanes = 0..usize::from(shape.n_lanes);
-        Self(lanes.map(|lane| Shared::new(region, shape.bell_flag(lane))).collect())
+        Self(lanes.map(|lane| SharedView::new(region, shape.bell_flag(lane))).collect())
     }
 
     fn lane(&self, lane: Lane) -> &SleepFlag {
@@ -38,7 +38,7 @@ impl Flags {
 /// The router's side of a bell. All methods panic on a lane that the bell does not have.
 #[derive(Debug)]
 pub struct Bell {
-    flags: Flags,
+    flags: BellFlags,
     /// The descriptors of the lanes; empty for a silent bell, which is never rung.
     eventfds: Vec<Arc<OwnedFd>>,
 }
@@ -49,25 +49,25 @@ impl Bell {
     /// # Errors
     /// `InvalidInput` when `n_lanes` is zero or above [`crate::MAX_LANES`]; else no memory or descriptor is left.
     pub fn silent(n_lanes: u16) -> io::Result<Self> {
-        let shape = Shape { n_lanes };
-        let (region, _memory) = map::create("corral-bell", shape, Magic::Bell, shape.bell_size())?;
-        Ok(Self { flags: Flags::new(&region, shape), eventfds: Vec::new() })
+        let shape = ChannelShape { n_lanes };
+        let (region, _memory) = map::create("corral-bell", shape, MemoryKind::Bell, shape.bell_size())?;
+        Ok(Self { flags: BellFlags::new(&region, shape), eventfds: Vec::new() })
     }
 
     /// Takes what `WorkerBell::create` gave for so many lanes.
     ///
     /// # Errors
     /// When the descriptors are not those of such a bell, or the memory cannot be mapped.
-    pub fn map(memory: OwnedFd, eventfds: Vec<OwnedFd>, n_lanes: u16) -> Result<Self, MapError> {
-        let shape = Shape { n_lanes };
+    pub fn map(memory: OwnedFd, eventfds: Vec<OwnedFd>, n_lanes: u16) -> Result<Self, MemoryError> {
+        let shape = ChannelShape { n_lanes };
         let (memory, eventfds) = (Foreign::from(memory), eventfds.into_iter().map(Foreign::from));
         let eventfds: Vec<Foreign> = eventfds.collect();
-        let region = map::open(&memory, shape, Magic::Bell, shape.bell_size())?;
+        let region = map::open(&memory, shape, MemoryKind::Bell, shape.bell_size())?;
         if eventfds.len() != usize::from(n_lanes) || !eventfds.iter().all(|fd| Kind::of(fd) == Kind::Event) {
-            return Err(MapError::Eventfds { n_lanes });
+            return Err(MemoryError::Eventfds { n_lanes });
         }
         let eventfds = eventfds.into_iter().map(|eventfd| Arc::new(eventfd.into_inner())).collect();
-        Ok(Self { flags: Flags::new(&region, shape), eventfds })
+        Ok(Self { flags: BellFlags::new(&region, shape), eventfds })
     }
 
     /// The loop of this lane is about to sleep: from now on workers ring. The loop must look at all its lanes
@@ -91,8 +91,8 @@ impl Bell {
 /// The workers' side of a bell; made by the prototype, shared by its forks.
 #[derive(Debug)]
 pub struct WorkerBell {
-    shape: Shape,
-    flags: Flags,
+    shape: ChannelShape,
+    flags: BellFlags,
     eventfds: Arc<[EventFd]>,
 }
 
@@ -104,27 +104,27 @@ impl WorkerBell {
     /// `InvalidInput` when `n_lanes` is zero or above [`crate::MAX_LANES`]; else no memory or
     /// descriptor is left.
     pub fn create(n_lanes: u16) -> io::Result<(Self, Vec<OwnedFd>)> {
-        let shape = Shape { n_lanes };
-        let (region, memory) = map::create("corral-bell", shape, Magic::Bell, shape.bell_size())?;
+        let shape = ChannelShape { n_lanes };
+        let (region, memory) = map::create("corral-bell", shape, MemoryKind::Bell, shape.bell_size())?;
         let eventfds = (0..n_lanes).map(|_| EventFd::new()).collect::<io::Result<Vec<_>>>()?;
         let mut descriptors = vec![memory];
         for eventfd in &eventfds {
             descriptors.push(eventfd.try_clone()?.into());
         }
-        let flags = Flags::new(&region, shape);
+        let flags = BellFlags::new(&region, shape);
         Ok((Self { shape, flags, eventfds: eventfds.into() }, descriptors))
     }
 
     /// Without system calls, so without eventfds: no thread can sleep on it.
     #[cfg(test)]
-    pub(crate) fn on_heap(shape: Shape) -> Self {
+    pub(crate) fn on_heap(shape: ChannelShape) -> Self {
         let region = Region::heap(shape.bell_size());
-        Self { shape, flags: Flags::new(&region, shape), eventfds: Arc::new([]) }
+        Self { shape, flags: BellFlags::new(&region, shape), eventfds: Arc::new([]) }
     }
 
     /// The shape that goes with its number of lanes.
     #[must_use]
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> ChannelShape {
         self.shape
     }
 

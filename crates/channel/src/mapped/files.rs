@@ -1,4 +1,5 @@
-//! Open files on their way from a worker to the router, beside the rings: one datagram each, in the order of their numbers.
+//! Open files on their way from a worker to the router, beside the rings: one datagram each, in the order of their
+//! numbers.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,8 +12,8 @@ use corral_sys::sendable::{self, Sent};
 use corral_sys::socket::{self, Wait};
 
 use crate::MAX_FILES;
-use crate::mapped::layout::Header;
-use crate::mapped::region::Shared;
+use crate::mapped::layout::WorkerHeader;
+use crate::mapped::region::SharedView;
 
 /// The worker's end.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct FileSender {
     next: u32,
 }
 
-/// Both ends; the second one is for the router ([`crate::Beside`]).
+/// Both ends; the second one is for the router ([`crate::WorkerDescriptors`]).
 ///
 /// # Errors
 /// No descriptor is left.
@@ -38,7 +39,7 @@ impl FileSender {
     }
 
     /// Sends it, without waiting. Fails when too many are on their way, or the system lets no more be.
-    pub(crate) fn send(&mut self, file: BorrowedFd<'_>, header: &Header) -> io::Result<()> {
+    pub(crate) fn send(&mut self, file: BorrowedFd<'_>, header: &WorkerHeader) -> io::Result<()> {
         let n_taken = header.first.0.files_taken.load(Ordering::Relaxed);
         if self.next.wrapping_sub(n_taken) >= MAX_FILES {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -79,7 +80,7 @@ pub struct Arrived {
 
 /// Kind of a descriptor that has come.
 #[derive(Debug)]
-enum Kind {
+enum ReceivedDescriptor {
     File(Arrived),
     Socket(Foreign),
 }
@@ -109,30 +110,30 @@ pub enum FileError {
 /// The router's end, which all event loops share: a loop that looks for its file may find those of others.
 #[derive(Debug)]
 pub(crate) struct FileReceiver {
-    state: Mutex<State>,
-    header: Shared<Header>,
+    state: Mutex<FileQueue>,
+    header: SharedView<WorkerHeader>,
 }
 
 #[derive(Debug)]
-struct State {
+struct FileQueue {
     socket: FileSocket,
     /// Number of the next datagram.
     next: u32,
     /// Descriptors that were not asked for yet; without a file where a datagram had none.
-    waiting: Vec<(u32, Option<Kind>)>,
+    waiting: Vec<(u32, Option<ReceivedDescriptor>)>,
 }
 
 impl FileReceiver {
-    pub(crate) fn new(socket: FileSocket, header: Shared<Header>) -> Self {
-        let state = State { socket, next: 0, waiting: Vec::new() };
+    pub(crate) fn new(socket: FileSocket, header: SharedView<WorkerHeader>) -> Self {
+        let state = FileQueue { socket, next: 0, waiting: Vec::new() };
         Self { state: Mutex::new(state), header }
     }
 
     /// Takes a file; none if this process had no descriptor for it.
     pub(crate) fn take_file(&self, number: u32) -> Result<Option<Arrived>, FileError> {
         match self.take(number)? {
-            Some(Kind::File(file)) => Ok(Some(file)),
-            Some(Kind::Socket(_)) => Err(FileError::Unfit),
+            Some(ReceivedDescriptor::File(file)) => Ok(Some(file)),
+            Some(ReceivedDescriptor::Socket(_)) => Err(FileError::Unfit),
             None => Ok(None),
         }
     }
@@ -140,13 +141,13 @@ impl FileReceiver {
     /// The same of a socket.
     pub(crate) fn take_socket(&self, number: u32) -> Result<Option<Foreign>, FileError> {
         match self.take(number)? {
-            Some(Kind::Socket(socket)) => Ok(Some(socket)),
-            Some(Kind::File(_)) => Err(FileError::Unfit),
+            Some(ReceivedDescriptor::Socket(socket)) => Ok(Some(socket)),
+            Some(ReceivedDescriptor::File(_)) => Err(FileError::Unfit),
             None => Ok(None),
         }
     }
 
-    fn take(&self, number: u32) -> Result<Option<Kind>, FileError> {
+    fn take(&self, number: u32) -> Result<Option<ReceivedDescriptor>, FileError> {
         let mut state = self.lock();
         let arrived = loop {
             if let Some(place) = state.waiting.iter().position(|(known, _)| *known == number) {
@@ -159,12 +160,12 @@ impl FileReceiver {
         Ok(arrived)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FileQueue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl FileQueue {
     /// Takes the next datagram.
     fn receive(&mut self, wanted: u32) -> Result<(), FileError> {
         if self.waiting.len() >= MAX_FILES as usize {
@@ -190,14 +191,14 @@ impl State {
     }
 }
 
-fn check(descriptors: Vec<OwnedFd>) -> Result<Kind, FileError> {
+fn check(descriptors: Vec<OwnedFd>) -> Result<ReceivedDescriptor, FileError> {
     let refused = match <[OwnedFd; 1]>::try_from(descriptors) {
         Ok([socket]) if DescriptorKind::of_socket(&socket) == Some(DescriptorKind::Stream) => {
             socket::refuse_descriptors(&socket);
-            return Ok(Kind::Socket(socket.into()));
+            return Ok(ReceivedDescriptor::Socket(socket.into()));
         }
         Ok([file]) => match sendable::size(&file) {
-            Ok(Some(size)) => return Ok(Kind::File(Arrived { file: file.into(), size })),
+            Ok(Some(size)) => return Ok(ReceivedDescriptor::File(Arrived { file: file.into(), size })),
             _ => vec![file],
         },
         Err(several) => several,

@@ -34,12 +34,12 @@ pub(crate) const CONTROL_RESERVE: usize = 64 * KIB;
 
 /// The numbers that a channel's memory depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct ChannelShape {
     /// Event loops of the router, 1 to [`MAX_LANES`].
     pub n_lanes: u16,
 }
 
-impl Shape {
+impl ChannelShape {
     pub(crate) fn is_valid(self) -> bool {
         (1..=MAX_LANES).contains(&self.n_lanes)
     }
@@ -63,7 +63,7 @@ impl Shape {
     }
 
     pub(crate) fn lane_cursors(self, lane: usize) -> usize {
-        size_of::<Header>() + lane * size_of::<Cursors>()
+        size_of::<WorkerHeader>() + lane * size_of::<Cursors>()
     }
 
     pub(crate) fn request_data(self) -> usize {
@@ -85,14 +85,14 @@ impl Shape {
     }
 
     pub(crate) fn bell_flag(self, lane: usize) -> usize {
-        size_of::<Padded<Identity>>() + lane * size_of::<Padded<SleepFlag>>()
+        size_of::<Padded<MemoryIdentity>>() + lane * size_of::<Padded<SleepFlag>>()
     }
 }
 
 /// First in each memory: which memory this is.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Identity {
+pub(crate) struct MemoryIdentity {
     magic: AtomicU64,
     version: AtomicU32,
     n_lanes: AtomicU32,
@@ -101,22 +101,22 @@ pub(crate) struct Identity {
 /// The beginning of a worker's memory.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct First {
-    identity: Identity,
+pub(crate) struct MemoryStart {
+    identity: MemoryIdentity,
     /// Files of this worker that the router has taken, counted without end.
     pub(crate) files_taken: AtomicU32,
 }
 
 /// The two kinds of memory.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Magic {
+pub(crate) enum MemoryKind {
     Worker,
     Bell,
 }
 
 const VERSION: u32 = 4;
 
-impl Magic {
+impl MemoryKind {
     fn number(self) -> u64 {
         match self {
             Self::Worker => u64::from_ne_bytes(*b"corralWK"),
@@ -125,14 +125,14 @@ impl Magic {
     }
 }
 
-impl Identity {
-    pub(crate) fn write(&self, magic: Magic, shape: Shape) {
+impl MemoryIdentity {
+    pub(crate) fn write(&self, magic: MemoryKind, shape: ChannelShape) {
         self.magic.store(magic.number(), Ordering::Relaxed);
         self.version.store(VERSION, Ordering::Relaxed);
         self.n_lanes.store(u32::from(shape.n_lanes), Ordering::Relaxed);
     }
 
-    pub(crate) fn is(&self, magic: Magic, shape: Shape) -> bool {
+    pub(crate) fn is(&self, magic: MemoryKind, shape: ChannelShape) -> bool {
         self.magic.load(Ordering::Relaxed) == magic.number()
             && self.version.load(Ordering::Relaxed) == VERSION
             && self.n_lanes.load(Ordering::Relaxed) == u32::from(shape.n_lanes)
@@ -165,8 +165,8 @@ impl Note {
 /// The fixed part of a worker's memory.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Header {
-    pub(crate) first: Padded<First>,
+pub(crate) struct WorkerHeader {
+    pub(crate) first: Padded<MemoryStart>,
     /// The worker sleeps, for whatever reason. The word that it sleeps on.
     pub(crate) sleeping: Padded<SleepFlag>,
     pub(crate) slots: [SlotWord; N_SLOTS],
@@ -175,24 +175,24 @@ pub(crate) struct Header {
 }
 
 // SAFETY: `repr(C)`, atomics alone.
-unsafe impl SharedType for Header {}
+unsafe impl SharedType for WorkerHeader {}
 // SAFETY: `repr(C)`, atomics alone.
 unsafe impl SharedType for Cursors {}
 // SAFETY: `repr(C)`, atomics alone.
-unsafe impl SharedType for Padded<Identity> {}
+unsafe impl SharedType for Padded<MemoryIdentity> {}
 // SAFETY: `repr(C)` around a `repr(transparent)` atomic.
 unsafe impl SharedType for Padded<SleepFlag> {}
 
 const _: () = {
     // Whatever fits into an empty request ring fits when that is begun anew, too.
     assert!(frame_size(MAX_REQUEST_PAYLOAD) + CONTROL_RESERVE <= REQUEST_HOME);
-    assert!(offset_of!(Identity, version) == 8 && offset_of!(Identity, n_lanes) == 12);
-    assert!(offset_of!(First, identity) == 0 && offset_of!(First, files_taken) == 16);
-    assert!(offset_of!(Header, sleeping) == 128);
-    assert!(offset_of!(Header, slots) == 256);
-    assert!(offset_of!(Header, note) == 512);
-    assert!(offset_of!(Header, requests) == 768);
-    assert!(size_of::<Header>() == 1024);
+    assert!(offset_of!(MemoryIdentity, version) == 8 && offset_of!(MemoryIdentity, n_lanes) == 12);
+    assert!(offset_of!(MemoryStart, identity) == 0 && offset_of!(MemoryStart, files_taken) == 16);
+    assert!(offset_of!(WorkerHeader, sleeping) == 128);
+    assert!(offset_of!(WorkerHeader, slots) == 256);
+    assert!(offset_of!(WorkerHeader, note) == 512);
+    assert!(offset_of!(WorkerHeader, requests) == 768);
+    assert!(size_of::<WorkerHeader>() == 1024);
     assert!(size_of::<Cursors>() == 256 && offset_of!(Cursors, consumed) == 128);
     assert!(size_of::<Padded<SleepFlag>>() == 128);
 };
@@ -204,14 +204,14 @@ mod tests {
     #[test]
     fn lanes_share_a_quarter_mebibyte_within_limits() {
         for (n_lanes, kib) in [(1, 128), (2, 128), (3, 64), (4, 64), (5, 32), (8, 32), (64, 32), (252, 32)] {
-            assert_eq!(Shape { n_lanes }.lane_capacity(), kib * KIB, "{n_lanes} lanes");
+            assert_eq!(ChannelShape { n_lanes }.lane_capacity(), kib * KIB, "{n_lanes} lanes");
         }
     }
 
     #[test]
     fn parts_follow_each_other_without_overlap() {
         for n_lanes in [1, 2, 12, 13, 252] {
-            let shape = Shape { n_lanes };
+            let shape = ChannelShape { n_lanes };
             let last = usize::from(n_lanes) - 1;
             assert!(shape.lane_cursors(last) + size_of::<Cursors>() <= shape.request_data());
             assert_eq!(shape.request_data() % PAGE, 0);

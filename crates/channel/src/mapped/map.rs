@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use corral_sys::memory::SharedMemory;
 
-use crate::mapped::layout::{Identity, Magic, Shape};
-use crate::mapped::region::{Region, Shared};
+use crate::mapped::layout::{ChannelShape, MemoryIdentity, MemoryKind};
+use crate::mapped::region::{Region, SharedView};
 use crate::ring::Padded;
 
 /// Memory that was received cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum MapError {
+pub enum MemoryError {
     /// The memory cannot be mapped, or has another size, or could change its size.
     #[error("map shared memory for {n_lanes} lanes")]
     Memory {
@@ -49,16 +49,21 @@ pub enum MapError {
 }
 
 /// Maps memory of the other side.
-pub(crate) fn open(fd: impl AsFd, shape: Shape, magic: Magic, size: usize) -> Result<Arc<Region>, MapError> {
+pub(crate) fn open(
+    fd: impl AsFd,
+    shape: ChannelShape,
+    magic: MemoryKind,
+    size: usize,
+) -> Result<Arc<Region>, MemoryError> {
     let n_lanes = shape.n_lanes;
     if !shape.is_valid() {
-        return Err(MapError::Shape { n_lanes });
+        return Err(MemoryError::Shape { n_lanes });
     }
     let memory =
-        SharedMemory::map(fd.as_fd(), size).map_err(|source| MapError::Memory { n_lanes, source })?;
+        SharedMemory::map(fd.as_fd(), size).map_err(|source| MemoryError::Memory { n_lanes, source })?;
     let region = Region::mapped(memory);
-    if !Shared::<Padded<Identity>>::new(&region, 0).0.is(magic, shape) {
-        return Err(MapError::Identity { n_lanes });
+    if !SharedView::<Padded<MemoryIdentity>>::new(&region, 0).0.is(magic, shape) {
+        return Err(MemoryError::Identity { n_lanes });
     }
     Ok(region)
 }
@@ -66,8 +71,8 @@ pub(crate) fn open(fd: impl AsFd, shape: Shape, magic: Magic, size: usize) -> Re
 /// Makes new memory.
 pub(crate) fn create(
     name: &str,
-    shape: Shape,
-    magic: Magic,
+    shape: ChannelShape,
+    magic: MemoryKind,
     size: usize,
 ) -> io::Result<(Arc<Region>, OwnedFd)> {
     if !shape.is_valid() {
@@ -76,6 +81,6 @@ pub(crate) fn create(
     }
     let (memory, fd) = SharedMemory::create(name, size)?;
     let region = Region::mapped(memory);
-    Shared::<Padded<Identity>>::new(&region, 0).0.write(magic, shape);
+    SharedView::<Padded<MemoryIdentity>>::new(&region, 0).0.write(magic, shape);
     Ok((region, fd))
 }

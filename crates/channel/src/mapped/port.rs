@@ -6,21 +6,23 @@ use std::sync::Arc;
 use corral_sys::aside::Foreign;
 use corral_sys::doorbell::BellPush;
 
-use crate::frame::{Flags, FrameHead, Kind, Lane, RequestId};
+use crate::frame::{Flags, FrameHead, FrameKind, Lane, RequestId};
 use crate::mapped::files::{FileReceiver, FileSocket};
-use crate::mapped::layout::{CONTROL_RESERVE, Header, MAX_REQUEST_PAYLOAD, Magic, REQUEST_HOME, Shape};
-use crate::mapped::map::{self, MapError};
+use crate::mapped::layout::{
+    CONTROL_RESERVE, ChannelShape, MAX_REQUEST_PAYLOAD, MemoryKind, REQUEST_HOME, WorkerHeader,
+};
+use crate::mapped::map::{self, MemoryError};
 use crate::mapped::receiver::LaneReceiver;
-use crate::mapped::region::{Region, Shared, SharedBytes};
+use crate::mapped::region::{Region, SharedBytes, SharedView};
 use crate::mapped::ring::MappedRing;
 use crate::mapped::waker::{Sleeper, Waker};
 use crate::opcode::Opcode;
 use crate::ring::{Corrupt, Producer, SendError};
-use crate::slot::{self, N_SLOTS, Slot, State, Ticket};
+use crate::slot::{self, N_SLOTS, RequestSlot, SlotState, SubmissionTicket};
 
 /// Descriptors that a worker has given beside its memory.
 #[derive(Debug, Default)]
-pub struct Beside {
+pub struct WorkerDescriptors {
     /// The push of its bell, if it may sleep in an event loop.
     pub bell: Option<OwnedFd>,
     /// The socket for its files, if it may send any.
@@ -34,12 +36,12 @@ pub(crate) struct Checked {
     files: Option<FileSocket>,
 }
 
-impl Beside {
-    fn checked(self) -> Result<Checked, MapError> {
+impl WorkerDescriptors {
+    fn checked(self) -> Result<Checked, MemoryError> {
         // Both are taken over, so that both are closed as they should be.
         let bell = self.bell.map(BellPush::try_from).transpose();
         let files = self.files.map(FileSocket::try_from).transpose();
-        Ok(Checked { bell: bell.map_err(MapError::Beside)?, files: files.map_err(MapError::Beside)? })
+        Ok(Checked { bell: bell.map_err(MemoryError::Beside)?, files: files.map_err(MemoryError::Beside)? })
     }
 }
 
@@ -48,19 +50,19 @@ impl Beside {
 /// Nothing but [`WorkerPort::wake`] makes a system call, so a batch of frames costs one wake-up at most.
 #[derive(Debug)]
 pub struct WorkerPort {
-    header: Shared<Header>,
+    header: SharedView<WorkerHeader>,
     worker: Waker,
     requests: Producer<MappedRing>,
     /// The last submission in each slot. Private, so that a worker cannot make us mistake one for another.
     submitted: [Option<Submission>; N_SLOTS],
-    next_ticket: Ticket,
+    next_ticket: SubmissionTicket,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Submission {
     lane: Lane,
     request: RequestId,
-    ticket: Ticket,
+    ticket: SubmissionTicket,
 }
 
 impl WorkerPort {
@@ -68,8 +70,8 @@ impl WorkerPort {
     ///
     /// # Errors
     /// When the memory is not that of a fresh worker of this shape, or cannot be mapped.
-    pub fn map(memory: OwnedFd, shape: Shape) -> Result<(Self, Vec<LaneReceiver>), MapError> {
-        Self::map_with(memory, Beside::default(), shape)
+    pub fn map(memory: OwnedFd, shape: ChannelShape) -> Result<(Self, Vec<LaneReceiver>), MemoryError> {
+        Self::map_with(memory, WorkerDescriptors::default(), shape)
     }
 
     /// As [`WorkerPort::map`], of a worker that has given more than its memory.
@@ -78,11 +80,11 @@ impl WorkerPort {
     /// As for [`WorkerPort::map`].
     pub fn map_with(
         memory: OwnedFd,
-        beside: Beside,
-        shape: Shape,
-    ) -> Result<(Self, Vec<LaneReceiver>), MapError> {
+        beside: WorkerDescriptors,
+        shape: ChannelShape,
+    ) -> Result<(Self, Vec<LaneReceiver>), MemoryError> {
         let (memory, beside) = (Foreign::from(memory), beside.checked()?);
-        let region = map::open(&memory, shape, Magic::Worker, shape.worker_size())?;
+        let region = map::open(&memory, shape, MemoryKind::Worker, shape.worker_size())?;
         // What is mapped is memory.
         drop(memory.into_inner());
         Self::new(&region, beside, shape)
@@ -91,15 +93,15 @@ impl WorkerPort {
     pub(crate) fn new(
         region: &Arc<Region>,
         beside: Checked,
-        shape: Shape,
-    ) -> Result<(Self, Vec<LaneReceiver>), MapError> {
-        let header = Shared::<Header>::new(region, 0);
+        shape: ChannelShape,
+    ) -> Result<(Self, Vec<LaneReceiver>), MemoryError> {
+        let header = SharedView::<WorkerHeader>::new(region, 0);
         let ring = MappedRing {
-            cursors: Shared::new(region, std::mem::offset_of!(Header, requests)),
+            cursors: SharedView::new(region, std::mem::offset_of!(WorkerHeader, requests)),
             data: SharedBytes::new(region, shape.request_data(), shape.request_capacity()),
         };
         if !ring.is_fresh() {
-            return Err(MapError::Used);
+            return Err(MemoryError::Used);
         }
         let worker = Waker::new(header.clone(), beside.bell);
         let files = beside.files.map(|files| Arc::new(FileReceiver::new(files, header.clone())));
@@ -111,7 +113,7 @@ impl WorkerPort {
             worker,
             requests: Producer::new(ring, MAX_REQUEST_PAYLOAD).with_home(REQUEST_HOME),
             submitted: [None; N_SLOTS],
-            next_ticket: Ticket::FIRST,
+            next_ticket: SubmissionTicket::FIRST,
         };
         Ok((port, lanes))
     }
@@ -124,7 +126,7 @@ impl WorkerPort {
     /// Then nothing was queued.
     pub fn submit(
         &mut self,
-        slot: Slot,
+        slot: RequestSlot,
         request: RequestId,
         lane: Lane,
         pieces: &[&[u8]],
@@ -135,7 +137,7 @@ impl WorkerPort {
         self.next_ticket = ticket.next();
         self.submitted[slot.index()] = Some(Submission { lane, request, ticket });
         self.header.slots[slot.index()].queue(ticket);
-        let head = FrameHead::new(Kind::Request, lane, request).with_aux(slot::pack(slot, ticket));
+        let head = FrameHead::new(FrameKind::Request, lane, request).with_aux(slot::pack(slot, ticket));
         self.requests.push(head, pieces, CONTROL_RESERVE)
     }
 
@@ -145,7 +147,7 @@ impl WorkerPort {
     /// Then nothing was sent.
     pub fn body(&mut self, request: RequestId, lane: Lane, bytes: &[u8], end: bool) -> Result<(), SendError> {
         let flags = if end { Flags::END } else { Flags::NONE };
-        let head = FrameHead::new(Kind::Body, lane, request).with_flags(flags);
+        let head = FrameHead::new(FrameKind::Body, lane, request).with_flags(flags);
         self.requests.push(head, &[bytes], CONTROL_RESERVE)
     }
 
@@ -162,7 +164,8 @@ impl WorkerPort {
         end: bool,
     ) -> Result<(), SendError> {
         let flags = if end { Flags::END } else { Flags::NONE };
-        let head = FrameHead::new(Kind::Message, lane, request).with_flags(flags).with_aux(opcode as u32);
+        let head =
+            FrameHead::new(FrameKind::Message, lane, request).with_flags(flags).with_aux(opcode as u32);
         self.requests.push(head, &[bytes], CONTROL_RESERVE)
     }
 
@@ -171,7 +174,7 @@ impl WorkerPort {
     /// # Errors
     /// As for [`WorkerPort::cancel`].
     pub fn credit(&mut self, request: RequestId, lane: Lane, bytes: u32) -> Result<(), SendError> {
-        self.control(FrameHead::new(Kind::Credit, lane, request).with_aux(bytes))
+        self.control(FrameHead::new(FrameKind::Credit, lane, request).with_aux(bytes))
     }
 
     /// Tells the worker that the response is not read.
@@ -180,7 +183,7 @@ impl WorkerPort {
     /// The ring is full: 4096 such frames have room in it besides requests and bodies. A worker that reads
     /// none of them is stuck, and a worker that breaks the rules is hostile: both should be ended.
     pub fn cancel(&mut self, request: RequestId, lane: Lane) -> Result<(), SendError> {
-        self.control(FrameHead::new(Kind::Cancel, lane, request))
+        self.control(FrameHead::new(FrameKind::Cancel, lane, request))
     }
 
     /// Tells the worker that the client sends nothing more.
@@ -188,7 +191,7 @@ impl WorkerPort {
     /// # Errors
     /// As for [`WorkerPort::cancel`].
     pub fn left(&mut self, request: RequestId, lane: Lane) -> Result<(), SendError> {
-        self.control(FrameHead::new(Kind::Left, lane, request))
+        self.control(FrameHead::new(FrameKind::Left, lane, request))
     }
 
     /// Asks the worker to leave when it has finished what it started.
@@ -196,7 +199,7 @@ impl WorkerPort {
     /// # Errors
     /// As for [`WorkerPort::cancel`].
     pub fn quit(&mut self) -> Result<(), SendError> {
-        self.control(FrameHead::new(Kind::Quit, Lane(0), RequestId(0)))
+        self.control(FrameHead::new(FrameKind::Quit, Lane(0), RequestId(0)))
     }
 
     fn control(&mut self, head: FrameHead) -> Result<(), SendError> {
@@ -206,19 +209,19 @@ impl WorkerPort {
     /// Takes back what was submitted in `slot`, if the worker has not started it; the slot is free
     /// then. The frames stay in the ring and the worker drops them.
     #[must_use]
-    pub fn take_back(&self, slot: Slot, request: RequestId, lane: Lane) -> bool {
+    pub fn take_back(&self, slot: RequestSlot, request: RequestId, lane: Lane) -> bool {
         let submission = self.submission(slot, request, lane);
         submission.is_some_and(|it| self.header.slots[slot.index()].take_back(it.ticket))
     }
 
     /// Whether the worker has started what was submitted in `slot`.
     #[must_use]
-    pub fn is_started(&self, slot: Slot, request: RequestId, lane: Lane) -> bool {
+    pub fn is_started(&self, slot: RequestSlot, request: RequestId, lane: Lane) -> bool {
         let submission = self.submission(slot, request, lane);
-        submission.is_some_and(|it| self.header.slots[slot.index()].is(it.ticket, State::Started))
+        submission.is_some_and(|it| self.header.slots[slot.index()].is(it.ticket, SlotState::Started))
     }
 
-    fn submission(&self, slot: Slot, request: RequestId, lane: Lane) -> Option<Submission> {
+    fn submission(&self, slot: RequestSlot, request: RequestId, lane: Lane) -> Option<Submission> {
         self.submitted[slot.index()].filter(|it| it.request == request && it.lane == lane)
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use corral_sys::aside::Foreign;
 
-use crate::frame::{Direction, FrameHead, Lane};
+use crate::frame::{FrameHead, Lane, RingDirection};
 use crate::mapped::files::{Arrived, FileError, FileReceiver};
-use crate::mapped::layout::Shape;
-use crate::mapped::region::{Region, Shared, SharedBytes};
+use crate::mapped::layout::ChannelShape;
+use crate::mapped::region::{Region, SharedBytes, SharedView};
 use crate::mapped::ring::MappedRing;
 use crate::mapped::waker::Waker;
 use crate::ring::{Consumer, Corrupt};
@@ -24,12 +24,12 @@ pub struct LaneReceiver {
 }
 
 impl LaneReceiver {
-    pub(crate) fn new(region: &Arc<Region>, shape: Shape, lane: Lane, worker: Waker) -> Self {
+    pub(crate) fn new(region: &Arc<Region>, shape: ChannelShape, lane: Lane, worker: Waker) -> Self {
         let ring = MappedRing {
-            cursors: Shared::new(region, shape.lane_cursors(lane.index())),
+            cursors: SharedView::new(region, shape.lane_cursors(lane.index())),
             data: SharedBytes::new(region, shape.lane_data(lane.index()), shape.lane_capacity()),
         };
-        let frames = Consumer::new(ring, shape.max_response_payload(), Direction::FromWorker);
+        let frames = Consumer::new(ring, shape.max_response_payload(), RingDirection::FromWorker);
         Self { lane, worker, frames, files: None }
     }
 

@@ -1,6 +1,6 @@
 //! Typed and checked views of memory that another process can write at any time.
 //!
-//! Two kinds of views exist. [`Shared`] is for structures made of atomics: whatever the other side
+//! Two kinds of views exist. [`SharedView`] is for structures made of atomics: whatever the other side
 //! writes there is a valid value. [`SharedBytes`] is for data: it is only ever copied, in or out, and
 //! never referred to.
 
@@ -18,18 +18,18 @@ use crate::mapped::layout::PAGE;
 pub(crate) struct Region {
     base: NonNull<u8>,
     len: usize,
-    owner: Owner,
+    owner: RegionOwner,
 }
 
 #[derive(Debug)]
-enum Owner {
+enum RegionOwner {
     /// Unmapped when dropped.
     Mapping { _memory: SharedMemory },
     /// For fuzzing, and for tests that must run without system calls.
     Heap(Layout),
 }
 
-// SAFETY: The region only owns the memory; access goes through `Shared` and `SharedBytes`, which answer
+// SAFETY: The region only owns the memory; access goes through `SharedView` and `SharedBytes`, which answer
 // for races.
 unsafe impl Send for Region {}
 // SAFETY: As for `Send`; there is nothing in a `Region` that a method changes.
@@ -38,7 +38,7 @@ unsafe impl Sync for Region {}
 impl Region {
     pub(crate) fn mapped(memory: SharedMemory) -> Arc<Self> {
         let (base, len) = (memory.as_ptr(), memory.len());
-        Arc::new(Self { base, len, owner: Owner::Mapping { _memory: memory } })
+        Arc::new(Self { base, len, owner: RegionOwner::Mapping { _memory: memory } })
     }
 
     /// Zeroed memory of this process alone.
@@ -48,7 +48,7 @@ impl Region {
         // SAFETY: The size is not zero.
         let base = unsafe { alloc::alloc_zeroed(layout) };
         let Some(base) = NonNull::new(base) else { alloc::handle_alloc_error(layout) };
-        Arc::new(Self { base, len, owner: Owner::Heap(layout) })
+        Arc::new(Self { base, len, owner: RegionOwner::Heap(layout) })
     }
 
     /// Where it is, and how long.
@@ -67,7 +67,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if let Owner::Heap(layout) = self.owner {
+        if let RegionOwner::Heap(layout) = self.owner {
             // SAFETY: `heap` allocated this with the same layout, and every view holds an `Arc` of us.
             unsafe { alloc::dealloc(self.base.as_ptr(), layout) };
         }
@@ -83,17 +83,17 @@ pub(crate) unsafe trait SharedType: Sync {}
 
 /// A structure of atomics in a region, kept mapped while this lives.
 #[derive(Debug)]
-pub(crate) struct Shared<T> {
+pub(crate) struct SharedView<T> {
     address: NonNull<T>,
     region: Arc<Region>,
 }
 
 // SAFETY: It is a reference to a `Sync` value which the `Arc` keeps alive.
-unsafe impl<T: SharedType> Send for Shared<T> {}
+unsafe impl<T: SharedType> Send for SharedView<T> {}
 // SAFETY: As for `Send`.
-unsafe impl<T: SharedType> Sync for Shared<T> {}
+unsafe impl<T: SharedType> Sync for SharedView<T> {}
 
-impl<T: SharedType> Shared<T> {
+impl<T: SharedType> SharedView<T> {
     /// # Panics
     /// If there is no such place in the region, see [`Region::at`].
     pub(crate) fn new(region: &Arc<Region>, offset: usize) -> Self {
@@ -107,13 +107,13 @@ impl<T: SharedType> Shared<T> {
     }
 }
 
-impl<T> Clone for Shared<T> {
+impl<T> Clone for SharedView<T> {
     fn clone(&self) -> Self {
         Self { address: self.address, region: Arc::clone(&self.region) }
     }
 }
 
-impl<T: SharedType> Deref for Shared<T> {
+impl<T: SharedType> Deref for SharedView<T> {
     type Target = T;
 
     fn deref(&self) -> &T {

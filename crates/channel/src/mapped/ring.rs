@@ -4,14 +4,14 @@
 mod tests;
 
 use crate::frame::FRAME_UNIT;
-use crate::mapped::region::{Shared, SharedBytes};
+use crate::mapped::region::{SharedBytes, SharedView};
 use crate::ring::{Cursors, RingMemory};
 use crate::sync::Ordering;
 
 /// The cursors and the data of one ring, wherever they are in the region.
 #[derive(Debug)]
 pub(crate) struct MappedRing {
-    pub(crate) cursors: Shared<Cursors>,
+    pub(crate) cursors: SharedView<Cursors>,
     pub(crate) data: SharedBytes,
 }
 

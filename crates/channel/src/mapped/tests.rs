@@ -3,40 +3,40 @@
 use super::port::Checked;
 use super::region::Region;
 use super::*;
-use crate::frame::{Flags, FrameHead, Kind, Lane, RequestId};
+use crate::frame::{Flags, FrameHead, FrameKind, Lane, RequestId};
 use crate::ring::{Corrupt, SendError};
-use crate::slot::Slot;
+use crate::slot::RequestSlot;
 
-const SHAPE: Shape = Shape { n_lanes: 2 };
+const SHAPE: ChannelShape = ChannelShape { n_lanes: 2 };
 const LANE: Lane = Lane(1);
 const REQUEST: RequestId = RequestId(70_000);
 
-struct Ends {
+struct ChannelEnds {
     port: WorkerPort,
     lanes: Vec<LaneReceiver>,
     worker: WorkerEnd,
 }
 
 /// Over the heap, so that Miri can run this.
-fn ends() -> Ends {
+fn ends() -> ChannelEnds {
     let region = Region::heap(SHAPE.worker_size());
     let (port, lanes) = WorkerPort::new(&region, Checked::default(), SHAPE).unwrap();
     let worker = WorkerEnd::new(&region, &WorkerBell::on_heap(SHAPE));
-    Ends { port, lanes, worker }
+    ChannelEnds { port, lanes, worker }
 }
 
-fn slot(index: usize) -> Slot {
-    Slot::new(index).unwrap()
+fn slot(index: usize) -> RequestSlot {
+    RequestSlot::new(index).unwrap()
 }
 
 /// Compares the frames that the worker hears, as text: kind, flags, aux and payload.
 #[track_caller]
-fn check_heard(ends: &mut Ends, expect: &[&str]) {
+fn check_heard(ends: &mut ChannelEnds, expect: &[&str]) {
     let mut payload = Vec::new();
     let mut heard = Vec::new();
     while let Some(head) = ends.worker.recv(&mut payload).unwrap() {
         let end = if head.flags.contains(Flags::END) { " end" } else { "" };
-        let aux = if head.kind == Kind::Request { head.slot().index() as u32 } else { head.aux };
+        let aux = if head.kind == FrameKind::Request { head.slot().index() as u32 } else { head.aux };
         let text = String::from_utf8_lossy(&payload);
         heard.push(format!("{:?} {}/{}{end} {aux} {text}", head.kind, head.request.0, head.lane.0));
     }
@@ -67,7 +67,8 @@ fn a_worker_hears_what_the_router_says() {
 #[test]
 fn each_loop_hears_its_own_responses() {
     let mut ends = ends();
-    let head = FrameHead::new(Kind::Response, LANE, REQUEST).with_flags(Flags::END | Flags::DONE).with_aux(4);
+    let head =
+        FrameHead::new(FrameKind::Response, LANE, REQUEST).with_flags(Flags::END | Flags::DONE).with_aux(4);
     ends.worker.send(head, &[b"head", b"body"]).unwrap();
     let mut payload = Vec::new();
     assert!(!ends.lanes[0].has_frames() && ends.lanes[1].has_frames());
@@ -80,9 +81,9 @@ fn each_loop_hears_its_own_responses() {
 #[test]
 fn a_payload_can_go_to_two_places() {
     let mut ends = ends();
-    let head = FrameHead::new(Kind::Response, LANE, REQUEST).with_aux(4);
+    let head = FrameHead::new(FrameKind::Response, LANE, REQUEST).with_aux(4);
     ends.worker.send(head, &[b"head", b"body"]).unwrap();
-    ends.worker.send(FrameHead::new(Kind::End, LANE, REQUEST), &[]).unwrap();
+    ends.worker.send(FrameHead::new(FrameKind::End, LANE, REQUEST), &[]).unwrap();
     let lane = &mut ends.lanes[1];
     let head = lane.peek().unwrap().unwrap();
     let (mut scratch, mut body) = (Vec::new(), b"before ".to_vec());
@@ -90,14 +91,14 @@ fn a_payload_can_go_to_two_places() {
     assert_eq!(lane.peek().unwrap(), Some(head));
     assert_eq!(lane.read(usize::MAX, &mut body), 4);
     assert_eq!((&scratch[..], &body[..]), (&b"head"[..], &b"before body"[..]));
-    assert_eq!(lane.peek().unwrap().map(|head| head.kind), Some(Kind::End));
+    assert_eq!(lane.peek().unwrap().map(|head| head.kind), Some(FrameKind::End));
     lane.skip();
     assert_eq!(lane.peek(), Ok(None));
 }
 
 /// The Request frames that the worker finds and whether it may start each.
 #[track_caller]
-fn check_started(ends: &mut Ends, expect: &[(u32, bool)]) {
+fn check_started(ends: &mut ChannelEnds, expect: &[(u32, bool)]) {
     let mut started = Vec::new();
     while let Some(head) = ends.worker.recv(&mut Vec::new()).unwrap() {
         started.push((head.request.0, ends.worker.start(&head)));
@@ -172,7 +173,7 @@ fn frames_have_a_largest_size() {
     ends.port.submit(slot(0), REQUEST, LANE, &[&payload[..max]]).unwrap();
     let max = ends.worker.max_payload();
     assert_eq!(max, SHAPE.lane_capacity() / 2 - 16);
-    let head = FrameHead::new(Kind::Data, LANE, REQUEST);
+    let head = FrameHead::new(FrameKind::Data, LANE, REQUEST);
     assert_eq!(
         ends.worker.send(head, &[&payload[..max], b"x"]),
         Err(SendError::TooLarge { len: max + 1, max })
@@ -203,7 +204,7 @@ fn nobody_is_woken_who_is_awake() {
     let mut ends = ends();
     ends.port.submit(slot(0), REQUEST, LANE, &[]).unwrap();
     assert!(!ends.port.is_asleep() && !ends.port.wake() && ends.port.claim_sleeper().is_none());
-    ends.worker.send(FrameHead::new(Kind::End, LANE, REQUEST), &[]).unwrap();
+    ends.worker.send(FrameHead::new(FrameKind::End, LANE, REQUEST), &[]).unwrap();
     assert!(!ends.worker.ring(LANE));
     assert!(!ends.lanes[1].wake_producer());
 }
@@ -213,5 +214,5 @@ fn used_memory_is_refused() {
     let region = Region::heap(SHAPE.worker_size());
     let (mut port, _lanes) = WorkerPort::new(&region, Checked::default(), SHAPE).unwrap();
     port.quit().unwrap();
-    assert!(matches!(WorkerPort::new(&region, Checked::default(), SHAPE), Err(MapError::Used)));
+    assert!(matches!(WorkerPort::new(&region, Checked::default(), SHAPE), Err(MemoryError::Used)));
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use corral_sys::doorbell::BellPush;
 
-use crate::mapped::layout::Header;
-use crate::mapped::region::Shared;
+use crate::mapped::layout::WorkerHeader;
+use crate::mapped::region::SharedView;
 use crate::sleep::Bed;
 
 /// The ways to one worker.
 #[derive(Debug, Clone)]
 pub(crate) struct Waker {
-    header: Shared<Header>,
+    header: SharedView<WorkerHeader>,
     bell: Option<Arc<BellPush>>,
 }
 
@@ -22,13 +22,13 @@ pub struct Sleeper(Asleep);
 
 #[derive(Debug)]
 enum Asleep {
-    OnWord(Shared<Header>),
+    OnWord(SharedView<WorkerHeader>),
     /// One that has no bell is hostile: it never gave one.
     AtBell(Option<Arc<BellPush>>),
 }
 
 impl Waker {
-    pub(crate) fn new(header: Shared<Header>, bell: Option<BellPush>) -> Self {
+    pub(crate) fn new(header: SharedView<WorkerHeader>, bell: Option<BellPush>) -> Self {
         Self { header, bell: bell.map(Arc::new) }
     }
 

@@ -12,12 +12,12 @@ use corral_sys::doorbell::Doorbell;
 use corral_sys::forked::{self, Withheld};
 use corral_sys::signal;
 
-use crate::frame::{Direction, Flags, FrameHead, Kind, Lane};
+use crate::frame::{Flags, FrameHead, FrameKind, Lane, RingDirection};
 use crate::mapped::bell::WorkerBell;
 use crate::mapped::files::FileSender;
-use crate::mapped::layout::{Header, MAX_REQUEST_PAYLOAD, Magic};
+use crate::mapped::layout::{MAX_REQUEST_PAYLOAD, MemoryKind, WorkerHeader};
 use crate::mapped::map;
-use crate::mapped::region::{Region, Shared, SharedBytes};
+use crate::mapped::region::{Region, SharedBytes, SharedView};
 use crate::mapped::ring::MappedRing;
 use crate::message::FilePart;
 use crate::ring::{Consumer, Corrupt, Producer, SendError};
@@ -27,7 +27,7 @@ use crate::slot;
 /// One worker's channel: made by the prototype before it forks, used by the fork alone.
 #[derive(Debug)]
 pub struct WorkerEnd {
-    header: Shared<Header>,
+    header: SharedView<WorkerHeader>,
     requests: Consumer<MappedRing>,
     lanes: Vec<Producer<MappedRing>>,
     bell: WorkerBell,
@@ -39,7 +39,7 @@ pub struct WorkerEnd {
 /// A thread that leaves the channel alone for a while announces the sleep of the others once more, so that one of
 /// them is woken for frames that come meanwhile.
 #[derive(Debug, Clone)]
-pub struct WorkerSleep(Shared<Header>);
+pub struct WorkerSleep(SharedView<WorkerHeader>);
 
 impl WorkerSleep {
     /// From now on the router wakes a sleeper when it has sent something. What came before has to be looked for
@@ -97,26 +97,26 @@ impl WorkerEnd {
     /// No memory or no descriptor is left.
     pub fn create(bell: &WorkerBell) -> io::Result<(Self, OwnedFd)> {
         let shape = bell.shape();
-        let (region, memory) = map::create("corral-worker", shape, Magic::Worker, shape.worker_size())?;
+        let (region, memory) = map::create("corral-worker", shape, MemoryKind::Worker, shape.worker_size())?;
         Ok((Self::new(&region, bell), memory))
     }
 
     pub(crate) fn new(region: &Arc<Region>, bell: &WorkerBell) -> Self {
         let shape = bell.shape();
         let requests = MappedRing {
-            cursors: Shared::new(region, offset_of!(Header, requests)),
+            cursors: SharedView::new(region, offset_of!(WorkerHeader, requests)),
             data: SharedBytes::new(region, shape.request_data(), shape.request_capacity()),
         };
         let lane = |lane| {
             let ring = MappedRing {
-                cursors: Shared::new(region, shape.lane_cursors(lane)),
+                cursors: SharedView::new(region, shape.lane_cursors(lane)),
                 data: SharedBytes::new(region, shape.lane_data(lane), shape.lane_capacity()),
             };
             Producer::new(ring, shape.max_response_payload())
         };
         Self {
-            header: Shared::new(region, 0),
-            requests: Consumer::new(requests, MAX_REQUEST_PAYLOAD, Direction::ToWorker),
+            header: SharedView::new(region, 0),
+            requests: Consumer::new(requests, MAX_REQUEST_PAYLOAD, RingDirection::ToWorker),
             lanes: (0..usize::from(shape.n_lanes)).map(lane).collect(),
             bell: bell.share(),
             files: None,
@@ -129,8 +129,8 @@ impl WorkerEnd {
         Self { files, ..self }
     }
 
-    /// Keeps the channel and its doorbell from processes that the application forks off this one, for as long as this one lives: see
-    /// `corral_sys::forked`.
+    /// Keeps the channel and its doorbell from processes that the application forks off this one, for as long as this
+    /// one lives: see `corral_sys::forked`.
     ///
     /// # Errors
     /// When memory is lacking.
@@ -231,7 +231,7 @@ impl WorkerEnd {
     /// Begins the request of this Request frame; false when the router took it back.
     #[must_use]
     pub fn start(&self, request: &FrameHead) -> bool {
-        debug_assert_eq!(request.kind, Kind::Request);
+        debug_assert_eq!(request.kind, FrameKind::Request);
         let (slot, ticket) = slot::unpack(request.aux);
         self.header.slots[slot.index()].start(ticket)
     }
@@ -248,8 +248,8 @@ impl WorkerEnd {
         self.lanes[head.lane.index()].push(head, pieces, 0)
     }
 
-    /// Sends a frame as [`WorkerEnd::send`], and with it a part of a file with which the response's body ends. False, and
-    /// nothing is sent, when the file cannot be: then its bytes have to be.
+    /// Sends a frame as [`WorkerEnd::send`], and with it a part of a file with which the response's body ends. False,
+    /// and nothing is sent, when the file cannot be: then its bytes have to be.
     ///
     /// # Errors
     /// Then nothing was sent.
@@ -278,8 +278,8 @@ impl WorkerEnd {
         Ok(true)
     }
 
-    /// Sends a frame as [`WorkerEnd::send`], whose `aux` says which socket has been sent before it. False, and nothing is
-    /// sent, when that cannot be.
+    /// Sends a frame as [`WorkerEnd::send`], whose `aux` says which socket has been sent before it. False, and nothing
+    /// is sent, when that cannot be.
     ///
     /// # Errors
     /// Then nothing was sent.

@@ -1,20 +1,20 @@
 //! The fields of a head: `n` times the lengths of name and value (u32 each), then name and value.
 
 use crate::message::Malformed;
-use crate::message::reader::{Reader, length};
+use crate::message::reader::{PayloadReader, length};
 
 /// The fields of a head in their order, names as they were received.
 #[derive(Debug, Clone, Copy)]
-pub struct Fields<'a> {
-    rest: Reader<'a>,
+pub struct HeadFields<'a> {
+    rest: PayloadReader<'a>,
     n_left: u32,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> HeadFields<'a> {
     /// Takes `n` fields from `reader`, each accepted by `check` (index, name, value), so that iterating
     /// cannot fail.
     pub(super) fn decode(
-        reader: Reader<'a>,
+        reader: PayloadReader<'a>,
         n: u32,
         check: impl Fn(usize, &[u8], &[u8]) -> Result<(), Malformed>,
     ) -> Result<Self, Malformed> {
@@ -27,12 +27,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-pub(super) fn take_field<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], &'a [u8]), Malformed> {
+pub(super) fn take_field<'a>(reader: &mut PayloadReader<'a>) -> Result<(&'a [u8], &'a [u8]), Malformed> {
     let (name_len, value_len) = (reader.u32()?, reader.u32()?);
     Ok((reader.bytes(name_len)?, reader.bytes(value_len)?))
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for HeadFields<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -45,7 +45,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-impl ExactSizeIterator for Fields<'_> {}
+impl ExactSizeIterator for HeadFields<'_> {}
 
 /// Appends fields and says how many they were.
 pub(super) fn encode<'f>(out: &mut Vec<u8>, fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>) -> u32 {

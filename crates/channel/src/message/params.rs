@@ -1,8 +1,8 @@
-//! Variables of the configuration that a request has beside its own: fields whose values begin with `=`, or are `-` where
-//! one of its own is taken away.
+//! Variables of the configuration that a request has beside its own: fields whose values begin with `=`, or are `-`
+//! where one of its own is taken away.
 
 use super::fields;
-use super::reader::Reader;
+use super::reader::PayloadReader;
 
 /// Appends a variable; without a value, it is taken away.
 pub fn add(out: &mut Vec<u8>, name: &[u8], value: Option<&[u8]>) {
@@ -14,7 +14,7 @@ pub fn add(out: &mut Vec<u8>, name: &[u8], value: Option<&[u8]>) {
 
 /// The variables that `add` has written.
 pub fn iter(params: &[u8]) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-    let mut rest = Reader(params);
+    let mut rest = PayloadReader(params);
     std::iter::from_fn(move || {
         let (name, value) = fields::take_field(&mut rest).ok()?;
         Some((name, value.strip_prefix(b"=")))

@@ -4,9 +4,9 @@ use crate::message::Malformed;
 
 /// The rest of a payload.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub(super) struct PayloadReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> PayloadReader<'a> {
     pub(super) fn bytes(&mut self, len: u32) -> Result<&'a [u8], Malformed> {
         let (taken, rest) = self.0.split_at_checked(len as usize).ok_or(Malformed::Truncated)?;
         self.0 = rest;
@@ -38,12 +38,12 @@ impl<'a> Reader<'a> {
 
 /// The first `len` bytes, given that the payload begins with a u32 that says how many are head; and
 /// what follows them.
-pub(super) fn split_head(payload: &[u8]) -> Result<(Reader<'_>, usize), Malformed> {
-    let mut reader = Reader(payload);
+pub(super) fn split_head(payload: &[u8]) -> Result<(PayloadReader<'_>, usize), Malformed> {
+    let mut reader = PayloadReader(payload);
     let len = reader.u32()? as usize;
     let head = payload.get(..len).ok_or(Malformed::Truncated)?;
     let behind_len = head.get(size_of::<u32>()..).ok_or(Malformed::Truncated)?;
-    Ok((Reader(behind_len), len))
+    Ok((PayloadReader(behind_len), len))
 }
 
 /// The length of a part of a head.

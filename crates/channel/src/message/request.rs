@@ -13,8 +13,8 @@
 //! | 24 | 40 | lengths of method, target, path, query, host, remote address, local address, user, authentication, params |
 //! | 64 | | these strings, then the fields |
 
-use crate::message::reader::{Reader, length, set_head_len, split_head};
-use crate::message::{Fields, Malformed, fields};
+use crate::message::reader::{PayloadReader, length, set_head_len, split_head};
+use crate::message::{HeadFields, Malformed, fields};
 
 const TLS: u8 = 1;
 const BODY_COMPLETE: u8 = 2;
@@ -143,7 +143,7 @@ pub struct RequestView<'a> {
     /// All but the fields.
     pub head: RequestHead<'a>,
     /// In their order, as received.
-    pub fields: Fields<'a>,
+    pub fields: HeadFields<'a>,
     /// The first bytes of the body.
     pub body: &'a [u8],
 }
@@ -183,11 +183,11 @@ pub fn decode_request(payload: &[u8]) -> Result<RequestView<'_>, Malformed> {
         websocket: flags & WEBSOCKET != 0,
         params,
     };
-    let fields = Fields::decode(reader, n_fields, |_, _, _| Ok(()))?;
+    let fields = HeadFields::decode(reader, n_fields, |_, _, _| Ok(()))?;
     Ok(RequestView { head, fields, body: &payload[body_offset..] })
 }
 
-fn strings<'a, const N: usize>(reader: &mut Reader<'a>) -> Result<[&'a [u8]; N], Malformed> {
+fn strings<'a, const N: usize>(reader: &mut PayloadReader<'a>) -> Result<[&'a [u8]; N], Malformed> {
     let mut lengths = [0; N];
     for length in &mut lengths {
         *length = reader.u32()?;

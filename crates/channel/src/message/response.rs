@@ -9,7 +9,7 @@
 //! | 12 | | the fields |
 
 use crate::message::reader::{set_head_len, split_head};
-use crate::message::{Fields, Malformed, fields};
+use crate::message::{HeadFields, Malformed, fields};
 
 const FIELD_COUNT: std::ops::Range<usize> = 8..12;
 
@@ -40,7 +40,7 @@ pub struct ResponseView<'a> {
     /// 100 to 999.
     pub status: u16,
     /// In their order; tokens as names, values without CR, LF and NUL.
-    pub fields: Fields<'a>,
+    pub fields: HeadFields<'a>,
 }
 
 /// Reads the payload of a Response frame and says where in it the body begins.
@@ -55,7 +55,7 @@ pub fn decode_response(payload: &[u8]) -> Result<(ResponseView<'_>, usize), Malf
     if !(100..=999).contains(&status) {
         return Err(Malformed::Status { status });
     }
-    let fields = Fields::decode(reader, n_fields, fields::check_response_field)?;
+    let fields = HeadFields::decode(reader, n_fields, fields::check_response_field)?;
     Ok((ResponseView { status, fields }, body_offset))
 }
 

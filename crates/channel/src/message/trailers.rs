@@ -7,7 +7,7 @@
 //! | 8 | | the fields |
 
 use crate::message::reader::{set_head_len, split_head};
-use crate::message::{Fields, Malformed, fields};
+use crate::message::{HeadFields, Malformed, fields};
 
 const FIELD_COUNT: std::ops::Range<usize> = 4..8;
 
@@ -24,10 +24,10 @@ pub fn encode_trailers<'f>(out: &mut Vec<u8>, fields: impl IntoIterator<Item = (
 ///
 /// # Errors
 /// As [`check_trailers`], and when it is none.
-pub fn decode_trailers(payload: &[u8]) -> Result<Fields<'_>, Malformed> {
+pub fn decode_trailers(payload: &[u8]) -> Result<HeadFields<'_>, Malformed> {
     let (mut reader, _) = split_head(payload)?;
     let n_fields = reader.u32()?;
-    Fields::decode(reader, n_fields, check)
+    HeadFields::decode(reader, n_fields, check)
 }
 
 /// Whether fields may be behind a body.

@@ -12,7 +12,7 @@ fn check(body: &str, expect: Result<(&str, &str), ChunkError>) {
         crate::fuzz::fuzz_chunked(&data);
     }
     let mut out = Vec::new();
-    let result = Decoder::new(300).decode(body.as_bytes(), &mut out, usize::MAX).map(|decoded| {
+    let result = ChunkDecoder::new(300).decode(body.as_bytes(), &mut out, usize::MAX).map(|decoded| {
         assert!(decoded.done, "{body:?} is not complete");
         (std::str::from_utf8(&out).expect("ASCII"), &body[decoded.consumed..])
     });
@@ -37,14 +37,14 @@ fn extensions_and_trailers_are_discarded() {
 #[test]
 fn trailers_are_kept_for_who_wants_them() {
     let body = b"1\r\na\r\n0\r\nA: b\r\nLong:\tc d \r\nC:\r\n\r\nrest";
-    let mut decoder = Decoder::new(300).keeping_trailers();
+    let mut decoder = ChunkDecoder::new(300).keeping_trailers();
     // Byte by byte, as they may come.
     for byte in body {
         decoder.decode(&[*byte], &mut Vec::new(), usize::MAX).unwrap();
     }
     let expected: [(&[u8], &[u8]); 3] = [(b"A", b"b"), (b"Long", b"c d"), (b"C", b"")];
     assert!(decoder.trailers().eq(expected));
-    assert_eq!(Decoder::new(300).trailers().count(), 0);
+    assert_eq!(ChunkDecoder::new(300).trailers().count(), 0);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_body_may_not_outgrow_its_limit() {
 fn an_unfinished_body_is_not_done() {
     for body in ["5\r\nhel", "5\r\nhello", "5\r\nhello\r\n0\r\n", "0\r\n\r", "0\r\nA: b\r\n", "5"] {
         let mut out = Vec::new();
-        let mut decoder = Decoder::new(300);
+        let mut decoder = ChunkDecoder::new(300);
         let decoded = decoder.decode(body.as_bytes(), &mut out, usize::MAX).expect("a good beginning");
         assert_eq!(decoded, Decoded { consumed: body.len(), done: false }, "{body:?}");
     }

@@ -13,11 +13,11 @@ fn current() -> Validators<'static> {
 
 /// Field lines, the verdict for GET and that for other methods.
 #[track_caller]
-fn check(fields: &str, get: Verdict, other: Verdict) {
+fn check(fields: &str, get: PreconditionResult, other: PreconditionResult) {
     for (method, expect) in [("GET", get), ("HEAD", get), ("POST", other)] {
         let text = format!("{method} / HTTP/1.0\r\n{fields}\r\n\r\n");
         let buf = text.as_bytes();
-        let mut head = Head::default();
+        let mut head = ParsedHead::default();
         let rules = crate::request::HeadRules::from_buffers(8192, 4);
         crate::request::parse_head(&mut head, buf, &rules).expect("a good head");
         let verdict = Preconditions::of_request(&head, buf).evaluate(head.method(buf), &current());
@@ -25,7 +25,7 @@ fn check(fields: &str, get: Verdict, other: Verdict) {
     }
 }
 
-use Verdict::{NotModified, PreconditionFailed, Proceed};
+use PreconditionResult::{NotModified, PreconditionFailed, Proceed};
 
 #[test]
 fn if_none_match_compares_weakly() {

@@ -10,9 +10,9 @@ fn check(input: &[u8], expect: &str) {
     let header = parse(&with_more).unwrap().unwrap();
     assert_eq!(header.len, input.len());
     let shown = match header.source {
-        Source::Connection => "-".to_owned(),
-        Source::Address(address) => address.to_string(),
-        Source::Unix => "unix".to_owned(),
+        ProxiedClient::Connection => "-".to_owned(),
+        ProxiedClient::Address(address) => address.to_string(),
+        ProxiedClient::Unix => "unix".to_owned(),
     };
     assert_eq!(shown, expect);
     for len in 0..input.len() {
@@ -21,7 +21,7 @@ fn check(input: &[u8], expect: &str) {
 }
 
 #[track_caller]
-fn check_refused(input: &[u8], expect: HeaderError) {
+fn check_refused(input: &[u8], expect: ProxyHeaderError) {
     assert_eq!(parse(input), Err(expect), "{}", input.escape_ascii());
 }
 
@@ -64,11 +64,11 @@ fn bad_lines() {
         "PROXY TCP4 1.2.3.4\t1.2.3.4 1 1",
         "PROXY \u{e9}",
     ] {
-        check_refused((line.to_owned() + "\r\n").as_bytes(), HeaderError::Line);
+        check_refused((line.to_owned() + "\r\n").as_bytes(), ProxyHeaderError::Line);
     }
     let too_long = "PROXY UNKNOWN ".to_owned() + &"x".repeat(92) + "\r\n";
-    check_refused(too_long.as_bytes(), HeaderError::LongLine);
-    check_refused(b"PROXY TCP4 1.2.3.4 1.2.3.4 1 1\n\r\n", HeaderError::Line);
+    check_refused(too_long.as_bytes(), ProxyHeaderError::LongLine);
+    check_refused(b"PROXY TCP4 1.2.3.4 1.2.3.4 1 1\n\r\n", ProxyHeaderError::Line);
 }
 
 #[test]
@@ -95,15 +95,15 @@ fn what_follows_the_addresses_is_skipped() {
 
 #[test]
 fn bad_binary_headers() {
-    check_refused(&binary(0x11, 0x11, &[0; 12]), HeaderError::Command(0x11));
-    check_refused(&binary(0x22, 0x11, &[0; 12]), HeaderError::Command(0x22));
-    check_refused(&binary(0x21, 0x12, &[0; 12]), HeaderError::Family(0x12));
-    check_refused(&binary(0x21, 0x32, &[0; 216]), HeaderError::Family(0x32));
-    check_refused(&binary(0x21, 0x41, &[0; 216]), HeaderError::Family(0x41));
-    check_refused(&binary(0x21, 0x11, &[0; 11]), HeaderError::Length(11));
-    check_refused(&binary(0x21, 0x21, &[0; 35]), HeaderError::Length(35));
-    check_refused(&binary(0x21, 0x31, &[0; 215]), HeaderError::Length(215));
-    check_refused(&binary(0x21, 0x11, &[0; MAX_HEADER]), HeaderError::Length(MAX_HEADER));
+    check_refused(&binary(0x11, 0x11, &[0; 12]), ProxyHeaderError::Command(0x11));
+    check_refused(&binary(0x22, 0x11, &[0; 12]), ProxyHeaderError::Command(0x22));
+    check_refused(&binary(0x21, 0x12, &[0; 12]), ProxyHeaderError::Family(0x12));
+    check_refused(&binary(0x21, 0x32, &[0; 216]), ProxyHeaderError::Family(0x32));
+    check_refused(&binary(0x21, 0x41, &[0; 216]), ProxyHeaderError::Family(0x41));
+    check_refused(&binary(0x21, 0x11, &[0; 11]), ProxyHeaderError::Length(11));
+    check_refused(&binary(0x21, 0x21, &[0; 35]), ProxyHeaderError::Length(35));
+    check_refused(&binary(0x21, 0x31, &[0; 215]), ProxyHeaderError::Length(215));
+    check_refused(&binary(0x21, 0x11, &[0; MAX_HEADER]), ProxyHeaderError::Length(MAX_HEADER));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn other_beginnings() {
     for input in
         ["GET / HTTP/1.1\r\n", "\r\n\r\nx", "PROXYX", "proxy TCP4", "\x16\x03\x01", "PROXY\tTCP4", " PROXY"]
     {
-        check_refused(input.as_bytes(), HeaderError::NoHeader);
+        check_refused(input.as_bytes(), ProxyHeaderError::NoHeader);
     }
 }
 

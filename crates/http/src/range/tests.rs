@@ -10,10 +10,10 @@ fn check(field: &str, size: u64, expect: &str) {
         shown.join(" ")
     };
     let seen = match select(field.as_bytes(), size) {
-        Selection::Whole => "whole".into(),
-        Selection::Unsatisfiable => "none".into(),
-        Selection::One(one) => show(&[one]),
-        Selection::Many(many) => show(&many),
+        RangeSelection::Whole => "whole".into(),
+        RangeSelection::Unsatisfiable => "none".into(),
+        RangeSelection::One(one) => show(&[one]),
+        RangeSelection::Many(many) => show(&many),
     };
     assert_eq!(seen, expect, "{field} of {size}");
 }
@@ -89,7 +89,7 @@ fn content_range_shows_both_ends_and_the_size() {
 fn parts_are_as_long_as_announced() {
     let file: Vec<u8> = (0..2000u32).map(|n| b'a' + (n % 26) as u8).collect();
     for content_type in [None, Some(&b"text/plain"[..])] {
-        let Selection::Many(ranges) = select(b"bytes=1990-,0-2", 2000) else { panic!("two ranges") };
+        let RangeSelection::Many(ranges) = select(b"bytes=1990-,0-2", 2000) else { panic!("two ranges") };
         let multipart = Multipart::new(ranges, 2000, content_type, Boundary::new(u64::MAX));
         let mut out = Vec::new();
         for range in multipart.ranges() {

@@ -4,7 +4,7 @@ use crate::path::PathError;
 
 /// A request head that is refused. The connection is closed after the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum HeadError {
+pub enum RequestHeadError {
     /// The request line does not begin with a method of the letters `A`–`Z`, `_` and `-` and a space.
     #[error("invalid method")]
     BadMethod,
@@ -94,18 +94,18 @@ pub enum HeadError {
     ChunkedRefused,
 }
 
-impl HeadError {
+impl RequestHeadError {
     /// The status of the reply.
     pub fn status(self) -> u16 {
         match self {
-            HeadError::Connect => 405,
-            HeadError::ChunkedRefused => 411,
-            HeadError::TooLarge
-            | HeadError::LineTooLong
-            | HeadError::FieldNameTooLong
-            | HeadError::TooManyOptions => 431,
-            HeadError::UnknownTransferCoding => 501,
-            HeadError::UnsupportedVersion => 505,
+            RequestHeadError::Connect => 405,
+            RequestHeadError::ChunkedRefused => 411,
+            RequestHeadError::TooLarge
+            | RequestHeadError::LineTooLong
+            | RequestHeadError::FieldNameTooLong
+            | RequestHeadError::TooManyOptions => 431,
+            RequestHeadError::UnknownTransferCoding => 501,
+            RequestHeadError::UnsupportedVersion => 505,
             _ => 400,
         }
     }

@@ -1,23 +1,23 @@
-//! The `Host` field: checked, and normalised for matching (lower case, no port, no trailing dot).
+//! The `NormalizedHost` field: checked, and normalised for matching (lower case, no port, no trailing dot).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::Span;
-use super::error::HeadError;
+use super::BufferSpan;
+use super::error::RequestHeadError;
 use crate::chars;
 
 /// The normalised host of one request.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Host {
+pub(super) struct NormalizedHost {
     /// Where the host stands in the buffer.
-    raw: Span,
+    raw: BufferSpan,
     /// The host in lower case when it was not already; its memory is used again.
     lower: Vec<u8>,
 }
 
-impl Host {
+impl NormalizedHost {
     pub(super) fn clear(&mut self) {
-        self.raw = Span::default();
+        self.raw = BufferSpan::default();
         self.lower.clear();
     }
 
@@ -26,9 +26,9 @@ impl Host {
     }
 
     /// Takes a host with an optional port, which stands at `at`.
-    pub(super) fn set(&mut self, value: &[u8], at: Span) -> Result<(), HeadError> {
+    pub(super) fn set(&mut self, value: &[u8], at: BufferSpan) -> Result<(), RequestHeadError> {
         let host = checked(value)?;
-        self.raw = Span { start: at.start, len: host.len() as u32 };
+        self.raw = BufferSpan { start: at.start, len: host.len() as u32 };
         if host.iter().any(u8::is_ascii_uppercase) {
             self.lower.extend_from_slice(host);
             self.lower.make_ascii_lowercase();
@@ -39,31 +39,31 @@ impl Host {
 
 /// The host of `uri-host [":" port]` without a trailing dot (RFC 9110 section 7.2, RFC 3986 section 3.2.2). It is never
 /// empty and never `..`, as configurations make paths of it.
-pub(super) fn checked(value: &[u8]) -> Result<&[u8], HeadError> {
+pub(super) fn checked(value: &[u8]) -> Result<&[u8], RequestHeadError> {
     let (host, port) = split(value)?;
     if !port.is_none_or(is_port) {
-        return Err(HeadError::BadHost);
+        return Err(RequestHeadError::BadHost);
     }
     if host.first() == Some(&b'[') {
-        return if is_ipv6(host) { Ok(host) } else { Err(HeadError::BadHost) };
+        return if is_ipv6(host) { Ok(host) } else { Err(RequestHeadError::BadHost) };
     }
     let host_name = host.strip_suffix(b".").unwrap_or(host);
     if host_name.is_empty() || !is_name(host) || host.windows(2).any(|pair| pair == b"..") {
-        return Err(HeadError::BadHost);
+        return Err(RequestHeadError::BadHost);
     }
     Ok(host_name)
 }
 
 /// The host and what follows the colon behind it. Brackets hold an IPv6 address with its colons.
-fn split(value: &[u8]) -> Result<(&[u8], Option<&[u8]>), HeadError> {
+fn split(value: &[u8]) -> Result<(&[u8], Option<&[u8]>), RequestHeadError> {
     let end = match value.first() {
-        Some(b'[') => memchr::memchr(b']', value).ok_or(HeadError::BadHost)? + 1,
+        Some(b'[') => memchr::memchr(b']', value).ok_or(RequestHeadError::BadHost)? + 1,
         _ => memchr::memchr(b':', value).unwrap_or(value.len()),
     };
     match value[end..].split_first() {
         None => Ok((value, None)),
         Some((b':', port)) => Ok((&value[..end], Some(port))),
-        Some(_) => Err(HeadError::BadHost),
+        Some(_) => Err(RequestHeadError::BadHost),
     }
 }
 

@@ -1,31 +1,32 @@
 //! The target of a request line in each of its forms (RFC 9112 section 3.2).
 
-use super::error::HeadError;
+use super::error::RequestHeadError;
 
 /// A target taken apart.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target<'l> {
-    before: Before<'l>,
+pub(super) struct RequestTarget<'l> {
+    before: TargetAuthority<'l>,
     /// The path and the query, without what begins at `#`; may hold spaces, as in Unit. The absolute form may leave the
     /// path out, and the asterisk form has `*`.
     pub(super) path_and_query: &'l [u8],
 }
 
 /// The scheme with `://`, and the host with its port, of the absolute form. Else nothing.
-type Before<'l> = (&'l [u8], &'l [u8]);
+type TargetAuthority<'l> = (&'l [u8], &'l [u8]);
 
-impl<'l> Target<'l> {
-    /// Takes apart a target that is not empty. Streams have its parts in fields of their own, so they have no absolute form.
-    pub(super) fn of(target: &'l [u8], method: &[u8], is_stream: bool) -> Result<Self, HeadError> {
+impl<'l> RequestTarget<'l> {
+    /// Takes apart a target that is not empty. Streams have its parts in fields of their own, so they have no absolute
+    /// form.
+    pub(super) fn of(target: &'l [u8], method: &[u8], is_stream: bool) -> Result<Self, RequestHeadError> {
         if method == b"CONNECT" {
-            return Err(HeadError::Connect);
+            return Err(RequestHeadError::Connect);
         }
         let is_for_server = target == b"*" && method == b"OPTIONS";
-        let (before, rest): (Before<'_>, _) = match target.first() {
+        let (before, rest): (TargetAuthority<'_>, _) = match target.first() {
             Some(b'/') => ((b"", b""), target),
             Some(b'*') if is_for_server => ((b"", b""), target),
-            _ if is_stream => return Err(HeadError::BadTarget),
-            _ => absolute(target).ok_or(HeadError::BadTarget)?,
+            _ if is_stream => return Err(RequestHeadError::BadTarget),
+            _ => absolute(target).ok_or(RequestHeadError::BadTarget)?,
         };
         let end = memchr::memchr(b'#', rest).unwrap_or(rest.len());
         Ok(Self { before, path_and_query: &rest[..end] })
@@ -49,7 +50,7 @@ impl<'l> Target<'l> {
 }
 
 /// The scheme, the authority, and the rest of a URL that this server may be asked for.
-fn absolute(target: &[u8]) -> Option<(Before<'_>, &[u8])> {
+fn absolute(target: &[u8]) -> Option<(TargetAuthority<'_>, &[u8])> {
     let has_scheme =
         |scheme: &&[u8]| target.get(..scheme.len()).is_some_and(|t| t.eq_ignore_ascii_case(scheme));
     let scheme = [&b"http://"[..], b"https://"].into_iter().find(has_scheme)?;
@@ -67,8 +68,8 @@ mod tests {
     type Parts<'t> = (Option<(usize, &'t str)>, &'t str);
 
     #[track_caller]
-    fn check(target: &str, expect: Result<Parts<'_>, HeadError>) {
-        let parsed = Target::of(target.as_bytes(), b"OPTIONS", false);
+    fn check(target: &str, expect: Result<Parts<'_>, RequestHeadError>) {
+        let parsed = RequestTarget::of(target.as_bytes(), b"OPTIONS", false);
         let seen = parsed.as_ref().map(|parsed| {
             let text = |bytes| std::str::from_utf8(bytes).expect("text");
             (parsed.authority().map(|(at, host)| (at, text(host))), text(parsed.path_and_query))
@@ -92,12 +93,12 @@ mod tests {
         for target in
             ["a:80", "a", "?x", "#x", "**", "*/", "http:/a", "ftp://a/", "http", "://a/", "httpx://a/"]
         {
-            check(target, Err(HeadError::BadTarget));
+            check(target, Err(RequestHeadError::BadTarget));
         }
-        assert_eq!(Target::of(b"*", b"GET", false), Err(HeadError::BadTarget));
-        assert_eq!(Target::of(b"http://a/", b"GET", true), Err(HeadError::BadTarget));
+        assert_eq!(RequestTarget::of(b"*", b"GET", false), Err(RequestHeadError::BadTarget));
+        assert_eq!(RequestTarget::of(b"http://a/", b"GET", true), Err(RequestHeadError::BadTarget));
         for target in [&b"a:443"[..], b"/", b"http://a/", b"*"] {
-            assert_eq!(Target::of(target, b"CONNECT", false), Err(HeadError::Connect));
+            assert_eq!(RequestTarget::of(target, b"CONNECT", false), Err(RequestHeadError::Connect));
         }
     }
 }

@@ -13,19 +13,19 @@ fn rules() -> HeadRules {
 
 /// Reads a whole head, or panics.
 #[track_caller]
-fn read(text: &str) -> Head {
-    let mut head = Head::default();
+fn read(text: &str) -> ParsedHead {
+    let mut head = ParsedHead::default();
     let progress = parse_head(&mut head, text.as_bytes(), &rules());
-    assert!(matches!(progress, Ok(Progress::Complete { .. })), "{text:?}: {progress:?}");
+    assert!(matches!(progress, Ok(HeadProgress::Complete { .. })), "{text:?}: {progress:?}");
     head
 }
 
 /// A request line, and `METHOD|path|query|version` or the error.
 #[track_caller]
-fn check_line(line: &str, expect: Result<&str, HeadError>) {
+fn check_line(line: &str, expect: Result<&str, RequestHeadError>) {
     for (end, last) in [("\r\n", "\r\n"), ("\n", "\n"), ("\r\n", "\n")] {
         let text = format!("{line}{end}Host: a{end}{last}");
-        let mut head = Head::default();
+        let mut head = ParsedHead::default();
         let seen = parse_head(&mut head, text.as_bytes(), &rules()).map(|_| {
             let buf = text.as_bytes();
             let show = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -38,9 +38,9 @@ fn check_line(line: &str, expect: Result<&str, HeadError>) {
 
 /// One field line after a request line, and the error that it leads to.
 #[track_caller]
-fn check_refused(fields: &str, expect: HeadError) {
+fn check_refused(fields: &str, expect: RequestHeadError) {
     let text = format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n");
-    let mut head = Head::default();
+    let mut head = ParsedHead::default();
     assert_eq!(parse_head(&mut head, text.as_bytes(), &rules()), Err(expect), "{text:?}");
 }
 
@@ -64,64 +64,64 @@ fn a_path_is_decoded_and_resolved() {
     check_line("GET /a%20b/%2e%2e/c//d/./e HTTP/1.1", Ok("GET|/c/d/e|-|1"));
     check_line("GET /.well-known/x HTTP/1.1", Ok("GET|/.well-known/x|-|1"));
     check_line("GET /a%2Fb%3Fc%23d%25?x=%41 HTTP/1.1", Ok("GET|/a/b?c#d%|x=%41|1"));
-    check_line("GET /%zz HTTP/1.1", Err(HeadError::Path(PathError::BadEscape)));
-    check_line("GET /%00 HTTP/1.1", Err(HeadError::Path(PathError::Nul)));
-    check_line("GET /a/../../b HTTP/1.1", Err(HeadError::Path(PathError::AboveRoot)));
+    check_line("GET /%zz HTTP/1.1", Err(RequestHeadError::Path(PathError::BadEscape)));
+    check_line("GET /%00 HTTP/1.1", Err(RequestHeadError::Path(PathError::Nul)));
+    check_line("GET /a/../../b HTTP/1.1", Err(RequestHeadError::Path(PathError::AboveRoot)));
 }
 
 #[test]
 fn a_bad_request_line_is_refused_for_its_reason() {
-    check_line("get / HTTP/1.1", Err(HeadError::BadMethod));
-    check_line("GET: / HTTP/1.1", Err(HeadError::BadMethod));
-    check_line(" GET / HTTP/1.1", Err(HeadError::BadMethod));
-    check_line("G\u{e9}T / HTTP/1.1", Err(HeadError::BadMethod));
-    check_line("GET\t/ HTTP/1.1", Err(HeadError::BadMethod));
-    check_line("GET", Err(HeadError::BadRequestLine));
-    check_line("GET ", Err(HeadError::BadRequestLine));
-    check_line("GET /", Err(HeadError::BadRequestLine));
-    check_line("GET HTTP/1.1", Err(HeadError::BadRequestLine));
-    check_line("GET  HTTP/1.1", Err(HeadError::BadRequestLine));
-    check_line("GET / HTTP/1.1 ", Err(HeadError::BadRequestLine));
-    check_line("GET / http/1.1", Err(HeadError::BadRequestLine));
-    check_line("GET / HTTP/1.", Err(HeadError::BadRequestLine));
-    check_line("GET / HTTP/1", Err(HeadError::BadRequestLine));
-    check_line("GET / HTTP/1.1.1", Err(HeadError::BadRequestLine));
-    check_line("GET / HTTP/1,1", Err(HeadError::BadRequestLine));
-    check_line("GET / HTTP/1.10", Err(HeadError::UnsupportedVersion));
-    check_line("GET / HTTP/01.1", Err(HeadError::UnsupportedVersion));
-    check_line("GET / HTTP/2.0", Err(HeadError::UnsupportedVersion));
-    check_line("GET / HTTP/0.9", Err(HeadError::UnsupportedVersion));
-    check_line("PRI * HTTP/2.0", Err(HeadError::UnsupportedVersion));
-    check_line("GET ftp://a/ HTTP/1.1", Err(HeadError::BadTarget));
-    check_line("GET http:///a HTTP/1.1", Err(HeadError::BadHost));
-    check_line("GET http://a@b/ HTTP/1.1", Err(HeadError::BadHost));
-    check_line("GET http://a:b/ HTTP/1.1", Err(HeadError::BadHost));
-    check_line("GET http://a/../b HTTP/1.1", Err(HeadError::Path(PathError::AboveRoot)));
-    check_line("CONNECT a:443 HTTP/1.1", Err(HeadError::Connect));
-    check_line("CONNECT / HTTP/1.1", Err(HeadError::Connect));
-    check_line("GET * HTTP/1.1", Err(HeadError::BadTarget));
-    check_line("GET #/ HTTP/1.1", Err(HeadError::BadTarget));
-    check_line("GET /a\tb HTTP/1.1", Err(HeadError::ControlInRequestLine));
-    check_line("GET /a\rb HTTP/1.1", Err(HeadError::ControlInRequestLine));
-    check_line("GET /a\0 HTTP/1.1", Err(HeadError::ControlInRequestLine));
-    check_line("GET /a\x7f HTTP/1.1", Err(HeadError::ControlInRequestLine));
+    check_line("get / HTTP/1.1", Err(RequestHeadError::BadMethod));
+    check_line("GET: / HTTP/1.1", Err(RequestHeadError::BadMethod));
+    check_line(" GET / HTTP/1.1", Err(RequestHeadError::BadMethod));
+    check_line("G\u{e9}T / HTTP/1.1", Err(RequestHeadError::BadMethod));
+    check_line("GET\t/ HTTP/1.1", Err(RequestHeadError::BadMethod));
+    check_line("GET", Err(RequestHeadError::BadRequestLine));
+    check_line("GET ", Err(RequestHeadError::BadRequestLine));
+    check_line("GET /", Err(RequestHeadError::BadRequestLine));
+    check_line("GET HTTP/1.1", Err(RequestHeadError::BadRequestLine));
+    check_line("GET  HTTP/1.1", Err(RequestHeadError::BadRequestLine));
+    check_line("GET / HTTP/1.1 ", Err(RequestHeadError::BadRequestLine));
+    check_line("GET / http/1.1", Err(RequestHeadError::BadRequestLine));
+    check_line("GET / HTTP/1.", Err(RequestHeadError::BadRequestLine));
+    check_line("GET / HTTP/1", Err(RequestHeadError::BadRequestLine));
+    check_line("GET / HTTP/1.1.1", Err(RequestHeadError::BadRequestLine));
+    check_line("GET / HTTP/1,1", Err(RequestHeadError::BadRequestLine));
+    check_line("GET / HTTP/1.10", Err(RequestHeadError::UnsupportedVersion));
+    check_line("GET / HTTP/01.1", Err(RequestHeadError::UnsupportedVersion));
+    check_line("GET / HTTP/2.0", Err(RequestHeadError::UnsupportedVersion));
+    check_line("GET / HTTP/0.9", Err(RequestHeadError::UnsupportedVersion));
+    check_line("PRI * HTTP/2.0", Err(RequestHeadError::UnsupportedVersion));
+    check_line("GET ftp://a/ HTTP/1.1", Err(RequestHeadError::BadTarget));
+    check_line("GET http:///a HTTP/1.1", Err(RequestHeadError::BadHost));
+    check_line("GET http://a@b/ HTTP/1.1", Err(RequestHeadError::BadHost));
+    check_line("GET http://a:b/ HTTP/1.1", Err(RequestHeadError::BadHost));
+    check_line("GET http://a/../b HTTP/1.1", Err(RequestHeadError::Path(PathError::AboveRoot)));
+    check_line("CONNECT a:443 HTTP/1.1", Err(RequestHeadError::Connect));
+    check_line("CONNECT / HTTP/1.1", Err(RequestHeadError::Connect));
+    check_line("GET * HTTP/1.1", Err(RequestHeadError::BadTarget));
+    check_line("GET #/ HTTP/1.1", Err(RequestHeadError::BadTarget));
+    check_line("GET /a\tb HTTP/1.1", Err(RequestHeadError::ControlInRequestLine));
+    check_line("GET /a\rb HTTP/1.1", Err(RequestHeadError::ControlInRequestLine));
+    check_line("GET /a\0 HTTP/1.1", Err(RequestHeadError::ControlInRequestLine));
+    check_line("GET /a\x7f HTTP/1.1", Err(RequestHeadError::ControlInRequestLine));
 }
 
 #[test]
 fn blank_lines_before_a_request_belong_to_its_head() {
     let text = b"\r\n\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\nrest";
-    let mut head = Head::default();
-    assert_eq!(parse_head(&mut head, text, &rules()), Ok(Progress::Complete { len: text.len() - 4 }));
+    let mut head = ParsedHead::default();
+    assert_eq!(parse_head(&mut head, text, &rules()), Ok(HeadProgress::Complete { len: text.len() - 4 }));
     assert_eq!(head.request_line(text), b"GET / HTTP/1.1");
 }
 
 #[test]
 fn blank_lines_alone_are_no_request() {
-    let mut head = Head::default();
+    let mut head = ParsedHead::default();
     assert!(!head.has_begun(b""));
-    assert_eq!(parse_head(&mut head, b"\r\n", &rules()), Ok(Progress::Partial));
+    assert_eq!(parse_head(&mut head, b"\r\n", &rules()), Ok(HeadProgress::Partial));
     assert!(!head.has_begun(b"\r\n"));
-    assert_eq!(parse_head(&mut head, b"\r\nG", &rules()), Ok(Progress::Partial));
+    assert_eq!(parse_head(&mut head, b"\r\nG", &rules()), Ok(HeadProgress::Partial));
     assert!(head.has_begun(b"\r\nG"));
 }
 
@@ -139,10 +139,10 @@ fn fields_are_kept_in_order_and_trimmed() {
 fn known_fields_are_found_in_any_case() {
     let text = "GET / HTTP/1.0\r\nACCEPT-encoding: br\r\nrange: bytes=0-\r\nAccept-Encoding: gzip\r\n\r\n";
     let (head, buf) = (read(text), text.as_bytes());
-    assert_eq!(head.value(buf, Name::AcceptEncoding), Some(&b"br"[..]));
-    assert_eq!(head.values(buf, Name::AcceptEncoding).count(), 2);
-    assert_eq!(head.value(buf, Name::Range), Some(&b"bytes=0-"[..]));
-    assert_eq!(head.value(buf, Name::IfRange), None);
+    assert_eq!(head.value(buf, KnownField::AcceptEncoding), Some(&b"br"[..]));
+    assert_eq!(head.values(buf, KnownField::AcceptEncoding).count(), 2);
+    assert_eq!(head.value(buf, KnownField::Range), Some(&b"bytes=0-"[..]));
+    assert_eq!(head.value(buf, KnownField::IfRange), None);
     assert!(head.is_conditional());
 }
 
@@ -153,44 +153,44 @@ fn every_known_name_is_recognised() {
         sec-websocket-key sec-websocket-version te trailer transfer-encoding upgrade user-agent";
     let mut bits = 0;
     for name in names.split_whitespace() {
-        let known = Name::of(name.as_bytes());
+        let known = KnownField::of(name.as_bytes());
         assert_eq!(format!("{known:?}").to_lowercase(), name.replace('-', ""));
         assert_eq!(bits & known.bit(), 0, "{name} shares its bit");
         bits |= known.bit();
-        assert_eq!(Name::of(format!("{name}x").as_bytes()), Name::Other);
-        assert_eq!(Name::of(format!("{}x", &name[..name.len() - 1]).as_bytes()), Name::Other);
+        assert_eq!(KnownField::of(format!("{name}x").as_bytes()), KnownField::Other);
+        assert_eq!(KnownField::of(format!("{}x", &name[..name.len() - 1]).as_bytes()), KnownField::Other);
     }
-    assert_eq!(Name::of(b""), Name::Other);
+    assert_eq!(KnownField::of(b""), KnownField::Other);
 }
 
 #[test]
 fn a_bad_field_is_refused_for_its_reason() {
-    check_refused("A : b", HeadError::SpaceBeforeColon);
-    check_refused("A\t: b", HeadError::SpaceBeforeColon);
-    check_refused(" A: b", HeadError::Folded);
-    check_refused("A: b\r\n c", HeadError::Folded);
-    check_refused("A: b\r\n\tc: d", HeadError::Folded);
-    check_refused("A: b\r\n ", HeadError::Folded);
-    check_refused(": b", HeadError::EmptyFieldName);
-    check_refused("Ab", HeadError::MissingColon);
-    check_refused("A B: c", HeadError::BadFieldName);
-    check_refused("A(: c", HeadError::BadFieldName);
-    check_refused("A\0: c", HeadError::BadFieldName);
-    check_refused("A\r: c", HeadError::BadFieldName);
-    check_refused("\u{e9}: c", HeadError::BadFieldName);
-    check_refused("A: b\rc", HeadError::ControlInValue);
-    check_refused("A: b\r", HeadError::ControlInValue);
-    check_refused("A: \0", HeadError::ControlInValue);
-    check_refused("A: b\x7fc", HeadError::ControlInValue);
-    check_refused("A: 0123456789\x1b0123456789", HeadError::ControlInValue);
-    check_refused(&format!("{}: b", "n".repeat(256)), HeadError::FieldNameTooLong);
+    check_refused("A : b", RequestHeadError::SpaceBeforeColon);
+    check_refused("A\t: b", RequestHeadError::SpaceBeforeColon);
+    check_refused(" A: b", RequestHeadError::Folded);
+    check_refused("A: b\r\n c", RequestHeadError::Folded);
+    check_refused("A: b\r\n\tc: d", RequestHeadError::Folded);
+    check_refused("A: b\r\n ", RequestHeadError::Folded);
+    check_refused(": b", RequestHeadError::EmptyFieldName);
+    check_refused("Ab", RequestHeadError::MissingColon);
+    check_refused("A B: c", RequestHeadError::BadFieldName);
+    check_refused("A(: c", RequestHeadError::BadFieldName);
+    check_refused("A\0: c", RequestHeadError::BadFieldName);
+    check_refused("A\r: c", RequestHeadError::BadFieldName);
+    check_refused("\u{e9}: c", RequestHeadError::BadFieldName);
+    check_refused("A: b\rc", RequestHeadError::ControlInValue);
+    check_refused("A: b\r", RequestHeadError::ControlInValue);
+    check_refused("A: \0", RequestHeadError::ControlInValue);
+    check_refused("A: b\x7fc", RequestHeadError::ControlInValue);
+    check_refused("A: 0123456789\x1b0123456789", RequestHeadError::ControlInValue);
+    check_refused(&format!("{}: b", "n".repeat(256)), RequestHeadError::FieldNameTooLong);
     read(&format!("GET / HTTP/1.0\r\n{}: b\r\n\r\n", "n".repeat(255)));
 }
 
 #[test]
 fn unsafe_names_are_dropped_or_kept_but_never_garbage() {
     let text = b"GET / HTTP/1.0\r\nA_B: 1\r\nA.B: 2\r\nA-B: 3\r\n\r\n";
-    let mut head = Head::default();
+    let mut head = ParsedHead::default();
     parse_head(&mut head, text, &rules()).expect("a good head");
     assert_eq!(head.fields(text).collect::<Vec<_>>(), [(&b"A-B"[..], &b"3"[..])]);
     let keeping = HeadRules { discard_unsafe_fields: false, ..rules() };
@@ -207,13 +207,13 @@ fn the_target_as_it_was_sent_has_its_fragment() {
         ("GET /# HTTP/1.1", "/", "/#"),
     ] {
         let text = format!("{line}\r\nHost: a\r\n\r\n");
-        let mut head = Head::default();
+        let mut head = ParsedHead::default();
         parse_head(&mut head, text.as_bytes(), &rules()).expect("it is right");
         let found =
             [head.target(text.as_bytes()), head.sent_target(text.as_bytes())].map(String::from_utf8_lossy);
         assert_eq!(found, [target, sent], "{line}");
     }
-    assert_eq!(Head::default().sent_target(b""), b"");
+    assert_eq!(ParsedHead::default().sent_target(b""), b"");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_field_of_one_value_is_there_once() {
         ["If-Match: \"a\"", "If-None-Match: *", "If-Range: \"a\"", "Range: bytes=0-", "Expect: 100-continue"]
     {
         read(&format!("GET / HTTP/1.0\r\n{field}\r\n\r\n"));
-        check_refused(&format!("{field}\r\n{}", field.to_uppercase()), HeadError::DuplicateField);
+        check_refused(&format!("{field}\r\n{}", field.to_uppercase()), RequestHeadError::DuplicateField);
     }
     read("GET / HTTP/1.0\r\nIf-Match: \"a\"\r\nIf-None-Match: \"b\"\r\nRange: bytes=0-\r\n\r\n");
 }
@@ -231,9 +231,9 @@ fn a_field_of_one_value_is_there_once() {
 fn a_connection_field_has_few_options() {
     let options = |n: usize| format!("Connection: {}close", "x, ".repeat(n - 1));
     assert!(!read(&format!("GET / HTTP/1.0\r\n{}\r\n\r\n", options(MAX_OPTIONS))).keep_alive());
-    check_refused(&options(MAX_OPTIONS + 1), HeadError::TooManyOptions);
-    check_refused(&format!("{}\r\nConnection: y", options(MAX_OPTIONS)), HeadError::TooManyOptions);
-    assert_eq!(HeadError::TooManyOptions.status(), 431);
+    check_refused(&options(MAX_OPTIONS + 1), RequestHeadError::TooManyOptions);
+    check_refused(&format!("{}\r\nConnection: y", options(MAX_OPTIONS)), RequestHeadError::TooManyOptions);
+    assert_eq!(RequestHeadError::TooManyOptions.status(), 431);
 }
 
 #[test]
@@ -241,10 +241,12 @@ fn a_length_is_a_plain_number() {
     #[track_caller]
     fn check(value: &str, expect: Option<u64>) {
         let text = format!("POST / HTTP/1.0\r\nContent-Length: {value}\r\n\r\n");
-        let mut head = Head::default();
+        let mut head = ParsedHead::default();
         match parse_head(&mut head, text.as_bytes(), &rules()) {
             Ok(_) => assert_eq!(head.content_length(), expect, "{value:?}"),
-            Err(error) => assert_eq!((error, None), (HeadError::BadContentLength, expect), "{value:?}"),
+            Err(error) => {
+                assert_eq!((error, None), (RequestHeadError::BadContentLength, expect), "{value:?}")
+            }
         }
     }
     check("0", Some(0));
@@ -255,15 +257,15 @@ fn a_length_is_a_plain_number() {
         check(bad, None);
     }
     check(&"9".repeat(40), None);
-    check_refused("Content-Length: 1\r\nContent-Length: 1", HeadError::DuplicateContentLength);
+    check_refused("Content-Length: 1\r\nContent-Length: 1", RequestHeadError::DuplicateContentLength);
 }
 
 #[test]
 fn framing_follows_from_the_fields() {
-    assert_eq!(read("GET / HTTP/1.0\r\n\r\n").framing(), Framing::Length(0));
-    assert_eq!(read("POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\n").framing(), Framing::Length(5));
+    assert_eq!(read("GET / HTTP/1.0\r\n\r\n").framing(), RequestFraming::Length(0));
+    assert_eq!(read("POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\n").framing(), RequestFraming::Length(5));
     let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n";
-    assert_eq!(read(chunked).framing(), Framing::Chunked);
+    assert_eq!(read(chunked).framing(), RequestFraming::Chunked);
 }
 
 #[test]
@@ -271,26 +273,26 @@ fn a_dubious_transfer_encoding_is_refused() {
     for value in
         ["gzip", "gzip, chunked", "identity", "chunked, gzip", "chunkedx", "chunked;a=b", "x chunked"]
     {
-        check_refused(&format!("Transfer-Encoding: {value}"), HeadError::UnknownTransferCoding);
+        check_refused(&format!("Transfer-Encoding: {value}"), RequestHeadError::UnknownTransferCoding);
     }
     for value in ["", ",", "chunked, chunked", "chunked,", ", chunked", ";chunked", "\"chunked\""] {
-        check_refused(&format!("Transfer-Encoding: {value}"), HeadError::BadTransferEncoding);
+        check_refused(&format!("Transfer-Encoding: {value}"), RequestHeadError::BadTransferEncoding);
     }
     let chunked = "Transfer-Encoding: chunked";
-    check_refused(&format!("{chunked}\r\n{chunked}"), HeadError::DuplicateTransferEncoding);
-    check_refused(&format!("{chunked}\r\nContent-Length: 0"), HeadError::LengthAndTransferEncoding);
-    check_refused(&format!("Content-Length: 0\r\n{chunked}"), HeadError::LengthAndTransferEncoding);
+    check_refused(&format!("{chunked}\r\n{chunked}"), RequestHeadError::DuplicateTransferEncoding);
+    check_refused(&format!("{chunked}\r\nContent-Length: 0"), RequestHeadError::LengthAndTransferEncoding);
+    check_refused(&format!("Content-Length: 0\r\n{chunked}"), RequestHeadError::LengthAndTransferEncoding);
     let old = format!("POST / HTTP/1.0\r\n{chunked}\r\n\r\n");
-    let refused = parse_head(&mut Head::default(), old.as_bytes(), &rules());
-    assert_eq!(refused, Err(HeadError::TransferEncodingInHttp10));
+    let refused = parse_head(&mut ParsedHead::default(), old.as_bytes(), &rules());
+    assert_eq!(refused, Err(RequestHeadError::TransferEncodingInHttp10));
 }
 
 #[test]
 fn chunks_need_permission() {
     let strict = HeadRules { chunked_permitted: false, ..rules() };
     let text = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let error = parse_head(&mut Head::default(), text, &strict).expect_err("not permitted");
-    assert_eq!((error, error.status()), (HeadError::ChunkedRefused, 411));
+    let error = parse_head(&mut ParsedHead::default(), text, &strict).expect_err("not permitted");
+    assert_eq!((error, error.status()), (RequestHeadError::ChunkedRefused, 411));
 }
 
 #[test]
@@ -327,38 +329,42 @@ fn expectations_need_http_1_1_and_upgrades_say_what_they_want() {
 fn limits_are_exact() {
     let text = b"GET /0123456789 HTTP/1.0\r\nA: 0123456789\r\n\r\n";
     #[track_caller]
-    fn check(text: &[u8], max_head: usize, max_line: usize, expect: Option<HeadError>) {
+    fn check(text: &[u8], max_head: usize, max_line: usize, expect: Option<RequestHeadError>) {
         let rules = HeadRules { max_head, max_line, ..rules() };
-        assert_eq!(parse_head(&mut Head::default(), text, &rules).err(), expect, "{max_head} {max_line}");
+        assert_eq!(
+            parse_head(&mut ParsedHead::default(), text, &rules).err(),
+            expect,
+            "{max_head} {max_line}"
+        );
     }
     let line = b"GET /0123456789 HTTP/1.1\r".len();
     check(text, text.len(), line, None);
-    check(text, text.len() - 1, line, Some(HeadError::TooLarge));
-    check(text, text.len(), line - 1, Some(HeadError::LineTooLong));
-    check(&text[..20], 20, 100, Some(HeadError::TooLarge));
+    check(text, text.len() - 1, line, Some(RequestHeadError::TooLarge));
+    check(text, text.len(), line - 1, Some(RequestHeadError::LineTooLong));
+    check(&text[..20], 20, 100, Some(RequestHeadError::TooLarge));
     check(&text[..20], 21, 100, None);
-    check(&text[..20], 100, 19, Some(HeadError::LineTooLong));
+    check(&text[..20], 100, 19, Some(RequestHeadError::LineTooLong));
     check(&text[..36], 100, line, None);
-    check(b"\n\n\n\n\n\n\n\n", 8, 100, Some(HeadError::TooLarge));
-    check(b"", 0, 0, Some(HeadError::TooLarge));
+    check(b"\n\n\n\n\n\n\n\n", 8, 100, Some(RequestHeadError::TooLarge));
+    check(b"", 0, 0, Some(RequestHeadError::TooLarge));
     // Of a field it is what stands behind the colon that counts, however long its name.
     for name in ["A", "Name-Of-Twenty-Bytes"] {
         let text = format!("GET / HTTP/1.0\r\n{name}: 0123456789012345678\r\n\r\n");
         check(text.as_bytes(), 100, 20, None);
-        check(text.as_bytes(), 100, 19, Some(HeadError::LineTooLong));
+        check(text.as_bytes(), 100, 19, Some(RequestHeadError::LineTooLong));
     }
     let endless = [b"GET / HTTP/1.1\r\nA: ", &[b'x'; 500][..]].concat();
     check(&endless[..16 + 20 + 257], 1000, 20, None);
-    check(&endless[..16 + 20 + 258], 1000, 20, Some(HeadError::LineTooLong));
+    check(&endless[..16 + 20 + 258], 1000, 20, Some(RequestHeadError::LineTooLong));
 }
 
 #[test]
 fn garbage_is_refused_before_its_line_ends() {
-    let mut head = Head::default();
-    assert_eq!(parse_head(&mut head, b"\x16\x03\x01", &rules()), Err(HeadError::BadMethod));
-    assert_eq!(parse_head(&mut head, b"GET\r", &rules()), Ok(Progress::Partial));
+    let mut head = ParsedHead::default();
+    assert_eq!(parse_head(&mut head, b"\x16\x03\x01", &rules()), Err(RequestHeadError::BadMethod));
+    assert_eq!(parse_head(&mut head, b"GET\r", &rules()), Ok(HeadProgress::Partial));
     head.clear();
-    assert_eq!(parse_head(&mut head, b"\r", &rules()), Ok(Progress::Partial));
+    assert_eq!(parse_head(&mut head, b"\r", &rules()), Ok(HeadProgress::Partial));
 }
 
 #[test]
@@ -369,8 +375,8 @@ fn a_head_is_used_again_without_traces() {
     let second = b"GET /c HTTP/1.1\r\nHost: d\r\n\r\n";
     parse_head(&mut head, second, &rules()).expect("a good head");
     assert_eq!((head.path(second), head.host(second), head.query(second)), (&b"/c"[..], &b"d"[..], None));
-    assert_eq!((head.fields(second).len(), head.framing()), (1, Framing::Length(0)));
-    assert!(head.keep_alive() && !head.has(Name::Connection));
+    assert_eq!((head.fields(second).len(), head.framing()), (1, RequestFraming::Length(0)));
+    assert!(head.keep_alive() && !head.has(KnownField::Connection));
 }
 
 #[test]
@@ -378,7 +384,7 @@ fn many_fields_do_not_stay_in_memory() {
     let mut text = b"GET / HTTP/1.0\r\n".to_vec();
     (0..1000).for_each(|_| text.extend_from_slice(b"A: b\r\n"));
     text.extend_from_slice(b"\r\n");
-    let mut head = Head::default();
+    let mut head = ParsedHead::default();
     parse_head(&mut head, &text, &rules()).expect("a good head");
     assert_eq!(head.fields(&text).len(), 1000);
     head.clear();

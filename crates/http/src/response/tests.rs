@@ -1,10 +1,16 @@
 //! Reply heads, error pages and dates, byte for byte.
 
 use super::*;
-use crate::request::Version;
+use crate::request::HttpVersion;
 
 #[track_caller]
-fn check(status: u16, fields: &[(&str, &str)], framing: Framing, connection: Connection, expect: &str) {
+fn check(
+    status: u16,
+    fields: &[(&str, &str)],
+    framing: ReplyFraming,
+    connection: ConnectionField,
+    expect: &str,
+) {
     let mut dates = DateCache::new();
     let trailer = Trailer { server: Some(b"Corral"), date: Some(dates.at(784_111_777)), framing, connection };
     let mut out = Vec::new();
@@ -17,24 +23,24 @@ fn fields_stand_in_units_order() {
     check(
         200,
         &[("A", "b"), ("C", "")],
-        Framing::Length(12),
-        Connection::Close,
+        ReplyFraming::Length(12),
+        ConnectionField::Close,
         "HTTP/1.1 200 OK\r\nA: b\r\nC: \r\nServer: Corral\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
          Content-Length: 12\r\nConnection: close\r\n\r\n",
     );
     check(
         999,
         &[],
-        Framing::Chunked,
-        Connection::KeepAlive,
+        ReplyFraming::Chunked,
+        ConnectionField::KeepAlive,
         "HTTP/1.1 999 \r\nServer: Corral\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
          Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
     );
     check(
         0,
         &[],
-        Framing::NoBody,
-        Connection::Unsaid,
+        ReplyFraming::NoBody,
+        ConnectionField::Unsaid,
         "HTTP/1.1 000 \r\nServer: Corral\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
     );
 }
@@ -64,16 +70,16 @@ fn a_status_that_nobody_knows_is_not_sent() {
 
 #[test]
 fn framing_and_connection_follow_from_status_and_version() {
-    assert_eq!(Framing::choose(200, Version::Http11, Some(0)), Framing::Length(0));
-    assert_eq!(Framing::choose(200, Version::Http11, None), Framing::Chunked);
-    assert_eq!(Framing::choose(200, Version::Http10, None), Framing::UntilClose);
+    assert_eq!(ReplyFraming::choose(200, HttpVersion::Http11, Some(0)), ReplyFraming::Length(0));
+    assert_eq!(ReplyFraming::choose(200, HttpVersion::Http11, None), ReplyFraming::Chunked);
+    assert_eq!(ReplyFraming::choose(200, HttpVersion::Http10, None), ReplyFraming::UntilClose);
     for status in [100, 101, 204, 304] {
-        assert_eq!(Framing::choose(status, Version::Http11, Some(5)), Framing::NoBody);
+        assert_eq!(ReplyFraming::choose(status, HttpVersion::Http11, Some(5)), ReplyFraming::NoBody);
     }
-    assert_eq!(Connection::choose(Version::Http11, true), Connection::Unsaid);
-    assert_eq!(Connection::choose(Version::Http11, false), Connection::Close);
-    assert_eq!(Connection::choose(Version::Http10, true), Connection::KeepAlive);
-    assert_eq!(Connection::choose(Version::Http10, false), Connection::Unsaid);
+    assert_eq!(ConnectionField::choose(HttpVersion::Http11, true), ConnectionField::Unsaid);
+    assert_eq!(ConnectionField::choose(HttpVersion::Http11, false), ConnectionField::Close);
+    assert_eq!(ConnectionField::choose(HttpVersion::Http10, true), ConnectionField::KeepAlive);
+    assert_eq!(ConnectionField::choose(HttpVersion::Http10, false), ConnectionField::Unsaid);
 }
 
 #[test]

@@ -3,26 +3,26 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::chunked::Decoder;
-use crate::request::{Framing, Head, HeadRules, Progress, parse_head};
+use crate::chunked::ChunkDecoder;
+use crate::request::{HeadProgress, HeadRules, ParsedHead, RequestFraming, parse_head};
 
 /// Messages that a connection finds in its bytes when `received` grows by `step`.
 #[derive(Debug, PartialEq)]
-struct Outcome {
+struct ConnectionOutcome {
     n_accepted: usize,
     refused: Option<u16>,
 }
 
 /// A connection as the router has one, without the replies.
-struct Connection<'b> {
+struct TestConnection<'b> {
     bytes: &'b [u8],
     step: usize,
     rules: HeadRules,
     n_accepted: usize,
 }
 
-impl Connection<'_> {
-    fn run(mut self) -> Outcome {
+impl TestConnection<'_> {
+    fn run(mut self) -> ConnectionOutcome {
         let refused = loop {
             match self.request() {
                 Ok(true) => self.n_accepted += 1,
@@ -30,26 +30,26 @@ impl Connection<'_> {
                 Err(status) => break Some(status),
             }
         };
-        Outcome { n_accepted: self.n_accepted, refused }
+        ConnectionOutcome { n_accepted: self.n_accepted, refused }
     }
 
     /// Reads one request, `false` when the bytes end before it does.
     fn request(&mut self) -> Result<bool, u16> {
-        let mut head = Head::default();
+        let mut head = ParsedHead::default();
         let mut received = 0;
         let len = loop {
             received = self.bytes.len().min(received + self.step);
             let progress = parse_head(&mut head, &self.bytes[..received], &self.rules);
             match progress.map_err(|error| error.status())? {
-                Progress::Complete { len } => break len,
-                Progress::Partial if received == self.bytes.len() => return Ok(false),
-                Progress::Partial => {}
+                HeadProgress::Complete { len } => break len,
+                HeadProgress::Partial if received == self.bytes.len() => return Ok(false),
+                HeadProgress::Partial => {}
             }
         };
         self.bytes = &self.bytes[len..];
         match head.framing() {
-            Framing::Chunked => self.chunks(),
-            Framing::Length(n) => {
+            RequestFraming::Chunked => self.chunks(),
+            RequestFraming::Length(n) => {
                 let rest = self.bytes.get(n as usize..);
                 self.bytes = rest.unwrap_or_default();
                 Ok(rest.is_some())
@@ -58,7 +58,7 @@ impl Connection<'_> {
     }
 
     fn chunks(&mut self) -> Result<bool, u16> {
-        let mut decoder = Decoder::new(1 << 23);
+        let mut decoder = ChunkDecoder::new(1 << 23);
         let mut body = Vec::new();
         while !self.bytes.is_empty() && !decoder.is_done() {
             let piece = &self.bytes[..self.bytes.len().min(self.step)];
@@ -76,11 +76,11 @@ fn every_case_ends_as_the_table_says() {
     let names: HashSet<_> = cases.iter().map(|case| &case.name).collect();
     assert_eq!(names.len(), cases.len(), "two cases have one name");
     for case in &cases {
-        let expect = Outcome { n_accepted: case.n_accepted, refused: case.refused };
+        let expect = ConnectionOutcome { n_accepted: case.n_accepted, refused: case.refused };
         for step in [case.bytes.len(), 1, 2, 3, 7] {
             let rules =
                 HeadRules { chunked_permitted: !case.without_chunked, ..HeadRules::from_buffers(8192, 4) };
-            let connection = Connection { bytes: &case.bytes, step, rules, n_accepted: 0 };
+            let connection = TestConnection { bytes: &case.bytes, step, rules, n_accepted: 0 };
             assert_eq!(connection.run(), expect, "{}: {} (pieces of {step})", case.name, case.about);
         }
     }

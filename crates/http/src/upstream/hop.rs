@@ -28,7 +28,8 @@ pub fn is_hop_by_hop(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(text)
 }
 
-/// The fields that the `Connection` fields of a head name, so that they end here. `Host` cannot be taken away like that.
+/// The fields that the `Connection` fields of a head name, so that they end here. `Host` cannot be taken away like
+/// that.
 #[derive(Debug, Default)]
 pub struct NamedFields<'v>(SmallVec<[&'v [u8]; 4]>);
 

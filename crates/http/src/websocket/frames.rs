@@ -16,7 +16,7 @@ pub(super) const LONGEST_CONTROL: u64 = 125;
 
 /// Why the router closes a connection (RFC 6455 section 7.4.1), with a word for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Closing {
+pub struct CloseReason {
     /// As the client gets it.
     pub code: u16,
     /// Short enough for a control frame.
@@ -24,9 +24,9 @@ pub struct Closing {
 }
 
 /// A head, the length of its payload, and its own; nothing when more has to come.
-pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(FrameHeader, u64, usize)>, Closing> {
+pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(FrameHeader, u64, usize)>, CloseReason> {
     let mut cursor = Cursor::new(bytes);
-    let parsed = FrameHeader::parse(&mut cursor).map_err(|_| Closing::protocol("unknown opcode"))?;
+    let parsed = FrameHeader::parse(&mut cursor).map_err(|_| CloseReason::protocol("unknown opcode"))?;
     Ok(parsed.map(|(head, len)| (head, len, cursor.position() as usize)))
 }
 
@@ -37,7 +37,7 @@ pub(super) fn append_control(out: &mut Vec<u8>, kind: Control, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-impl Closing {
+impl CloseReason {
     pub(super) fn protocol(reason: &'static str) -> Self {
         Self { code: 1002, reason }
     }

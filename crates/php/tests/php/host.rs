@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use corral_channel::message;
-use corral_channel::{Bell, Flags, FrameHead, Kind, Lane, LaneReceiver, RequestId, Shape, Slot, WorkerPort};
+use corral_channel::{
+    Bell, ChannelShape, Flags, FrameHead, FrameKind, Lane, LaneReceiver, RequestId, RequestSlot, WorkerPort,
+};
 use corral_config::plan::{
     AppSpec, Growth, Isolation, Limits, PhpSpec, PhpTarget, Processes, Restart, RuntimeSpec,
 };
@@ -19,7 +21,7 @@ use tempfile::TempDir;
 
 use crate::messages::{Request, Response};
 
-const SHAPE: Shape = Shape { n_lanes: 1 };
+const SHAPE: ChannelShape = ChannelShape { n_lanes: 1 };
 const LANE: Lane = Lane(0);
 
 /// How long anything may take before the test gives up.
@@ -297,7 +299,7 @@ pub(crate) struct Worker {
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
     pub(crate) id: RequestId,
-    pub(crate) slot: Slot,
+    pub(crate) slot: RequestSlot,
 }
 
 impl Worker {
@@ -311,7 +313,7 @@ impl Worker {
     /// Queues a request; its body too when it travels inline.
     pub(crate) fn submit(&mut self, request: &Request) -> Sent {
         let id = RequestId(self.n_requests);
-        let slot = Slot::new(self.n_requests as usize % corral_channel::N_SLOTS).unwrap();
+        let slot = RequestSlot::new(self.n_requests as usize % corral_channel::N_SLOTS).unwrap();
         self.n_requests += 1;
         self.port.submit(slot, id, LANE, &[&request.encode()]).unwrap();
         self.port.wake();
@@ -334,7 +336,7 @@ impl Worker {
             }
             let (head, payload) = self.frame(host);
             assert_eq!(head.request, sent.id, "a frame of another request");
-            if head.kind == Kind::BodyCredit {
+            if head.kind == FrameKind::BodyCredit {
                 window += head.aux as usize;
             } else if self.take(&mut response, head, &payload) {
                 return response;
@@ -346,7 +348,7 @@ impl Worker {
     pub(crate) fn take(&mut self, response: &mut Response, head: FrameHead, payload: &[u8]) -> bool {
         response.frames.push((head.kind, head.flags));
         let mut piece = payload;
-        if head.kind == Kind::Response {
+        if head.kind == FrameKind::Response {
             let (view, body_offset) = message::decode_response(payload).unwrap();
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
             response.status = view.status;

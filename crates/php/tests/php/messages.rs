@@ -1,7 +1,7 @@
 //! Requests as the router sends them, and what comes back for them.
 
 use corral_channel::message::{self, RequestHead, Version};
-use corral_channel::{Flags, Kind};
+use corral_channel::{Flags, FrameKind};
 
 /// A request before it is sent.
 #[derive(Clone)]
@@ -114,7 +114,7 @@ pub(crate) struct Response {
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
     /// The frames that carried it, kind and flags, without those for the request's body.
-    pub(crate) frames: Vec<(Kind, Flags)>,
+    pub(crate) frames: Vec<(FrameKind, Flags)>,
 }
 
 impl Response {

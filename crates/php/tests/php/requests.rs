@@ -1,6 +1,6 @@
 //! The request as a script sees it.
 
-use corral_channel::{Flags, Kind};
+use corral_channel::{Flags, FrameKind};
 
 use crate::host::{Host, Worker, app};
 use crate::messages::{Request, Response, get, post};
@@ -190,7 +190,7 @@ fn a_body_that_nobody_reads_stays_where_it_is() {
     for _ in 0..2 {
         worker.submit(&large);
         let (head, _) = worker.frame(&host);
-        assert_eq!((head.kind, head.flags), (Kind::Response, Flags::END | Flags::DONE));
+        assert_eq!((head.kind, head.flags), (FrameKind::Response, Flags::END | Flags::DONE));
     }
     assert_eq!(worker.ask(&host, &get("/")).text(), "ok");
 }

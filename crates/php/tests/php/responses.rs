@@ -1,6 +1,6 @@
 //! The way of a script's output.
 
-use corral_channel::{Flags, Kind};
+use corral_channel::{Flags, FrameKind};
 
 use crate::host::{Host, Worker, app};
 use crate::messages::{Response, get, post};
@@ -26,7 +26,7 @@ fn check(script: &str, status: u16, body: &str) {
     assert_eq!((response.status, response.text()), (status, body), "{script}");
 }
 
-const DONE: (Kind, Flags) = (Kind::Response, Flags::NONE);
+const DONE: (FrameKind, Flags) = (FrameKind::Response, Flags::NONE);
 
 fn all_in_one(response: &Response) -> bool {
     let [(kind, flags)] = response.frames[..] else { return false };
@@ -116,7 +116,7 @@ fn flush_sends_at_once() {
         std::fs::write(root.join(format!("go{step}")), "").unwrap();
     }
     let rest = worker.answer(&host, sent, &get("/"));
-    assert_eq!((rest.text(), rest.frames[0]), ("", (Kind::End, Flags::END | Flags::DONE)));
+    assert_eq!((rest.text(), rest.frames[0]), ("", (FrameKind::End, Flags::END | Flags::DONE)));
     // Where nothing is there yet, there is nothing to send, and the head is the script's still.
     assert_eq!((response.status, response.field("X-Late")), (202, Some("1")));
 }
@@ -132,7 +132,7 @@ fn large_responses_keep_to_their_credit() {
     let mut head_len = None;
     while !worker.is_silent(&host) {
         let (head, payload) = worker.frame(&host);
-        let offset = if head.kind == Kind::Response {
+        let offset = if head.kind == FrameKind::Response {
             corral_channel::message::decode_response(&payload).unwrap().1
         } else {
             0
@@ -223,7 +223,7 @@ fn finishing_early_frees_the_client_and_not_the_worker() {
     let root = host.app().root();
     std::fs::write(root.join("go"), "").unwrap();
     let rest = worker.answer(&host, sent, &get("/"));
-    assert_eq!(rest.frames, [(Kind::Finished, Flags::DONE)]);
+    assert_eq!(rest.frames, [(FrameKind::Finished, Flags::DONE)]);
     assert_eq!(std::fs::read_to_string(root.join("late")).unwrap(), "[[true,false],0]");
 }
 

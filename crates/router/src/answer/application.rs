@@ -12,7 +12,7 @@ use corral_channel::MAX_INLINE_BODY;
 use corral_channel::message::{self, RequestHead};
 use corral_config::gateway::Entry;
 use corral_config::template::Exception;
-use corral_http::request::Framing;
+use corral_http::request::RequestFraming;
 
 use self::delivery::relay;
 use self::live_body::LiveBody;
@@ -66,8 +66,8 @@ pub(crate) async fn answer(
     }
 }
 
-/// The request's body, or what goes on as it comes if the application takes it so. What answers in the place of
-/// another gets none, because somebody may have had it already.
+/// The request's body, or what goes on as it comes if the application takes it so. An action in the place of
+/// another gets none, because the first one may have had it already.
 async fn receive(
     exchange: &mut Exchange<'_>,
     app: &AppInstance,
@@ -122,13 +122,13 @@ fn encode(exchange: &Exchange<'_>, body: &StoredBody, (target, params): (u16, &[
 /// Whether the request had a body, if only an empty one.
 fn has_body(exchange: &Exchange<'_>, body: &StoredBody) -> bool {
     let head = exchange.request.head;
-    body.len > 0 || head.content_length().is_some() || head.framing() == Framing::Chunked
+    body.len > 0 || head.content_length().is_some() || head.framing() == RequestFraming::Chunked
 }
 
 /// A request while an application answers it, with what there still is of its body.
 struct AppExchange<'e> {
     call: &'e AppCall,
-    /// None once all of it has gone on, or was stored before.
+    /// The part that still comes; none once all of it has gone on, or was stored before.
     live_body: Option<LiveBody>,
     /// The body is refused.
     refused: Option<BodyError>,
@@ -182,7 +182,7 @@ impl AppExchange<'_> {
     }
 }
 
-/// Waits until nobody wants the answer any more. A client that only says that it sends nothing more wants it if it has
+/// Waits until the answer is of no use any more. A client that only says that it sends nothing more wants it if it has
 /// announced that, or if the application is not to be disturbed; but one whose request waits behind others has most
 /// likely left, and is not waited for.
 pub(super) async fn left(presence: ClientPresence<'_>, call: &AppCall) {
@@ -197,7 +197,7 @@ pub(super) async fn left(presence: ClientPresence<'_>, call: &AppCall) {
     }
 }
 
-/// Waits for a worker, or for something from it, for as long as there is patience.
+/// Waits for a worker, or for something from it, until a timeout.
 pub(crate) async fn with_timeouts<T>(
     deadline: &Deadline,
     mut timeouts: RequestTimeouts,

@@ -25,18 +25,19 @@ pub(crate) enum AuthOutcome {
     Answered,
 }
 
-/// Asks one method after the other until one lets the request pass. A server is asked last, as its refusal is an answer.
-pub(crate) async fn ask(exchange: &mut Exchange<'_>, place: usize) -> Result<AuthOutcome, Gone> {
+/// Asks one method after the other until one lets the request pass. A server is asked last, as its refusal is an
+/// answer.
+pub(crate) async fn ask(exchange: &mut Exchange<'_>, idx: usize) -> Result<AuthOutcome, Gone> {
     let generation = &exchange.settings.generation;
-    let found = generation.config.authentications.get(place).zip(generation.shared.authenticators.get(place));
+    let found = generation.config.authentications.get(idx).zip(generation.shared.authenticators.get(idx));
     let Some((authentication, authenticator)) = found else { return Ok(AuthOutcome::Refused(500)) };
-    let place = AuthScope { authentication, authenticator };
+    let scope = AuthScope { authentication, authenticator };
     let is_forward = |means: &AuthMeans| matches!(means, AuthMeans::Permissions(_));
     let methods = || authentication.methods.iter().zip(&authenticator.means);
     let own = methods().filter(|(_, means)| !is_forward(means));
     let mut refused = AuthRefusals::default();
     for (method, means) in own.chain(methods().filter(|(_, means)| is_forward(means))) {
-        match ask_method(place, exchange, method, means).await? {
+        match ask_method(scope, exchange, method, means).await? {
             MethodResult::Passed(identity) => {
                 exchange.identity = Some(Box::new(identity));
                 return Ok(AuthOutcome::Passed);
@@ -45,7 +46,7 @@ pub(crate) async fn ask(exchange: &mut Exchange<'_>, place: usize) -> Result<Aut
             MethodResult::Unknown(status) => return Ok(AuthOutcome::Refused(status)),
             MethodResult::Lacking(challenge) => refused.challenges.extend(challenge),
             MethodResult::Refused(refusal) => {
-                place.warn(exchange, &refusal.reason);
+                scope.warn(exchange, &refusal.reason);
                 refused.is_known |= refusal.status == 403;
                 refused.challenges.extend(refusal.challenge);
             }
@@ -66,20 +67,20 @@ struct AuthRefusals {
 
 /// Asks one method.
 async fn ask_method<'c>(
-    place: AuthScope<'c>,
+    scope: AuthScope<'c>,
     exchange: &mut Exchange<'c>,
     method: &'c Method,
     means: &'c AuthMeans,
 ) -> Result<MethodResult, Gone> {
     match (method, means) {
         (Method::Basic(basic), AuthMeans::Passwords(file)) => {
-            password::ask(place, exchange, basic, file).await
+            password::ask(scope, exchange, basic, file).await
         }
         (Method::Jwt(jwt), AuthMeans::Keys(keys, rules)) => {
-            token::ask(place, exchange, jwt, keys, rules).await
+            token::ask(scope, exchange, jwt, keys, rules).await
         }
         (Method::Forward(forward), AuthMeans::Permissions(permissions)) => {
-            forward::ask(place, exchange, forward, permissions).await
+            forward::ask(scope, exchange, forward, permissions).await
         }
         (Method::Certificate(certificate), _) => Ok(certificate::ask(exchange, certificate)),
         // The means are made of the methods.

@@ -1,4 +1,4 @@
-//! A request as it is described to whoever does not read it from a socket: applications, and servers of FastCGI and its kin.
+//! Descriptions of requests for applications, and for servers of FastCGI and its kin, which read none from a socket.
 
 use std::os::unix::ffi::OsStrExt;
 

@@ -1,5 +1,5 @@
-//! Requests that are described as CGI does: finds the script that answers, if scripts do, and gives the description to a server of
-//! the actions `fastcgi`, `scgi` and `uwsgi`, or to a program of an application.
+//! Requests that are described as CGI does: finds the script that answers, if scripts do, and gives the description to
+//! a server of the actions `fastcgi`, `scgi` and `uwsgi`, or to a program of an application.
 //!
 //! Such a server has a process for each connection. So the request body is stored before a connection is made, and the
 //! response is read as fast as it comes, into a spool if the client is slower.
@@ -72,7 +72,7 @@ struct GatewayTarget<'w> {
 }
 
 impl GatewayTarget<'_> {
-    /// A request's body, and all that is said of it; none when it has been answered, as there is nobody to give it to.
+    /// A request's body, and all that is said of it; none when it has been answered, as no server takes it.
     async fn describe(
         &self,
         exchange: &mut Exchange<'_>,

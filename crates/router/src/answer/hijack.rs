@@ -1,5 +1,5 @@
-//! A connection that an application has taken over (Rack's full hijack): what it writes to its socket is what the client
-//! gets, and what the client sends behind the request is what it reads.
+//! A connection that an application has taken over (Rack's full hijack): what it writes to its socket is what the
+//! client gets, and what the client sends behind the request is what it reads.
 //!
 //! The worker sends one end of a socket pair beside the channel, as it sends files. The request ends with the
 //! application's call, so the connection holds no slot of its worker, but it holds the generation and the process: a

@@ -1,5 +1,6 @@
-//! Hands a request to a program of an application when it is its turn, and passes the answer on as that of a proxied server:
-//! bodies as streams, upgrades, connections that are used again. Programs of FastCGI and CGI get it in an envelope.
+//! Hands a request to a program of an application when it is its turn, and passes the answer on as that of a proxied
+//! server: bodies as streams, upgrades, connections that are used again. Programs of FastCGI and CGI get a
+//! `GatewayRequest`.
 //!
 //! The pool treats a program as a worker to which nothing is handed over: it tells the waiting connection that its turn
 //! has come. The end of the turn is what the end of a response is on a channel. An upgrade turns it into a tunnel,
@@ -44,7 +45,7 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Re
     }
 }
 
-/// Gives a request to a program of an application: in an envelope, or in HTTP.
+/// Gives a request to a program of an application, as a `GatewayRequest` or in HTTP.
 pub(crate) async fn give(
     exchange: &mut Exchange<'_>,
     app: &Rc<LoopApp>,
@@ -140,8 +141,8 @@ impl HeldTurn {
         self.turn.become_tunnel();
     }
 
-    /// The request is over. A program of FastCGI that was left in the middle of it goes on, and knows nothing of that before it
-    /// writes: its turn lasts until it is back.
+    /// The request is over. A program of FastCGI that was left in the middle of it goes on, and knows nothing of that
+    /// before it writes: its turn lasts until it is back.
     fn end(self, outcome: Option<&AttemptOutcome>, server: &Rc<LoopServer>) {
         let is_left = !self.is_free.get() && server.shared.slots.is_some();
         if is_left && !matches!(outcome, Some(AttemptOutcome::Failed(ServerFailure::Connect(_)))) {
@@ -154,7 +155,7 @@ impl HeldTurn {
     }
 }
 
-/// What is said about a request that runs for long or kills its process. The program reads it from its socket.
+/// The request for lines about one that runs for long or kills its process. The program reads it from its socket.
 fn describe(exchange: &Exchange<'_>) -> Vec<u8> {
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     let request = RequestHead {
@@ -201,7 +202,7 @@ async fn wait(
     with_timeouts(deadline, turn.timeouts(), || true, pin!(waiting)).await
 }
 
-/// What became of the request, in the terms of applications.
+/// The failure of a server in the terms of applications.
 fn explain(failure: ServerFailure, app: &AppInstance, program: &ReadyProgram) -> AppFailure {
     match (failure, app.spec.limits.timeout) {
         (

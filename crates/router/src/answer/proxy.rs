@@ -1,8 +1,9 @@
 //! Requests that other HTTP servers answer: `proxy` and `upstreams` (contract 13).
 //!
-//! A request is an `attempt` at one server after the other: one `http1_request` on a `connection`, whose response is `relay`ed, or
-//! becomes a `tunnel`, `watched` where a program of Unit's types has a WebSocket. With a server that speaks HTTP/2 it is a conversation on a stream (`http2`). What speaks FastCGI or the like
-//! gets the request in an envelope (`gateway`).
+//! A request is an `attempt` at one server after the other: one `http1_request` on a `connection`, whose response is
+//! `relay`ed, or becomes a `tunnel`, or `checked_websocket` where a program of Unit's types has a WebSocket. With a
+//! server that speaks HTTP/2 it is a stream (`http2`). A server of FastCGI or its kin gets a `GatewayRequest`
+//! (`gateway`).
 
 mod attempt;
 mod checked_websocket;
@@ -34,7 +35,7 @@ use crate::clock::Millis;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{LoopGroup, LoopServer, Retry, ServerFailure, Tried};
+use crate::upstream::{LoopGroup, LoopServer, Retry, ServerFailure, TriedServers};
 
 /// Answers a request by a server of a group.
 pub(crate) async fn answer(exchange: &mut Exchange<'_>, group: &LoopGroup) -> Result<(), Gone> {
@@ -47,7 +48,7 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, group: &LoopGroup) -> Re
     give(exchange, group, upload, None).await
 }
 
-/// Gives a request whose body is at hand, or on its way, to a server of a group: in an envelope, or in HTTP.
+/// Gives a request whose body is at hand, or on its way, to a server of a group, as a `GatewayRequest` or in HTTP.
 pub(crate) async fn give(
     exchange: &mut Exchange<'_>,
     group: &LoopGroup,
@@ -60,7 +61,7 @@ pub(crate) async fn give(
     };
     let begun = exchange.now();
     let mut attempts =
-        Attempts { group, key, upload, gateway_request, tried: Tried::new(), n_retries: 0, begun };
+        Attempts { group, key, upload, gateway_request, tried: TriedServers::new(), n_retries: 0, begun };
     let answered = attempts.run(exchange).await;
     buffers::give(attempts.key);
     answered
@@ -83,7 +84,7 @@ struct Attempts<'g> {
     upload: Upload,
     /// The request as servers get it in the place of a head of HTTP.
     gateway_request: Option<&'g GatewayRequest>,
-    tried: Tried,
+    tried: TriedServers,
     n_retries: u32,
     begun: Instant,
 }

@@ -51,7 +51,7 @@ async fn send_text(exchange: &mut Exchange<'_>, answer: &Return, body: &Template
 
 const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
 
-/// What was asked for in the place of another error is sent as it is.
+/// Sends an error. One that was asked for in the place of another is sent as it is.
 async fn send_error(exchange: &mut Exchange<'_>, status: u16) -> Result<(), Gone> {
     if exchange.answers_error() {
         return exchange.open_page(status).finish(exchange, b"").await;

@@ -17,7 +17,7 @@ use crate::files::{self, CacheTime, ConfinedPath, FoundFile};
 use crate::request::client::Gone;
 use crate::storage::buffers;
 
-/// What came of a share.
+/// Result of a share.
 pub(crate) enum ShareOutcome {
     Sent,
     /// No file; the status if there is no fallback.
@@ -76,7 +76,7 @@ async fn try_path(
     if is_index {
         path.extend_from_slice(share.index.as_bytes());
     }
-    let content_type = exchange.rules().mime_types.lookup(path);
+    let content_type = exchange.request_settings().mime_types.lookup(path);
     if let Some(types) = share.types.as_ref().filter(|_| !is_index) {
         match types.matches(content_type.unwrap_or_default()) {
             Ok(true) => {}
@@ -132,7 +132,7 @@ fn place<'p>(share: &Share, path: &'p [u8], chroot: &'p [u8]) -> ConfinedPath<'p
 }
 
 fn moment(exchange: &Exchange<'_>) -> CacheTime {
-    CacheTime { now: exchange.now(), trust: exchange.rules().file_trust }
+    CacheTime { now: exchange.now(), trust: exchange.request_settings().file_trust }
 }
 
 fn sent(result: Result<(), Gone>) -> Result<ShareOutcome, Gone> {

@@ -7,25 +7,25 @@ mod client_side;
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use corral_http::request::{Framing, Version};
+use corral_http::request::{HttpVersion, RequestFraming};
 
 pub(crate) use self::app_websocket::run;
 pub(crate) use self::client_side::ClientSide;
 use crate::request::head::ReceivedRequest;
 
-/// What every accepted key is joined with (RFC 6455 section 1.3).
+/// The text that every accepted key is joined with (RFC 6455 section 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// Whether a request asks for a WebSocket connection as it is asked for.
 pub(crate) fn is_wanted(request: ReceivedRequest<'_>) -> bool {
     let ReceivedRequest { head, bytes, .. } = request;
     head.wants_websocket()
-        && head.version() >= Version::Http11
+        && head.version() >= HttpVersion::Http11
         && head.method(bytes) == b"GET"
-        && head.framing() == Framing::Length(0)
+        && head.framing() == RequestFraming::Length(0)
 }
 
-/// The status for a request that asks for a WebSocket connection in a way that nobody could accept; none for all
+/// The status for a request that asks for a WebSocket connection in a way that cannot be accepted; none for all
 /// others.
 pub(crate) fn refusal(request: ReceivedRequest<'_>) -> Option<u16> {
     if !request.head.wants_websocket() {
@@ -36,7 +36,7 @@ pub(crate) fn refusal(request: ReceivedRequest<'_>) -> Option<u16> {
     if !has_key || !is_wanted(request) {
         return Some(400);
     }
-    // Who speaks another version may try again (RFC 6455 section 4.4).
+    // A client of another version may try again (RFC 6455 section 4.4).
     (field(request, b"Sec-WebSocket-Version") != Some(b"13")).then_some(426)
 }
 

@@ -1,4 +1,4 @@
-//! The queue before the threads that hash passwords: short, and nobody has all of it.
+//! The queue before the threads that hash passwords: short, and not all of it for one client.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -89,15 +89,15 @@ mod tests {
     fn no_client_has_the_whole_queue() {
         let queue = Arc::new(HashQueue::new());
         let client = |n: u32| Some(IpAddr::from(Ipv4Addr::from_bits(n)));
-        let mut places: Vec<_> = (0..MOST_OF_CLIENT).map(|_| queue.enter(client(1)).ok().unwrap()).collect();
+        let mut permits: Vec<_> = (0..MOST_OF_CLIENT).map(|_| queue.enter(client(1)).ok().unwrap()).collect();
         assert_eq!(queue.enter(client(1)).err(), Some(HashQueueFull::Greedy));
-        places.extend(
+        permits.extend(
             (2..).take((MOST - MOST_OF_CLIENT) as usize).map(|n| queue.enter(client(n)).ok().unwrap()),
         );
         assert_eq!(queue.enter(client(2)).err(), Some(HashQueueFull::Crowded));
-        places.pop();
+        permits.pop();
         assert!(queue.enter(client(2)).is_ok());
-        drop(places);
+        drop(permits);
         assert!(queue.waiting.lock().clients.is_empty());
         assert_eq!(queue.waiting.lock().n_all, 0);
     }

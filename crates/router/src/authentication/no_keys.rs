@@ -14,7 +14,7 @@ pub(crate) enum NoKeys {
 }
 
 impl NoKeys {
-    /// The status of a reply: a server may answer later, a file is somebody's mistake.
+    /// The status of a reply: a server may answer later, a file is wrong until it is corrected.
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::File { .. } | Self::Thread => 500,

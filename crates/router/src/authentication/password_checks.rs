@@ -1,5 +1,5 @@
-//! Checks of passwords that are under way. Requests with the same credentials wait for one of them: a page with sixty images
-//! has its browser send the same password sixty times before the first one is known to be right.
+//! Checks of passwords that are under way. Requests with the same credentials wait for one of them: a page with sixty
+//! images has its browser send the same password sixty times before the first one is known to be right.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ impl PasswordChecks {
         Self { key: HashKey::generate(), running: Mutex::default() }
     }
 
-    /// Whether these credentials are right: by the check that runs, or by this one. The others try themselves if it fails, or is
-    /// given up. Cancel safe.
+    /// Whether these credentials are right: by the check that runs, or by this one. The others try themselves if it
+    /// fails, or is given up. Cancel safe.
     pub(super) async fn run<E, C: Future<Output = Result<bool, E>>>(
         &self,
         credentials: [&[u8]; 2],
@@ -60,8 +60,8 @@ mod tests {
 
     use super::*;
 
-    /// So many requests ask at the same time, and the check that is the n-th says this. The answers, and how many checks
-    /// there were.
+    /// So many requests ask at the same time, and the check that is the n-th says this. The answers, and how many
+    /// checks there were.
     async fn ask(
         n_requests: usize,
         says: impl Fn(u32) -> Result<bool, ()> + Copy,

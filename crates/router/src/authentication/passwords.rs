@@ -1,5 +1,5 @@
-//! Passwords of one file: read anew when it has changed, hashed by threads that serve no connections, and remembered while
-//! they are right.
+//! Passwords of one file: read anew when it has changed, hashed by threads that serve no connections, and remembered
+//! while they are right.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -31,10 +31,10 @@ struct LoadedUsers {
     good: Mutex<SecretCache<()>>,
 }
 
-/// Why nobody knows whether a password is right.
+/// Why a password was not checked.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unchecked {
-    /// Nobody is let pass then.
+pub(crate) enum PasswordCheckError {
+    /// No client is let pass then.
     #[error(transparent)]
     File(#[from] FileFault),
     #[error("too many passwords wait to be checked")]
@@ -59,8 +59,8 @@ impl PasswordFile {
         loaded.identity == FileIdentity::of(&metadata) && loaded.knows(sent)
     }
 
-    /// Whether the password is right. Waits for a thread that hashes it, or for another request with the same password. Cancel
-    /// safe: a check that runs goes on alone.
+    /// Whether the password is right. Waits for a thread that hashes it, or for another request with the same password.
+    /// Cancel safe: a check that runs goes on alone.
     ///
     /// # Errors
     ///
@@ -69,23 +69,27 @@ impl PasswordFile {
         self: &Arc<Self>,
         client: Option<IpAddr>,
         sent: UserPass,
-    ) -> Result<bool, Unchecked> {
+    ) -> Result<bool, PasswordCheckError> {
         let sent = Arc::new(sent);
         self.checks.run([&*sent.user, &sent.password], || self.hash(client, Arc::clone(&sent))).await
     }
 
-    async fn hash(self: &Arc<Self>, client: Option<IpAddr>, sent: Arc<UserPass>) -> Result<bool, Unchecked> {
-        let place = QUEUE.enter(client).map_err(Unchecked::Full)?;
-        let permit = QUEUE.threads.acquire().await.map_err(|_| Unchecked::Thread)?;
+    async fn hash(
+        self: &Arc<Self>,
+        client: Option<IpAddr>,
+        sent: Arc<UserPass>,
+    ) -> Result<bool, PasswordCheckError> {
+        let queued = QUEUE.enter(client).map_err(PasswordCheckError::Full)?;
+        let permit = QUEUE.threads.acquire().await.map_err(|_| PasswordCheckError::Thread)?;
         let file = Arc::clone(self);
         let work = move || {
-            let _held = (place, permit);
+            let _held = (queued, permit);
             file.check_now(&sent)
         };
-        tokio::task::spawn_blocking(work).await.map_err(|_| Unchecked::Thread)?
+        tokio::task::spawn_blocking(work).await.map_err(|_| PasswordCheckError::Thread)?
     }
 
-    fn check_now(&self, sent: &UserPass) -> Result<bool, Unchecked> {
+    fn check_now(&self, sent: &UserPass) -> Result<bool, PasswordCheckError> {
         let loaded = self.load()?;
         // Another request of the client may have been first.
         if loaded.knows(sent) {
@@ -115,7 +119,7 @@ impl PasswordFile {
             passwords,
             good: Mutex::new(SecretCache::new(MOST_REMEMBERED)),
         });
-        // What was read while somebody wrote is used once, for this request.
+        // A file that was written to while it was read is used once, for this request.
         let is_same = file.metadata().is_ok_and(|now| FileIdentity::of(&now) == identity);
         *self.loaded.lock() = (is_same && identity.is_settled()).then(|| Arc::clone(&loaded));
         Ok(loaded)

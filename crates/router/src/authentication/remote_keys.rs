@@ -1,5 +1,5 @@
-//! A set of keys that a server has (JWKS): fetched aside, kept when the server is down, fetched anew when it is old or lacks a
-//! key that a token names.
+//! A set of keys that a server has (JWKS): fetched aside, kept when the server is down, fetched anew when it is old or
+//! lacks a key that a token names.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ impl RemoteKeys {
     pub(super) fn new(url: &str, tls: &UpstreamTls, trust: &mut TlsTrust<'_>) -> anyhow::Result<Self> {
         let uri: Uri = url.parse().with_context(|| format!("the URL \"{url}\""))?;
         let is_secured = uri.scheme_str() == Some("https");
-        // Without TLS nobody has to prove anything, and no authorities are needed.
+        // Without TLS there is no identity to prove, and no authorities are needed.
         let plain = UpstreamTls { verify: false, ..UpstreamTls::default() };
         let config = trust.config(if is_secured { tls } else { &plain }, HTTP1);
         let mut config = (*config.with_context(|| format!("keys from \"{url}\""))?).clone();
@@ -115,7 +115,7 @@ impl RemoteKeys {
         is_other(&self.state.lock().keys)
     }
 
-    /// The fetch goes on whoever waits for it.
+    /// The fetch goes on whether or not a request still waits for it.
     fn begin(self: &Arc<Self>, state: &mut FetchState) {
         state.is_fetching = true;
         state.begun = Some(Instant::now());
@@ -168,7 +168,7 @@ impl FetchState {
     }
 }
 
-/// A fetch. Whoever waits for it is told when it ends, even if its event loop does.
+/// A fetch. Requests that wait for it are told when it ends, even if its event loop does.
 struct Fetching(Arc<RemoteKeys>);
 
 impl Fetching {
@@ -221,7 +221,7 @@ const MOST_INTERIM: u32 = 100;
 /// Sets of keys have a few kilobytes.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// As long as there are no keys, a fetch is tried again this often at least: nobody is served meanwhile.
+/// As long as there are no keys, a fetch is tried again this often at least: no client is served meanwhile.
 const FIRST_INTERVAL: Duration = Duration::from_secs(1);
 
 const USUAL_LIFETIME: Duration = Duration::from_secs(300);

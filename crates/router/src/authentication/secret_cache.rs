@@ -1,4 +1,5 @@
-//! Things that are known for a while by secrets that nobody may find in memory: of each secret there is a keyed hash.
+//! Facts that are kept for a while by secrets. Secrets must not be found in memory, so that there is a keyed hash of
+//! each.
 
 use std::collections::{HashMap, VecDeque};
 

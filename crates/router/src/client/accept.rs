@@ -32,18 +32,18 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 /// Connections of one event loop that are told at a time why they are refused.
 const MOST_REFUSING: usize = 64;
 
-/// No accept queue is longer: who connects after the listener was closed must not keep it open.
+/// No accept queue is longer: a client that connects after the listener was closed must not keep it open.
 const LONGEST_QUEUE: usize = 65_536;
 
 /// The sockets of one listener in one event loop: one, unless they were bound for more loops than there are.
 pub(crate) struct Acceptor {
     sockets: Vec<Watched>,
     is_inet: bool,
-    /// Whose turn it is.
+    /// The socket whose turn it is.
     next: Cell<usize>,
 }
 
-/// Accepts until the slot is closed; what waited in the queue by then is still served.
+/// Accepts until the listener is closed; what waited in the queue by then is still served.
 pub(crate) async fn run(services: Rc<LoopServices>, acceptor: Acceptor, handle: Rc<ListenerHandle>) {
     while !handle.is_closed() {
         let accepted = tokio::select! {
@@ -53,8 +53,8 @@ pub(crate) async fn run(services: Rc<LoopServices>, acceptor: Acceptor, handle: 
         };
         match accepted {
             Ok((socket, peer)) => {
-                let place = place(&services, &handle).await;
-                take(&services, &handle, socket, peer, place);
+                let permit = permit(&services, &handle).await;
+                take(&services, &handle, socket, peer, permit);
             }
             Err(error) if is_transient(&error) => {}
             Err(error) => recover(&services, &error).await,
@@ -68,12 +68,12 @@ pub(crate) async fn run(services: Rc<LoopServices>, acceptor: Acceptor, handle: 
     handle.release();
 }
 
-/// A place for a connection. While there is none, others wait in the queue of the socket, and connections that wait for
-/// a request make room.
-async fn place(services: &LoopServices, handle: &ListenerHandle) -> ConnectionPermit {
+/// A permit for a connection. While there is none, others wait in the queue of the socket, and connections that wait
+/// for a request make room.
+async fn permit(services: &LoopServices, handle: &ListenerHandle) -> ConnectionPermit {
     let admission = &services.admission;
-    if let Some(place) = admission.try_enter() {
-        return place;
+    if let Some(permit) = admission.try_enter() {
+        return permit;
     }
     if let Some(suppressed) = admission.throttle.full.admit(Millis::of(services.deadlines.now())) {
         let most = admission.most();
@@ -84,7 +84,7 @@ async fn place(services: &LoopServices, handle: &ListenerHandle) -> ConnectionPe
     let make_room = || services.deadlines.expire_oldest_idle() > 0;
     tokio::select! {
         biased;
-        place = admission.wait(services.lane, make_room) => place,
+        permit = admission.wait(services.lane, make_room) => permit,
         () = handle.closing() => admission.enter(),
     }
 }
@@ -104,31 +104,32 @@ fn take(
     handle: &Rc<ListenerHandle>,
     socket: AnySocket,
     peer: Option<SocketAddr>,
-    mut place: ConnectionPermit,
+    mut permit: ConnectionPermit,
 ) {
     services.counters.accepted.add(1);
     let settings = handle.settings();
     let is_refused =
-        !settings.will_name_client(peer) && !address::admit(services, &settings, peer, &mut place);
-    // In a flood nobody is told why.
+        !settings.will_name_client(peer) && !address::admit(services, &settings, peer, &mut permit);
+    // In a flood clients are not told why.
     if is_refused && (settings.tls().is_some() || Rc::strong_count(&services.refusing) > MOST_REFUSING) {
         services.counters.closed.add(1);
         return;
     }
-    // Who is to begin with TLS or a header takes no memory before that, and who is told to go is not waited for.
+    // A client that begins with TLS or a header takes no memory before that, and one that is told to go is not waited
+    // for.
     if settings.has_prelude() || handle.is_closed() {
         // An error shows when it is read.
         let _ = socket.watch();
     }
     let stream = ClientStream::new(socket);
-    let mut connection = ClientConnection::new(Rc::clone(services), Rc::clone(handle), stream, peer, place);
+    let mut connection = ClientConnection::new(Rc::clone(services), Rc::clone(handle), stream, peer, permit);
     if is_refused {
         connection.refuse();
     }
     tokio::task::spawn_local(serve::run(Box::new(connection)));
 }
 
-/// The client was gone before it was accepted: nobody's fault and nothing to wait for.
+/// Whether the client was gone before it was accepted, which is no fault and nothing to wait for.
 fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

@@ -13,11 +13,11 @@ pub(crate) fn admit(
     services: &LoopServices,
     settings: &ListenerSettings,
     peer: Option<SocketAddr>,
-    place: &mut ConnectionPermit,
+    permit: &mut ConnectionPermit,
 ) -> bool {
     let Some(address) = peer else { return true };
     let listener = settings.listener();
-    if listener.forwarded.iter().any(|rule| rule.source.matches(peer)) || place.claim(address.ip()) {
+    if listener.forwarded.iter().any(|rule| rule.source.matches(peer)) || permit.claim(address.ip()) {
         return true;
     }
     services.counters.refused.add(1);

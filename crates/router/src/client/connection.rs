@@ -15,7 +15,7 @@ use crate::services::admission::ConnectionPermit;
 
 /// A client's connection between and during requests. Kept small: tens of thousands of them wait.
 pub(crate) struct ClientConnection {
-    /// What log lines call it.
+    /// The connection's name in log lines.
     pub(super) id: ConnectionId,
     pub(crate) services: Rc<LoopServices>,
     pub(crate) handle: Rc<ListenerHandle>,
@@ -23,23 +23,23 @@ pub(crate) struct ClientConnection {
     pub(crate) deadline: Deadline,
     /// The client's address, as the PROXY protocol has it if that is spoken; none for a Unix socket.
     pub(crate) peer: Option<SocketAddr>,
-    /// What comes before the first request is done.
+    /// The PROXY protocol and the handshake, if there are any, are done.
     pub(super) is_prepared: bool,
     /// The last request had a body that is worth a large buffer.
     pub(crate) sends_much: bool,
-    pub(super) place: ConnectionPermit,
+    pub(super) permit: ConnectionPermit,
     /// A copy of the event loop's, if it is only told why it is refused.
     pub(super) refused: Option<Rc<()>>,
 }
 
-/// What happens to the connection after a request.
+/// The fate of the connection after a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AfterRequest {
-    /// It is kept for the next request.
+    /// The connection is kept for the next request.
     Keep,
     /// The client speaks HTTP/2, and has sent this.
     Http2(Vec<u8>),
-    /// It ends here: everything was said and read, or nothing can be any more.
+    /// The connection ends here: everything was said and read, or nothing can be any more.
     Close,
     /// Everything was said, but the client may still send: it gets the time to read first.
     Linger,
@@ -51,7 +51,7 @@ impl ClientConnection {
         handle: Rc<ListenerHandle>,
         stream: ClientStream,
         peer: Option<SocketAddr>,
-        place: ConnectionPermit,
+        permit: ConnectionPermit,
     ) -> Self {
         let deadline = services.deadlines.add(handle.id());
         Self {
@@ -63,12 +63,12 @@ impl ClientConnection {
             peer,
             is_prepared: false,
             sends_much: false,
-            place,
+            permit,
             refused: None,
         }
     }
 
-    /// Its first request is answered with the word that there are too many connections.
+    /// Has the first request answered by an error, as there are too many connections.
     pub(crate) fn refuse(&mut self) {
         self.refused = Some(Rc::clone(&self.services.refusing));
     }

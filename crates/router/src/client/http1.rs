@@ -7,7 +7,7 @@ pub(super) mod head;
 use std::mem;
 
 use corral_channel::MAX_INLINE_BODY;
-use corral_http::request::Framing;
+use corral_http::request::RequestFraming;
 use corral_http::response;
 
 use self::body::{Http1Body, READ_STEP};
@@ -31,7 +31,7 @@ pub(super) async fn run(
 ) -> AfterRequest {
     let started = work.started(connection);
     let RequestState { input, head, .. } = work;
-    let rules = &settings.generation.shared.rules;
+    let rules = &settings.generation.shared.request_settings;
     let (mut incoming, refused) = match Http1Body::new(head.framing(), head.expects_continue(), rules) {
         Ok(incoming) => (incoming, None),
         Err(error) => (Http1Body::none(), Some(error)),
@@ -120,6 +120,6 @@ fn split_rest(input: &mut Vec<u8>, head_len: usize, incoming: &mut Http1Body) ->
 }
 
 /// Whether a body is worth a large buffer, and fits into one with its head.
-fn is_large(framing: Framing) -> bool {
-    matches!(framing, Framing::Length(len) if (READ_STEP as u64..=MAX_INLINE_BODY as u64).contains(&len))
+fn is_large(framing: RequestFraming) -> bool {
+    matches!(framing, RequestFraming::Length(len) if (READ_STEP as u64..=MAX_INLINE_BODY as u64).contains(&len))
 }

@@ -1,7 +1,7 @@
 //! HTTP/2 (RFC 9113): a connection carries any number of exchanges at a time, each on a stream of its own.
 //!
-//! The protocol is that of crate `h2`, which is driven by the task of the connection. Each stream has a task, too, on the
-//! same event loop.
+//! The protocol is that of crate `h2`, which is driven by the task of the connection. Each stream has a task, too, on
+//! the same event loop.
 //!
 //! `transport` gathers what `h2` writes, so that frames of many streams are one TLS record and one system call. `h2`
 //! gets a few dozen frames in one turn. `head` writes each request as HTTP/1 would have it and the same parser reads
@@ -52,7 +52,8 @@ use crate::clock::deadline::{Deadline, Elapsed};
 use crate::services::LoopServices;
 use crate::tls::TlsPeer;
 
-/// The beginning of a connection that speaks HTTP/2 (RFC 9113 section 3.4), up to the end of what looks like a request line.
+/// The beginning of a connection that speaks HTTP/2 (RFC 9113 section 3.4), up to the end of what looks like a request
+/// line.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
 
 /// For how long a client may go on that was told that nothing more is taken, when none of its requests is running.
@@ -90,14 +91,14 @@ enum SessionEvent {
     End,
 }
 
-/// Serves a connection to its end; `input` is what the client has sent. No async function, because its future would keep
-/// the places of its arguments.
+/// Serves a connection to its end; `input` is what the client has sent. No async function, because its future would
+/// keep the places of its arguments.
 #[expect(
     clippy::boxed_local,
     reason = "the box is freed, which its owner would keep for as long as this runs"
 )]
 pub(super) fn run(connection: Box<ClientConnection>, input: Vec<u8>) -> impl Future<Output = ()> {
-    let ClientConnection { id, services, handle, stream, deadline, peer, place, .. } = *connection;
+    let ClientConnection { id, services, handle, stream, deadline, peer, permit, .. } = *connection;
     let shared = Rc::new(StreamContext {
         id,
         activity: Activity::new(&services),
@@ -114,7 +115,7 @@ pub(super) fn run(connection: Box<ClientConnection>, input: Vec<u8>) -> impl Fut
         let mut serving = pin!(serve(&shared, transport, &deadline));
         poll_fn(|context| log::about(id, || serving.as_mut().poll(context))).await;
         shared.activity.end();
-        drop(place);
+        drop(permit);
     }
 }
 
@@ -141,7 +142,7 @@ fn greet<'c>(
     deadline: &'c Deadline,
 ) -> Pin<Box<impl Future<Output = Greeted> + use<'c>>> {
     let settings = shared.handle.settings();
-    let rules = &settings.generation.shared.rules;
+    let rules = &settings.generation.shared.request_settings;
     let greeting = limits::builder(rules).handshake(TransportHandle(Rc::clone(transport)));
     let limit = rules.header_read_timeout;
     Box::pin(async move {
@@ -185,8 +186,8 @@ async fn converse(
             if event.is_pending() {
                 transport.borrow_mut().end_turn();
             }
-            // Who is to leave is waited for until it has: what it still sends would have the system throw away what it has
-            // not read.
+            // A client that is to leave is waited for until it has: what it still sends would have the system throw
+            // away what it has not read.
             if !is_leaving && event.is_pending() && transport.borrow().is_sent() {
                 shared.activity.rest_if_done();
             }
@@ -268,7 +269,7 @@ impl StreamContext {
     /// For how long the connection may wait for a request.
     fn idle_limit(&self) -> Duration {
         let settings = self.handle.settings();
-        let limit = settings.generation.shared.rules.idle_timeout;
+        let limit = settings.generation.shared.request_settings.idle_timeout;
         self.handle.keep_idle().map_or(limit, |keep_idle| limit.min(keep_idle))
     }
 }

@@ -15,9 +15,9 @@ pub(crate) async fn run(services: Rc<LoopServices>) {
     let mut connections = services.inner.connections();
     while let Some(InternalConnection { socket, settings, client }) = connections.recv().await {
         services.counters.accepted.add(1);
-        let (place, handle) = (services.admission.beside(), ListenerHandle::of(settings));
+        let (permit, handle) = (services.admission.beside(), ListenerHandle::of(settings));
         let stream = ClientStream::new(socket);
-        let connection = ClientConnection::new(Rc::clone(&services), handle, stream, client, place);
+        let connection = ClientConnection::new(Rc::clone(&services), handle, stream, client, permit);
         tokio::task::spawn_local(serve::run(Box::new(connection)));
     }
 }

@@ -1,10 +1,10 @@
-//! What comes before the first request of a connection: the PROXY protocol, then TLS.
+//! The bytes before the first request of a connection: the PROXY protocol, then TLS.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use corral_http::proxy_protocol::{self, HeaderError, Source};
+use corral_http::proxy_protocol::{self, ProxiedClient, ProxyHeaderError};
 
 use crate::generation::listener_settings::ListenerSettings;
 use crate::io::ClientStream;
@@ -17,12 +17,12 @@ const HANDSHAKE_RECORD: u8 = 0x16;
 /// The longest content of a record that is not encrypted.
 const MAX_RECORD: usize = 16 * 1024;
 
-/// What there is after it.
+/// The state of a connection after its prelude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PreludeOutcome {
     /// A request has begun.
     Ready,
-    /// None has begun yet.
+    /// Neither has begun yet.
     Waiting,
     /// Something else than TLS has begun, though TLS is spoken.
     PlainOnTls,
@@ -38,7 +38,8 @@ pub(crate) enum PreludeOutcome {
     Gone,
 }
 
-/// Prepares a connection, and says when a handshake has begun; `input` holds the first bytes of a request afterwards, if they have come.
+/// Prepares a connection, and says when a handshake has begun; `input` holds the first bytes of a request afterwards,
+/// if they have come.
 pub(crate) async fn run(
     stream: &mut ClientStream,
     peer: &mut Option<SocketAddr>,
@@ -52,8 +53,8 @@ pub(crate) async fn run(
     {
         match read_header(stream, input).await {
             // The peer speaks for itself: it looks after its clients, as with health checks.
-            Ok(Source::Connection) => {}
-            Ok(Source::Address(address)) => {
+            Ok(ProxiedClient::Connection) => {}
+            Ok(ProxiedClient::Address(address)) => {
                 *peer = Some(address);
                 if !admit(*peer) {
                     return if settings.tls().is_some() {
@@ -63,7 +64,7 @@ pub(crate) async fn run(
                     };
                 }
             }
-            Ok(Source::Unix) => *peer = None,
+            Ok(ProxiedClient::Unix) => *peer = None,
             Err(PreludeError::Gone) => return PreludeOutcome::Gone,
             Err(PreludeError::Header(error)) => {
                 tracing::warn!("{}: {error}; the connection is closed", ShownPeer(*peer));
@@ -117,11 +118,11 @@ fn ready(input: &[u8]) -> PreludeOutcome {
 /// Why there is no PROXY protocol header.
 enum PreludeError {
     Gone,
-    Header(HeaderError),
+    Header(ProxyHeaderError),
 }
 
 /// Reads a PROXY protocol header and takes it off the input.
-async fn read_header(stream: &mut ClientStream, input: &mut Vec<u8>) -> Result<Source, PreludeError> {
+async fn read_header(stream: &mut ClientStream, input: &mut Vec<u8>) -> Result<ProxiedClient, PreludeError> {
     loop {
         if let Some(header) = proxy_protocol::parse(input).map_err(PreludeError::Header)? {
             input.drain(..header.len);

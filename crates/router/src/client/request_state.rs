@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::mem;
 use std::time::Instant;
 
-use corral_http::request::Head;
+use corral_http::request::ParsedHead;
 
 use crate::client::connection::ClientConnection;
 use crate::storage::buffers;
@@ -18,7 +18,7 @@ use crate::storage::buffers;
 pub(crate) struct RequestState {
     /// The bytes that the client sent: a head, then whatever came along with it.
     pub(crate) input: Vec<u8>,
-    pub(crate) head: Head,
+    pub(crate) head: ParsedHead,
     /// When the first byte of the request came.
     pub(super) started: Option<Instant>,
 }
@@ -28,7 +28,7 @@ thread_local! {
     static KEPT: RefCell<Vec<Box<RequestState>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What is kept for the next requests.
+/// Most states that are kept for the next requests.
 const MAX_KEPT: usize = 64;
 
 impl RequestState {

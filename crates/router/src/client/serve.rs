@@ -70,13 +70,14 @@ impl ClientConnection {
         }
     }
 
-    /// For how long it may wait for a request. On its own, because who waits must not hold a configuration.
+    /// For how long it may wait for a request. On its own, because a connection that waits must not hold a
+    /// configuration.
     fn idle_limit(&self) -> Duration {
         let settings = self.handle.settings();
-        let rules = &settings.generation.shared.rules;
+        let rules = &settings.generation.shared.request_settings;
         match (self.handle.keep_idle(), self.is_prepared) {
             _ if self.refused.is_some() => LAST_CALL,
-            // Who is to begin with TLS or a header has no reason to wait.
+            // A client that is to begin with TLS or a header has no reason to wait.
             (None, false) if settings.has_prelude() => rules.idle_timeout.min(rules.header_read_timeout),
             (None, _) => rules.idle_timeout,
             // It was waiting to be accepted when the listener was removed.
@@ -157,11 +158,11 @@ impl ClientConnection {
         if !settings.has_prelude() {
             return PreludeOutcome::Ready;
         }
-        let limit = settings.generation.shared.rules.header_read_timeout;
+        let limit = settings.generation.shared.request_settings.header_read_timeout;
         let limit = if self.handle.is_closed() { limit.min(LAST_CALL) } else { limit };
         let accepted_from = prelude::ShownPeer(self.peer);
-        let Self { services, stream, deadline, peer, place, .. } = self;
-        let admit = |peer| address::admit(services, &settings, peer, place);
+        let Self { services, stream, deadline, peer, permit, .. } = self;
+        let admit = |peer| address::admit(services, &settings, peer, permit);
         let begun = || deadline.is_under_way();
         // In a box of its own, so that requests are not as large as handshakes.
         let preparing = Box::pin(prelude::run(stream, peer, admit, begun, &settings, input));
@@ -178,7 +179,7 @@ impl ClientConnection {
 
     fn note_no_certificate(&self, reason: NoCertificate) {
         let name = self.stream.tls().map(ServerSession::server_name).unwrap_or_default();
-        self.services.unserved.note(name, reason, self.peer, self.now());
+        self.services.uncertified.note(name, reason, self.peer, self.now());
     }
 
     /// Answers the first request with why it is not served, once it has shown what it is.

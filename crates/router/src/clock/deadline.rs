@@ -30,7 +30,7 @@ pub(crate) struct Deadlines {
     /// The same, counted.
     tick: Cell<Tick>,
     entries: RefCell<Slab<DeadlineEntry>>,
-    /// There is one again.
+    /// The first deadline was set after a time without any.
     first: Notify,
 }
 
@@ -42,14 +42,14 @@ struct DeadlineEntry {
     work: TimedWork,
 }
 
-/// What a connection does until its deadline.
+/// The work of a connection until its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TimedWork {
     /// Something that is not to be interrupted.
     Busy,
-    /// It reads what comes before the first request, and ends with its group.
+    /// The connection reads what comes before the first request, and ends with its group.
     Greeting,
-    /// It waits for a request, and can be ended at any time.
+    /// The connection waits for a request, and can be ended at any time.
     Idle,
 }
 
@@ -191,7 +191,7 @@ impl Deadline {
         Limited { deadline: self, work }
     }
 
-    /// What is done from now on is not to be interrupted before its deadline.
+    /// From now on the connection's work is not to be interrupted before its deadline.
     pub(crate) fn is_under_way(&self) {
         self.all.entries.borrow_mut()[self.key].work = TimedWork::Busy;
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use corral_channel::Beside;
+use corral_channel::WorkerDescriptors;
 use corral_config::address::ListenAddress;
 use corral_config::gateway::Protocol;
 use corral_config::plan::{AppSpec, HttpSpec, Limits, ProgramKind};
@@ -30,8 +30,8 @@ pub(super) struct AnnouncedWorker {
 
 /// How a worker is reached.
 pub(super) enum WorkerAccess {
-    /// By its channel. One that has hands sleeps in an event loop, and runs so many requests at once.
-    Channel { memory: OwnedFd, beside: Beside, concurrency: Option<NonZeroU32> },
+    /// By its channel. With `concurrency` it sleeps in an event loop, and runs so many requests at once.
+    Channel { memory: OwnedFd, beside: WorkerDescriptors, concurrency: Option<NonZeroU32> },
     /// At a socket whose file this is.
     Socket(OwnedFd),
     /// At a port of this machine.
@@ -50,7 +50,7 @@ impl WorkerAccess {
         let memory = fds.next().context("no memory came")?;
         let bell = concurrency.and_then(|_| fds.next());
         let files = fds.next();
-        Ok(Self::Channel { memory, beside: Beside { bell, files }, concurrency })
+        Ok(Self::Channel { memory, beside: WorkerDescriptors { bell, files }, concurrency })
     }
 
     pub(super) fn of_program(door: Door, fds: Vec<OwnedFd>) -> anyhow::Result<Self> {

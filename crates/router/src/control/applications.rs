@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
 use anyhow::{Context, bail};
-use corral_channel::{Bell, LaneReceiver, Shape, WorkerPort};
+use corral_channel::{Bell, ChannelShape, LaneReceiver, WorkerPort};
 use corral_config::address::ListenAddress;
 use corral_config::plan::RuntimeSpec;
 use corral_ipc::message::{AppId, Exit, FromRouter, Instance, WorkerId};
@@ -26,7 +26,7 @@ pub(super) struct KnownApp {
 }
 
 impl KnownApp {
-    /// Whether somebody has to look after it regularly.
+    /// Whether it has to be looked after regularly.
     pub(super) fn is_busy(&self) -> bool {
         self.app.as_ref().is_some_and(|app| self.lease.strong_count() == 0 || app.is_busy())
     }
@@ -68,8 +68,8 @@ impl ControlThread {
         Ok(())
     }
 
-    fn shape(&self) -> Shape {
-        Shape { n_lanes: self.loops.len() as u16 }
+    fn shape(&self) -> ChannelShape {
+        ChannelShape { n_lanes: self.loops.len() as u16 }
     }
 
     /// Makes every event loop listen to an application's bell.
@@ -181,8 +181,8 @@ impl ControlThread {
         Ok(AddedWorker::Program(app.add_program(&host.program(worker, pid, address, socket))))
     }
 
-    /// Makes every event loop listen to a worker; the last one lets it take requests. Nobody listens to a program
-    /// that was not asked for anything.
+    /// Makes every event loop listen to a worker; the last one lets it take requests. A program that was not asked for
+    /// anything has no listeners.
     fn announce_worker(&self, app: &AppInstance, added: AddedWorker) {
         match added {
             AddedWorker::Program(key) => app.enable_worker(key),

@@ -57,7 +57,7 @@ impl ControlThread {
     }
 
     /// Builds a generation from a document that the controller has validated. Returns the listeners that cannot
-    /// serve: their sockets are closed, as without its TLS a listener must not answer anybody.
+    /// serve: their sockets are closed, as without its TLS a listener must not answer any client.
     pub(super) fn prepare(
         &mut self,
         id: GenerationId,
@@ -99,7 +99,7 @@ impl ControlThread {
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
         pending.n_sockets = pending.sockets.iter().map(|(_, group)| group.len()).sum();
         pending.shares = share_out(std::mem::take(&mut pending.sockets), n_lanes)?;
-        let rules = RequestSettings::new(&config.settings.http);
+        let request_settings = RequestSettings::new(&config.settings.http);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes, &control_waker)?;
         let listeners = config.listeners.iter().enumerate();
@@ -108,7 +108,7 @@ impl ControlThread {
             config,
             listener_places,
             leases,
-            rules,
+            request_settings,
             limits,
             mirrors,
             authenticators,
@@ -223,7 +223,7 @@ fn check_applications(config: &Config, leases: &[Arc<InstanceLease>]) -> anyhow:
     Ok(())
 }
 
-/// What is built from a script can rely on having it. Without a certificate bundle only its listener fails.
+/// Objects that are built from a script can rely on having it. Without a certificate bundle only its listener fails.
 fn check_scripts(config: &Config, assets: &Assets) -> anyhow::Result<()> {
     let kind = AssetKind::Script;
     for name in config.assets.of_kind(kind) {
@@ -256,7 +256,7 @@ fn n_fixed(generation: &Generation, n_sockets: usize, n_lanes: usize) -> u64 {
     (n_sockets + generation.access_logs.len() + n_bells * n_lanes) as u64
 }
 
-/// What each event loop gets: its share of each group, or a socket that others have as well.
+/// The part of each event loop: its share of each group, or a socket that others have as well.
 fn share_out(groups: Vec<ListenerSockets>, n_lanes: usize) -> anyhow::Result<Vec<Vec<LoopSockets>>> {
     let mut shares: Vec<Vec<LoopSockets>> = (0..n_lanes).map(|_| Vec::with_capacity(groups.len())).collect();
     for (address, group) in groups {

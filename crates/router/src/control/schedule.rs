@@ -1,5 +1,5 @@
 //! When the control thread looks after things: every second as long as something goes on, when an idle worker is to
-//! leave, and not at all in a server that nobody asks for anything.
+//! leave, and not at all in a server without requests.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ impl ControlSchedule {
         Self { last: now, interval: INTERVAL, next: Some(now) }
     }
 
-    /// It has looked, and this is what it found.
+    /// Notes the findings of a look.
     pub(crate) fn looked(
         &mut self,
         now: Instant,
@@ -65,7 +65,7 @@ impl ControlSchedule {
 mod tests {
     use super::*;
 
-    /// What was found at a time, and when it looks again, both in milliseconds.
+    /// Compares the findings at a time, and when it looks again, both in milliseconds.
     #[track_caller]
     fn check(is_busy: bool, interval: Duration, retirement: Option<u64>, expected: (Option<u64>, u64)) {
         let start = Instant::now();

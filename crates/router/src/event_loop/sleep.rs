@@ -1,7 +1,8 @@
 //! The hooks of an event loop for its workers, before it sleeps and after it wakes.
 //!
-//! Rings are looked at then, by the runtime's park hooks: at those two points no task runs, everything that could be done
-//! for the sockets has been done, and all requests of the batch are in the rings, so that each worker is woken once.
+//! Rings are looked at then, by the runtime's park hooks: at those two points no task runs, everything that could be
+//! done for the sockets has been done, and all requests of the batch are in the rings, so that each worker is woken
+//! once.
 //!
 //! On a busy machine the peer is waiting for this processor and has work by then, so both sides let others run once
 //! before they sleep. Tiny scripts with 100 connections on two cores took 5 ms in the 99th percentile instead of 25 ms.
@@ -49,7 +50,7 @@ impl LoopSleep {
             if is_needed {
                 return;
             }
-            // Taking answers has freed hands and given credit.
+            // Taking answers has freed workers and given credit.
             self.wake_workers();
             self.busy.prune();
             if !self.announce_sleep() {
@@ -98,7 +99,7 @@ impl LoopSleep {
     }
 
     /// Lets workers that wait for this processor run first. On a busy machine they have answers then, and
-    /// nobody has slept or was woken; on an idle one it costs a system call.
+    /// no side has slept or was woken; on an idle one it costs a system call.
     fn drain_after_workers(&self, now: Instant) -> bool {
         if !self.busy.are_waiting() {
             return false;

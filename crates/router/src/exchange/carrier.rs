@@ -1,5 +1,5 @@
-//! The interface of an exchange to the connection, or the stream, that carries it. Everything is tried or polled; who waits, and
-//! for how long, is the exchange's affair.
+//! The interface of an exchange to the connection, or the stream, that carries it. Everything is tried or polled;
+//! waiting, and for how long, is the exchange's affair.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use corral_http::response::{Framing, HttpDate};
+use corral_http::response::{HttpDate, ReplyFraming};
 
 use crate::io::SocketInterest;
 use crate::reply::ReplyFields;
@@ -62,7 +62,7 @@ pub(crate) trait Carrier {
     fn hold_interim(&mut self, heads: &[u8]);
 
     /// How a body is framed of which `length` is known.
-    fn framing(&self, status: u16, length: Option<u64>) -> Framing;
+    fn framing(&self, status: u16, length: Option<u64>) -> ReplyFraming;
 
     /// Whether nothing can follow this exchange, whatever is said about that.
     fn is_last(&self) -> bool;
@@ -73,15 +73,15 @@ pub(crate) trait Carrier {
     /// Holds a short piece of the body.
     fn hold(&mut self, piece: &[u8]);
 
-    /// Sends what is held, and then a piece of the body. After `WouldBlock` it goes on where it was when it is called with
-    /// the same piece and the same `n_sent`, which is 0 at first.
+    /// Sends what is held, and then a piece of the body. After `WouldBlock` it goes on where it was when it is called
+    /// with the same piece and the same `n_sent`, which is 0 at first.
     fn try_send(&mut self, piece: &[u8], n_sent: &mut usize) -> io::Result<()>;
 
     /// Holds what stands before `len` bytes of the body that come from a file. They are more than none.
     fn begin_file(&mut self, len: u64);
 
-    /// Sends what is held, and then a part of a file, straight from the page cache if that is possible; returns how much
-    /// of it.
+    /// Sends what is held, and then a part of a file, straight from the page cache if that is possible; returns how
+    /// much of it.
     fn try_send_file(&mut self, file: &File, offset: u64, len: u64) -> io::Result<usize>;
 
     /// Holds what stands behind the bytes of a file, when all of them have been sent.
@@ -93,7 +93,7 @@ pub(crate) trait Carrier {
     /// Holds what ends the body, with lines of fields behind it if that is possible.
     fn end(&mut self, trailers: &[u8]);
 
-    /// The bytes that the client has sent behind the request, to which a reply has switched, or nobody else will answer.
+    /// The bytes that the client has sent behind the request, to which a reply has switched, or which are not answered.
     fn take_over(&mut self) -> Vec<u8>;
 
     /// The connection that has been taken over.
@@ -112,7 +112,8 @@ pub(crate) trait RawBytes {
     /// Appends what there is to read; 0 at the end.
     fn poll_read(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>>;
 
-    /// Writes as much of the pieces as there is room for. After `WouldBlock` the next call must begin with the same bytes.
+    /// Writes as much of the pieces as there is room for. After `WouldBlock` the next call must begin with the same
+    /// bytes.
     fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize>;
 
     /// Says that nothing more will be written.
@@ -128,7 +129,7 @@ pub(crate) struct ReplyHead<'h> {
     pub(crate) server: Option<&'h [u8]>,
     /// Value of `Date`; none when the reply has its own.
     pub(crate) date: Option<&'h HttpDate>,
-    pub(crate) framing: Framing,
+    pub(crate) framing: ReplyFraming,
     /// The body itself is sent, too.
     pub(crate) has_body: bool,
     pub(crate) then: ConnectionUse,

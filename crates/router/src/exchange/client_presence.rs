@@ -1,5 +1,5 @@
-//! Clients that leave before they have an answer. A request that waits is dropped then, or is run all the same: because of its
-//! method, or because its application says so.
+//! Clients that leave before they have an answer. A request that waits is dropped then, or is run all the same: because
+//! of its method, or because its application says so.
 
 use std::cell::OnceCell;
 use std::future::pending;
@@ -12,7 +12,8 @@ use crate::exchange::carrier::{Carrier, ClientSignal};
 use crate::request::client::Gone;
 use crate::services::LoopServices;
 
-/// Requests of one event loop that wait without their clients. Nobody else bounds those of HTTP/2, whose streams are over.
+/// Requests of one event loop that wait without their clients. Those of HTTP/2, whose streams are over, have no other
+/// bound.
 const MOST_ABANDONED: usize = 256;
 
 impl Exchange<'_> {
@@ -31,7 +32,7 @@ impl Exchange<'_> {
         if is_without && !self.way.abandoned.runs(self.request.method()) { Err(Gone) } else { Ok(()) }
     }
 
-    /// The client as those see it who wait.
+    /// The client, for code that waits on its behalf.
     pub(crate) fn presence(&self) -> ClientPresence<'_> {
         let Self { carrier, way, services, .. } = self;
         ClientPresence {
@@ -58,8 +59,8 @@ pub(crate) struct ClientPresence<'e> {
 }
 
 impl ClientPresence<'_> {
-    /// Waits until the client of a request that waits has left, if that is the end of it. One that has only closed its sending
-    /// half has most likely left, and is not waited for. Cancel safe.
+    /// Waits until the client of a request that waits has left, if that is the end of it. One that has only closed its
+    /// sending half has most likely left, and is not waited for. Cancel safe.
     pub(crate) async fn left_waiting(self) {
         self.gone(ClientSignal::Finished).await;
         if self.is_run_without() {

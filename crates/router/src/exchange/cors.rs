@@ -8,8 +8,8 @@ use crate::reply::cors::{self, Preflight};
 use crate::request::routing::RouteTarget;
 
 impl<'c> Exchange<'c> {
-    /// Whether it is a preflight request that is answered here. From the first action with `cors` on, nothing on the way
-    /// refuses it: such requests never have credentials.
+    /// Whether it is a preflight request that is answered here. From the first action with `cors` on, nothing on the
+    /// way refuses it: such requests never have credentials.
     #[inline]
     pub(super) fn is_preflight(&self) -> bool {
         self.asks_first() && !self.answers_in_place() && self.way.cors().is_some()

@@ -29,7 +29,9 @@ impl Exchange<'_> {
     }
 
     fn decide_coding(&mut self, status: u16, length: Option<u64>) -> CompressionChoice {
-        let Some(compression) = &self.rules().compression else { return CompressionChoice::Plain(0) };
+        let Some(compression) = &self.request_settings().compression else {
+            return CompressionChoice::Plain(0);
+        };
         let fields = &mut self.reply.fields;
         if self.reply.coding_is_settled || length == Some(0) || !is_compressible(compression, status, fields)
         {

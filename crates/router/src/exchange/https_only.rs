@@ -18,8 +18,8 @@ const HTTPS_PORT: u16 = 443;
 const TRANSPORT_SECURITY: &[u8] = b"Strict-Transport-Security";
 
 impl<'c> Exchange<'c> {
-    /// The listener's rule, if the client breaks it: it does not speak TLS, neither to this server nor to a trusted one in
-    /// front of it. `OPTIONS *` names nothing that it could be sent to.
+    /// The listener's rule, if the client breaks it: it does not speak TLS, neither to this server nor to a trusted one
+    /// in front of it. `OPTIONS *` names nothing that it could be sent to.
     #[inline]
     pub(crate) fn breaks_https_only(&self) -> Option<&'c HttpsOnly> {
         let is_exempt = self.client.tls || self.request.head.is_for_server();

@@ -107,7 +107,7 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The key of a request, for the log: anybody may have written it.
+/// The key of a request, for the log: any client may have written it.
 struct ShownKey<'e, 'c> {
     exchange: &'e Exchange<'c>,
     key: &'e Key,

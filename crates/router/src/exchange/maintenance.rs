@@ -1,4 +1,4 @@
-//! `maintenance`: a page for everybody but a few, while somebody works on the site.
+//! `maintenance`: a page for all clients but a few, while the site is worked on.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -38,7 +38,7 @@ fn is_there(file: &Path) -> bool {
     match fs::symlink_metadata(file) {
         Ok(_) => true,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => false,
-        // Nobody can know; a site that is open by mistake is found out sooner.
+        // Either guess may be wrong; a site that is open by mistake is found out sooner.
         Err(error) => {
             tracing::error!("maintenance: look for \"{}\": {error}", file.display());
             false

@@ -2,7 +2,7 @@
 
 use corral_config::route::HeaderChange;
 use corral_config::template::Exception;
-use corral_http::response::Framing;
+use corral_http::response::ReplyFraming;
 use smallvec::SmallVec;
 
 use crate::clock;
@@ -32,8 +32,8 @@ impl Exchange<'_> {
         self.open_encoded(status, length)
     }
 
-    /// `headers` and `response_headers` of the actions on the way. Templates see the reply as it was before the latter, and
-    /// its status.
+    /// `headers` and `response_headers` of the actions on the way. Templates see the reply as it was before the latter,
+    /// and its status.
     pub(super) fn change_fields(&mut self, status: u16) -> Result<(), Exception> {
         self.restore_fields(status);
         if self.way.layers.iter().any(|layer| layer.options.secure) {
@@ -106,14 +106,14 @@ impl Exchange<'_> {
     pub(crate) fn open_switch(&mut self) -> BodyWriter {
         self.reply.status = Some(101);
         self.reply.close = true;
-        self.hold_head(101, Framing::NoBody, false, ConnectionUse::Switched);
-        BodyWriter::new(Framing::NoBody, false)
+        self.hold_head(101, ReplyFraming::NoBody, false, ConnectionUse::Switched);
+        BodyWriter::new(ReplyFraming::NoBody, false)
     }
 
     /// With what the server adds, unless the reply has its own.
-    fn hold_head(&mut self, status: u16, framing: Framing, has_body: bool, then: ConnectionUse) {
+    fn hold_head(&mut self, status: u16, framing: ReplyFraming, has_body: bool, then: ConnectionUse) {
         self.secure_transport();
-        let server = self.rules().server.as_bytes();
+        let server = self.request_settings().server.as_bytes();
         let Self { carrier, reply, .. } = self;
         let fields = &reply.fields;
         let has = |name: &[u8]| fields.get(name).is_some();
@@ -125,11 +125,11 @@ impl Exchange<'_> {
     }
 
     /// The reply is decided: notes its status, and whether the connection can outlive it.
-    fn begin_reply(&mut self, status: u16, framing: Framing) {
+    fn begin_reply(&mut self, status: u16, framing: ReplyFraming) {
         self.reply.status = Some(status);
         self.reply.framing = Some(framing);
         // Clients take 1xx for an announcement: the end tells them that there is nothing else to come.
-        self.reply.close |= framing == Framing::UntilClose || (100..200).contains(&status);
+        self.reply.close |= framing == ReplyFraming::UntilClose || (100..200).contains(&status);
         self.reply.close |= self.carrier.is_last();
     }
 }

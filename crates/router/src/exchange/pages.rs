@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use corral_http::request::is_loopback;
-use corral_http::response::{self, Framing};
+use corral_http::response::{self, ReplyFraming};
 use smallvec::SmallVec;
 
 use crate::dev_reload::{self, DevReload};
@@ -75,7 +75,7 @@ impl Exchange<'_> {
         is_loopback(self.request.head.host(self.request.bytes))
     }
 
-    /// An error page for whoever works on the site.
+    /// An error page for developers.
     async fn explain(&mut self, dev: &DevReload, status: u16) -> Result<(), Gone> {
         let page = explanation::explain(dev, status, self.path()).await;
         self.reply.fields.clear();
@@ -86,7 +86,7 @@ impl Exchange<'_> {
     /// A complete error page, which is not compressed; nothing of another reply's body comes after it.
     pub(crate) fn open_page(&mut self, status: u16) -> BodyWriter {
         let page = self.prepare_page(status);
-        self.reply.framing = Some(Framing::Length(page.len() as u64));
+        self.reply.framing = Some(ReplyFraming::Length(page.len() as u64));
         if let Err(exception) = self.change_fields(status) {
             script::report(&exception);
         }
@@ -121,7 +121,7 @@ impl Exchange<'_> {
             }
             _ => {}
         }
-        if !self.rules().negotiate_errors {
+        if !self.request_settings().negotiate_errors {
             self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
             return html(status);
         }

@@ -14,7 +14,7 @@ use crate::storage::buffers::Rest;
 impl Exchange<'_> {
     /// Reads all of it.
     pub(crate) async fn store_body(&mut self) -> Result<StoredBody, BodyError> {
-        let rules = self.rules();
+        let rules = self.request_settings();
         let mut store = BodyStore::new(self.begin_body()?);
         loop {
             store.spill(rules.body_buffer_size, rules.body_temp_path.as_deref())?;
@@ -40,8 +40,8 @@ impl Exchange<'_> {
         Ok(out)
     }
 
-    /// Reads all of it that is not longer than `most`, and leaves it for whoever answers. False if it is longer, or there is no
-    /// memory left for bodies; what was read stays, too.
+    /// Reads all of it that is not longer than `most`, and leaves it for the answer. False if it is longer, or there is
+    /// no memory left for bodies; what was read stays, too.
     pub(crate) async fn peek_body(&mut self, most: usize) -> Result<bool, BodyError> {
         if self.request.head.content_length().is_some_and(|length| length > most as u64) {
             return Ok(false);
@@ -75,7 +75,7 @@ impl Exchange<'_> {
 
     /// Waits for some of it, as long as a client may take.
     async fn read_body(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError> {
-        let limit = self.rules().body_read_timeout;
+        let limit = self.request_settings().body_read_timeout;
         let Self { carrier, deadline, .. } = self;
         let reading = poll_fn(|context| carrier.poll_body(context, out));
         deadline.limit(limit, pin!(reading)).await.unwrap_or(Err(BodyError::TimedOut))

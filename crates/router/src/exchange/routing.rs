@@ -13,7 +13,7 @@ mod rewrite;
 use corral_config::route::{Action, ActionKind, Destination, Route};
 
 use crate::exchange::Exchange;
-use crate::request::routing::{Guarded, RouteTarget, log};
+use crate::request::routing::{AfterAuthentication, RouteTarget, log};
 use crate::storage::buffers;
 use crate::variables::encoded::PassValues;
 use crate::variables::script;
@@ -43,15 +43,15 @@ impl<'c> Exchange<'c> {
         }
         match listener.authentication {
             None => self.follow(&listener.pass),
-            Some(place) => RouteTarget::Authenticate(place, Guarded::Pass(&listener.pass)),
+            Some(place) => RouteTarget::Authenticate(place, AfterAuthentication::Pass(&listener.pass)),
         }
     }
 
     /// Goes on where `authenticate` has let the request pass.
-    pub(crate) fn follow_authenticated(&mut self, guarded: Guarded<'c>) -> RouteTarget<'c> {
+    pub(crate) fn follow_authenticated(&mut self, guarded: AfterAuthentication<'c>) -> RouteTarget<'c> {
         let action = match guarded {
-            Guarded::Action(action) => action,
-            Guarded::Pass(pass) => return self.follow(pass),
+            AfterAuthentication::Action(action) => action,
+            AfterAuthentication::Pass(pass) => return self.follow(pass),
         };
         match self.carry_on(action) {
             Ok(pass) => self.follow(pass),
@@ -99,7 +99,7 @@ impl<'c> Exchange<'c> {
         let settings = self.settings;
         let route: &'c Route =
             settings.generation.config.routes.get(route).ok_or(RouteTarget::Nothing(404))?;
-        let found = if self.rules().log_route {
+        let found = if self.request_settings().log_route {
             log::choose(route, &mut self.variables())
         } else {
             route.choose(&mut self.variables())
@@ -132,7 +132,7 @@ impl<'c> Exchange<'c> {
             self.way.mirror = options.mirror;
         }
         match options.authentication {
-            Some(place) => Err(RouteTarget::Authenticate(place, Guarded::Action(action))),
+            Some(place) => Err(RouteTarget::Authenticate(place, AfterAuthentication::Action(action))),
             None => self.carry_on(action),
         }
     }

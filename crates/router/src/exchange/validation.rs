@@ -9,8 +9,8 @@ use crate::request::client::Gone;
 const PLACE: &[u8] = b"/.well-known/acme-challenge/";
 
 impl Exchange<'_> {
-    /// The key authorization for the token that is asked for, if it is one of those that were ordered with. It comes before
-    /// all that the configuration says: an authority has no credentials, and does not follow every redirect.
+    /// The key authorization for the token that is asked for, if it is one of those that were ordered with. It comes
+    /// before all that the configuration says: an authority has no credentials, and does not follow every redirect.
     #[inline]
     pub(crate) fn key_authorization(&self) -> Option<Arc<[u8]>> {
         let tokens = &self.services.secrets.tokens;

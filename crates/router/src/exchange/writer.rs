@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 
 use corral_http::range::ByteRange;
-use corral_http::response::Framing;
+use corral_http::response::ReplyFraming;
 
 use crate::exchange::Exchange;
 use crate::reply::compression::Encoder;
@@ -45,13 +45,13 @@ const ENCODED_STEP: usize = 16 * 1024;
 
 impl BodyWriter {
     /// For a reply whose head is held.
-    pub(super) fn new(framing: Framing, is_head: bool) -> Self {
+    pub(super) fn new(framing: ReplyFraming, is_head: bool) -> Self {
         let left = match framing {
-            Framing::Length(length) => length,
-            Framing::NoBody => 0,
-            Framing::Chunked | Framing::UntilClose | Framing::UntilEnd => u64::MAX,
+            ReplyFraming::Length(length) => length,
+            ReplyFraming::NoBody => 0,
+            ReplyFraming::Chunked | ReplyFraming::UntilClose | ReplyFraming::UntilEnd => u64::MAX,
         };
-        let is_measured = matches!(framing, Framing::Length(_));
+        let is_measured = matches!(framing, ReplyFraming::Length(_));
         Self { left, is_measured, is_head, trailers: Vec::new(), encoding: None }
     }
 
@@ -221,7 +221,7 @@ impl BodyWriter {
         b""
     }
 
-    /// What of a piece is sent: nothing to HEAD, and never more than was announced.
+    /// The part of a piece that is sent: nothing to HEAD, and never more than was announced.
     fn clip<'p>(&mut self, exchange: &mut Exchange<'_>, piece: &'p [u8]) -> &'p [u8] {
         let len = if self.is_head { 0 } else { self.left.min(piece.len() as u64) as usize };
         self.left -= len as u64;

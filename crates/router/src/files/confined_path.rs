@@ -31,7 +31,7 @@ impl ConfinedPath<'_> {
         self.chroot.is_some() || !self.follow_symlinks || !self.traverse_mounts
     }
 
-    /// What no two places have in common. A path alone holds no NUL, or it could not be opened.
+    /// A text that no two places have in common. A path alone holds no NUL, or it could not be opened.
     pub(super) fn key(&self) -> Cow<'_, [u8]> {
         if !self.is_confined() {
             return Cow::Borrowed(self.path);
@@ -54,7 +54,7 @@ impl ConfinedPath<'_> {
         self.confined(confined::open_read_confined)
     }
 
-    /// What is there now.
+    /// The metadata of the file that is there now.
     pub(super) fn metadata(&self) -> io::Result<Metadata> {
         if !self.is_confined() {
             return std::fs::metadata(as_path(self.path));

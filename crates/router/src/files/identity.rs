@@ -31,7 +31,7 @@ impl FileIdentity {
         }
     }
 
-    /// Whether nobody has written to the file in between; it may have been renamed or removed.
+    /// Whether the file was not written to in between; it may have been renamed or removed.
     pub(crate) fn has_content_of(&self, earlier: &Self) -> bool {
         (self.size, self.modified) == (earlier.size, earlier.modified)
     }

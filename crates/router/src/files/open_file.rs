@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use corral_http::conditional::EntityTag;
-use corral_http::encoding::Coding;
+use corral_http::encoding::ContentCoding;
 use corral_http::response::{HttpDate, format_date};
 use smallvec::SmallVec;
 
@@ -28,18 +28,18 @@ pub(crate) struct OpenFile {
     last_modified: HttpDate,
     pub(crate) identity: FileIdentity,
     checked: Cell<Instant>,
-    /// Nobody was writing to it when it was checked.
+    /// The file was not being written to when it was checked.
     settled: Cell<bool>,
     used: Cell<Instant>,
     content: OnceCell<Option<Box<[u8]>>>,
-    /// None before they were asked for.
+    /// `None` before they were asked for.
     siblings: RefCell<Option<Siblings>>,
-    /// What others keep of its compressed forms, with their levels.
+    /// The compressed forms that other parts keep, with their levels.
     compressed: RefCell<SmallVec<[Compressed; 1]>>,
 }
 
 /// A coding, the level that is configured for it, and what the file is in it.
-type Compressed = (Coding, Option<i32>, Weak<[u8]>);
+type Compressed = (ContentCoding, Option<i32>, Weak<[u8]>);
 
 impl OpenFile {
     pub(super) fn new(file: File, metadata: &Metadata, now: Instant) -> Self {
@@ -125,7 +125,7 @@ impl OpenFile {
         place: &ConfinedPath<'_>,
         moment: CacheTime,
         are_wanted: bool,
-    ) -> SmallVec<[(Coding, Rc<Self>); 3]> {
+    ) -> SmallVec<[(ContentCoding, Rc<Self>); 3]> {
         let mut siblings = self.siblings.borrow_mut();
         match &mut *siblings {
             Some(known) if !are_wanted || known.are_current(place, moment) => {}
@@ -134,15 +134,15 @@ impl OpenFile {
         siblings.as_ref().map(|known| known.not_older_than(self)).unwrap_or_default()
     }
 
-    /// Its compressed form, if somebody still keeps it.
-    pub(crate) fn compressed(&self, coding: Coding, level: Option<i32>) -> Option<Arc<[u8]>> {
+    /// The file's compressed form, if it is still kept.
+    pub(crate) fn compressed(&self, coding: ContentCoding, level: Option<i32>) -> Option<Arc<[u8]>> {
         let compressed = self.compressed.borrow();
         let (_, _, body) = compressed.iter().find(|known| (known.0, known.1) == (coding, level))?;
         body.upgrade()
     }
 
     /// Remembers a compressed form as long as others keep it.
-    pub(crate) fn keep_compressed(&self, coding: Coding, level: Option<i32>, body: &Arc<[u8]>) {
+    pub(crate) fn keep_compressed(&self, coding: ContentCoding, level: Option<i32>, body: &Arc<[u8]>) {
         let mut compressed = self.compressed.borrow_mut();
         compressed.retain(|known| known.2.strong_count() > 0 && (known.0, known.1) != (coding, level));
         compressed.push((coding, level, Arc::downgrade(body)));

@@ -1,5 +1,5 @@
-//! The files that one event loop keeps open. Who is not asked for leaves within seconds, so that removed files give
-//! their space back and mounts are free; while there is none, nothing wakes up.
+//! The files that one event loop keeps open. One that is not asked for leaves within seconds, so that removed files
+//! give their space back and mounts are free; while there is none, nothing wakes up.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ const IDLE_IN_A_CROWD: Duration = Duration::from_secs(1);
 
 thread_local! {
     static KEPT: RefCell<HashMap<Vec<u8>, Rc<OpenFile>>> = RefCell::new(HashMap::new());
-    /// There is one again.
+    /// The first file was opened after a time without any.
     static FIRST: Rc<Notify> = Rc::default();
 }
 

@@ -6,14 +6,14 @@ use std::fs;
 use std::rc::Rc;
 use std::time::Instant;
 
-use corral_http::encoding::Coding;
+use corral_http::encoding::ContentCoding;
 use smallvec::SmallVec;
 
 use super::{CacheTime, ConfinedPath, FileIdentity, FoundFile, OpenFile, open_anew};
 
-/// What is beside a file.
+/// The siblings beside a file.
 pub(super) struct Siblings {
-    /// In the order of `Coding::COMPRESSED`.
+    /// In the order of `ContentCoding::COMPRESSED`.
     found: SmallVec<[Sibling; 3]>,
     /// The path of the folder.
     folder: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Siblings {
 
 /// One that is there. It may be older than the file.
 struct Sibling {
-    coding: Coding,
+    coding: ContentCoding,
     path: Vec<u8>,
     file: Rc<OpenFile>,
 }
@@ -33,7 +33,7 @@ struct Sibling {
 enum SiblingLookup {
     File(Rc<OpenFile>),
     Nothing,
-    /// What can become a file, or readable, without the folder being any wiser.
+    /// A file that can appear, or become readable, without a change of the folder.
     Other,
 }
 
@@ -44,7 +44,7 @@ impl Siblings {
         // Before the rest: what comes meanwhile makes it another one.
         let mut folder_identity = identity(&place.at(&folder)).filter(FileIdentity::is_settled);
         let mut found = SmallVec::new();
-        for coding in Coding::COMPRESSED {
+        for coding in ContentCoding::COMPRESSED {
             let path = [place.path, coding.suffix().as_bytes()].concat();
             match look(&place.at(&path), moment.now) {
                 SiblingLookup::File(file) => {
@@ -74,7 +74,7 @@ impl Siblings {
         are_current
     }
 
-    pub(super) fn not_older_than(&self, file: &OpenFile) -> SmallVec<[(Coding, Rc<OpenFile>); 3]> {
+    pub(super) fn not_older_than(&self, file: &OpenFile) -> SmallVec<[(ContentCoding, Rc<OpenFile>); 3]> {
         let fresh = self.found.iter().filter(|sibling| sibling.file.modified >= file.modified);
         fresh.map(|sibling| (sibling.coding, Rc::clone(&sibling.file))).collect()
     }

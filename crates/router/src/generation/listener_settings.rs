@@ -1,4 +1,4 @@
-//! One listener of a configuration, as those see it who serve its connections.
+//! One listener of a configuration, as its connections see it.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -47,7 +47,7 @@ impl ListenerSettings {
         self.listener().proxy_protocol.as_ref().is_some_and(|source| source.matches(peer))
     }
 
-    /// What is needed to speak TLS, if it is to be spoken.
+    /// The settings of TLS, if it is to be spoken.
     pub(crate) fn tls(&self) -> Option<&Arc<TlsContext>> {
         self.generation.shared.tls.get(self.listener)?.as_ref()
     }

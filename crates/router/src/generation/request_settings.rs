@@ -1,4 +1,4 @@
-//! What `settings.http` means for the request path, worked out once for each configuration.
+//! The meaning of `settings.http` for the request path, worked out once for each configuration.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct RequestSettings {
     pub(crate) server: &'static str,
     /// Log the steps that a request takes.
     pub(crate) log_route: bool,
-    /// Error pages are JSON for those who prefer it.
+    /// Error pages are JSON for clients that prefer it.
     pub(crate) negotiate_errors: bool,
     pub(crate) header_read_timeout: Duration,
     pub(crate) body_read_timeout: Duration,

@@ -18,7 +18,7 @@ use super::overload::Overload;
 use super::pool::Pool;
 use super::pool::bounds::PoolBounds;
 use super::pool::pool_request::PoolRequest;
-use super::pool::serving::{Cancelled, EndedRequest, Rejected, Rejection};
+use super::pool::serving::{CancelOutcome, EndedRequest, RejectedRequest, Rejection};
 use super::pool::worker::WorkerKey;
 use super::port::{AnyPort, ChannelPort};
 use super::sizes;
@@ -35,7 +35,7 @@ pub(crate) struct AppInstance {
     pub(crate) id: AppId,
     pub(crate) spec: AppSpec,
     pub(super) pool: Mutex<Pool<AnyPort>>,
-    /// Of requests that programs serve.
+    /// The turns of requests that programs serve.
     pub(super) turns: Arc<ProgramTurns>,
     pub(super) main: MainSender,
     pub(super) control_waker: Arc<ControlWaker>,
@@ -45,7 +45,7 @@ pub(crate) struct AppInstance {
     pub(super) concluded: AtomicBool,
     /// Serves nothing before this instance has finished.
     pub(super) successor: Mutex<Option<Arc<AppInstance>>>,
-    /// Its workers take bodies as they come, and want to know at once that a client has left.
+    /// The workers take bodies as they come, and want to know at once that a client has left.
     pub(super) streams: AtomicBool,
     pub(super) last_error: Mutex<Option<String>>,
     pub(super) left_state: left_state::LeftStateCounts,
@@ -98,8 +98,8 @@ impl AppInstance {
         })
     }
 
-    /// Hands a request to a worker, or queues it; gives it back when too many wait, or nobody is going to serve it.
-    pub(crate) fn submit(&self, request: PoolRequest, now: Instant) -> Result<(), Rejected> {
+    /// Hands a request to a worker, or queues it; gives it back when too many wait, or no worker is going to serve it.
+    pub(crate) fn submit(&self, request: PoolRequest, now: Instant) -> Result<(), RejectedRequest> {
         let want_worker = {
             let mut pool = self.pool.lock();
             pool.submit(request, now)?;
@@ -133,18 +133,18 @@ impl AppInstance {
         true
     }
 
-    /// Nobody waits for this answer any more: forgets the request, or tells its worker.
+    /// The answer is not waited for any more: forgets the request, or tells its worker.
     pub(crate) fn cancel(&self, lane: Lane, id: RequestId) -> WasRunning {
         let mut pool = self.pool.lock();
         let was_running = match pool.cancel(lane, id) {
-            Cancelled::Running(worker) => {
+            CancelOutcome::Running(worker) => {
                 if let Some(port) = pool.port_mut(worker).and_then(AnyPort::channel_mut) {
                     // Without room for the word the worker is stuck, and learns it when it sends more.
                     let _ = port.channel.cancel(id, lane);
                 }
                 WasRunning::Yes
             }
-            Cancelled::Forgotten | Cancelled::Unknown => WasRunning::No,
+            CancelOutcome::Forgotten | CancelOutcome::Unknown => WasRunning::No,
         };
         self.conclude_if_unused(pool);
         was_running
@@ -191,7 +191,7 @@ impl AppInstance {
         self.pool.lock().port_mut(worker).and_then(AnyPort::channel_mut).map(act)
     }
 
-    /// What is said of a request that was given back.
+    /// The failure of a request that was given back.
     pub(super) fn explain(&self, refusal: Rejection) -> AppFailure {
         match refusal {
             Rejection::QueueFull => AppFailure::QueueFull,

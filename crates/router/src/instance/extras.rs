@@ -1,5 +1,5 @@
-//! Frames that a worker sends beside head and body of a response: what comes before it, what is behind it, and what comes in
-//! its place.
+//! Frames that a worker sends beside head and body of a response: what comes before it, what is behind it, and what
+//! comes in its place.
 
 use corral_channel::message;
 use corral_http::response;
@@ -10,7 +10,7 @@ use super::state::CallState;
 use crate::reply::interim;
 
 impl CallState {
-    /// What comes too late is dropped, and a worker that sends more than it may is given up.
+    /// A head that comes too late is dropped, and a worker that sends more than it may is given up.
     pub(super) fn take_informational(&mut self, payload: &[u8]) -> Result<(), String> {
         self.take(payload.len())?;
         self.uncredited = self.uncredited.saturating_add(payload.len() as u32);

@@ -10,7 +10,7 @@ use corral_http::chunked::ChunkError;
 use corral_ipc::message::Exit;
 
 use super::mebibytes::Mebibytes;
-use super::pool::verdict::{Condemned, WorkerExcess};
+use super::pool::verdict::{KillReason, WorkerExcess};
 use crate::upstream::ServerFailure;
 
 /// Why no (complete) answer comes.
@@ -64,7 +64,7 @@ pub(crate) enum FramingError {
 }
 
 impl AppFailure {
-    /// What the client gets.
+    /// The status that the client gets.
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::Killed { .. } => 504,
@@ -79,8 +79,8 @@ impl AppFailure {
     }
 }
 
-impl Condemned {
-    /// What becomes of a request of the worker `pid`, if it is the one that the worker was to be killed for.
+impl KillReason {
+    /// The failure of a request of the worker `pid`, if it is the one that the worker was to be killed for.
     pub(super) fn failure(&self, request: (Lane, RequestId), pid: u32) -> Option<AppFailure> {
         (self.request == Some(request)).then_some(match self.excess {
             WorkerExcess::Time(elapsed) => AppFailure::Killed { pid, elapsed },

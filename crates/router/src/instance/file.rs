@@ -8,13 +8,13 @@ use std::fs::File;
 use std::io;
 
 use corral_channel::message::{self, FilePart};
-use corral_channel::{Arrived, FrameHead, Kind, LaneReceiver};
+use corral_channel::{Arrived, FrameHead, FrameKind, LaneReceiver};
 use corral_http::range::ByteRange;
 use corral_sys::sendable::Sent;
 
 use super::failure::AppFailure;
 
-/// What is sent of an open file.
+/// The part of an open file that is sent.
 #[derive(Debug)]
 pub(crate) struct SentFile {
     file: Sent,
@@ -48,13 +48,14 @@ impl SentFile {
     }
 }
 
-/// Takes the file that a frame speaks of, and leaves of the payload what is before it. The outer error is a broken rule.
+/// Takes the file that a frame speaks of, and leaves of the payload what is before it. The outer error is a broken
+/// rule.
 pub(super) fn take(
     receiver: &LaneReceiver,
     head: &FrameHead,
     payload: &mut Vec<u8>,
 ) -> Result<Result<SentFile, AppFailure>, String> {
-    if !matches!(head.kind, Kind::Response | Kind::Data) {
+    if !matches!(head.kind, FrameKind::Response | FrameKind::Data) {
         return Err(format!("a frame of the kind {:?} speaks of a file", head.kind));
     }
     let (n_before, part) = message::split_file(payload).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! What is said and done about workers that run a request for too long or use too much memory.
+//! Lines and measures about workers that run a request for too long or use too much memory.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use super::app::AppInstance;
 use super::mebibytes::Mebibytes;
 use super::pool::verdict::{Finding, WorkerExcess, WorkerVerdict};
 
-/// More of a request's target helps nobody, and messages to `main` are bounded.
+/// Most bytes of a request's target in a line; more is of no use, and messages to `main` are bounded.
 const MAX_TARGET: usize = 512;
 
 impl AppInstance {

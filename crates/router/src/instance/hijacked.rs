@@ -12,7 +12,7 @@ use super::port::{AnyPort, ChannelPort};
 /// A connection that an application has taken over.
 #[derive(Debug)]
 pub(crate) struct Hijacked {
-    /// Its other end is the application's.
+    /// One end of a pair, the other of which is the application's.
     pub(crate) socket: Foreign,
     pub(crate) hold: Hold,
 }

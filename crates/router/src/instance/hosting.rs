@@ -36,7 +36,7 @@ impl AppInstance {
         self.done(worker, lane, id, run_time, Instant::now());
     }
 
-    /// A program's turn, whose hand is free, has ended.
+    /// The turn of a program that was released before has ended.
     pub(super) fn end_turn(&self, program: &ReadyProgram) {
         let was_last = program.end_turn();
         let Some(worker) = program.key() else { return };
@@ -53,7 +53,7 @@ impl AppInstance {
     pub(crate) fn forsake(&self, program: &ReadyProgram, why: &dyn fmt::Display) {
         let Some(worker) = program.key() else { return };
         if self.pool.lock().is_leaving(worker) {
-            return; // somebody has done so
+            return; // it was told so already
         }
         self.leaving(worker, Instant::now());
         if program.has_answered() && self.spec.runtime.gateway().is_some() {

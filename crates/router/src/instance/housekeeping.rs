@@ -9,7 +9,7 @@ use super::app::AppInstance;
 use crate::control_waker;
 
 impl AppInstance {
-    /// Regular upkeep: spare workers retire, missing ones are asked for.
+    /// Regular work: spare workers retire, missing ones are asked for.
     pub(crate) fn tick(&self, now: Instant) {
         self.overload.report(&self.spec.name);
         let want_worker = {
@@ -59,7 +59,7 @@ impl AppInstance {
         }
     }
 
-    /// Whether no request is in its workers' hands or on its way to them.
+    /// Whether its workers have no request, and none is on its way to them.
     pub(crate) fn is_quiet(&self) -> bool {
         self.pool.lock().n_active() == 0
     }

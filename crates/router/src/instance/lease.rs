@@ -31,7 +31,7 @@ impl AppInstance {
         *self.successor.lock() = Some(Arc::clone(successor));
     }
 
-    /// Its processes have ended: whatever waits for it need not wait longer.
+    /// The instance's processes have ended: whatever waits for it need not wait longer.
     pub(crate) fn make_way(&self) {
         let successor = self.successor.lock().take();
         if let Some(successor) = successor {

@@ -14,8 +14,8 @@ pub(super) struct LeftStateCounts {
 }
 
 impl LeftStateCounts {
-    /// Counts a request of an application that leaves these kinds, a bit each. Bits without a kind are ignored. The tenth
-    /// request, the hundredth and so on are logged with all counts, so that the log of a leak stays short.
+    /// Counts a request of an application that leaves these kinds, a bit each. Bits without a kind are ignored. The
+    /// tenth request, the hundredth and so on are logged with all counts, so that the log of a leak stays short.
     pub(super) fn note(&self, app: &str, kinds: u32) {
         let n_requests = self.add(kinds);
         if n_requests >= 10 && n_requests == 10_u64.pow(n_requests.ilog10()) {

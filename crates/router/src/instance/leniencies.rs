@@ -24,7 +24,7 @@ impl fmt::Display for Leniency {
     }
 }
 
-/// The habits that the log has heard of.
+/// The leniencies that the log has told of.
 #[derive(Debug, Default)]
 pub(super) struct Leniencies(AtomicU8);
 

@@ -24,10 +24,11 @@ use crate::upstream::{LoopServer, LoopServers};
 /// Index bits of a request id; the rest tells the uses of one index apart.
 pub(super) const INDEX_BITS: u32 = 20;
 
-/// How often a worker that is gone is heard. Its ring can hold no more, and what it has left behind might go on writing.
+/// How often a worker that is gone is heard. Its ring can hold no more, and what it has left behind might go on
+/// writing.
 const LAST_WORDS: usize = 8;
 
-/// What one worker says to an event loop.
+/// The frames from one worker to an event loop.
 pub(super) struct WorkerFrames {
     pub(super) worker: WorkerKey,
     pub(super) receiver: LaneReceiver,
@@ -56,16 +57,16 @@ pub(crate) struct LoopApp {
     /// Bytes of bodies that were sent to workers since then.
     pub(super) n_fed: Cell<usize>,
     pub(super) busy: Rc<BusyApps>,
-    /// It is among those.
+    /// The application is in `BusyApps`.
     pub(super) is_busy: Cell<bool>,
 }
 
 /// The applications that an event loop has to look after before and after each sleep: of many sites, those that
-/// somebody has asked for something.
+/// have requests.
 #[derive(Default)]
 pub(crate) struct BusyApps {
     apps: RefCell<Vec<Rc<LoopApp>>>,
-    /// There is more to be done for them than was done at a time.
+    /// More is left to be done for them than was done at a time.
     is_behind: Cell<bool>,
 }
 

@@ -1,12 +1,13 @@
 //! Which worker of an application gets which request. Pure: ports stand for the channels, time comes in.
 //!
-//! A worker has as many *hands* as it runs requests at once. An idle worker is preferred, the most recently used one
-//! first, so that spare ones can retire; then the one that has the fewest, of those with a free hand. Without one, a busy worker may hold requests *ahead*, so that it goes on without waiting for the router
-//! to be scheduled: one, or as many short ones as make up `worker_choice::AHEAD`. A request that waits ahead is taken
-//! back when another worker has nothing to do, or when it has waited behind a slow one for longer than
-//! `worker_choice::STALE`. Everything else waits in one queue, first come, first served.
+//! A worker runs one request at a time, or as many as its type and its configuration say. An idle worker is preferred,
+//! the most recently used one first, so that spare ones can retire; then the least busy one of those with room. Without
+//! any, a busy worker may hold requests *ahead*, so that it goes on without waiting for the router to be scheduled:
+//! one, or as many short ones as make up `worker_choice::AHEAD`. A request that waits ahead is taken back when another
+//! worker has nothing to do, or when it has waited behind a slow one for longer than `worker_choice::STALE`. Everything
+//! else waits in one queue, first come, first served.
 //!
-//! There is one case in which an idle worker is left asleep: every processor has a busy worker already, and
+//! An idle worker is left asleep in one case: every processor has a busy worker already, and
 //! the scripts are so short that waiting for one costs less than waking another. If a script turns out
 //! to be longer after all, `rescue` gives what waits behind it to the idle worker.
 //!
@@ -54,14 +55,14 @@ pub(crate) struct Pool<P> {
     idle: Vec<usize>,
     /// Busy workers that may take one more ahead. The last is the next: the one that has most recently
     /// begun something, as among unequal scripts one that has run for long is likely to run on; after its
-    /// turn it is the first. Entries of an older epoch are void. Unused if workers have several hands.
+    /// turn it is the first. Entries of an older epoch are void. Unused if workers run several requests at once.
     open: VecDeque<(usize, u32)>,
     /// Requests that were handed over ahead, oldest first. Void when the worker no longer holds them.
     ahead: VecDeque<(usize, Lane, RequestId)>,
     queue: VecDeque<PoolRequest>,
     /// Workers that got a request or an order since the last wake-up call.
     touched: Vec<usize>,
-    /// Workers that broke the rules of the channel and that nobody was told of.
+    /// Workers that broke the rules of the channel and that main was not told of.
     broken: Vec<BrokenWorker>,
     n_held: usize,
     n_starting: u32,
@@ -129,7 +130,7 @@ impl<P: PoolPort> Pool<P> {
         self.is_held = true;
     }
 
-    /// It serves what has waited.
+    /// Lets the pool serve the requests that have waited.
     pub(crate) fn go_on(&mut self, now: Instant) {
         self.now = now;
         self.is_held = false;
@@ -166,7 +167,7 @@ impl<P: PoolPort> Pool<P> {
         }
     }
 
-    /// What is said about a worker may come late: another one can have its index by then.
+    /// The word about a worker may come late: another one can have its index by then.
     fn find(&mut self, worker: WorkerKey) -> Option<&mut PoolWorker<P>> {
         self.workers.get_mut(worker.index).filter(|entry| entry.id == worker.id)
     }

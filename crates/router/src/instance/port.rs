@@ -1,10 +1,10 @@
 //! The pool's ports: over a real channel, or to a program.
 
-use corral_channel::{SendError, Slot, WorkerPort};
+use corral_channel::{RequestSlot, SendError, WorkerPort};
 
 use super::pool::pool_request::PoolRequest;
 use super::pool::port::PoolPort;
-use super::pool::verdict::Condemned;
+use super::pool::verdict::KillReason;
 use super::program_port::ProgramPort;
 
 /// How a worker is reached, whatever it is.
@@ -26,21 +26,21 @@ impl AnyPort {
 }
 
 impl PoolPort for AnyPort {
-    fn submit(&mut self, slot: Slot, request: &PoolRequest) -> Result<(), SendError> {
+    fn submit(&mut self, slot: RequestSlot, request: &PoolRequest) -> Result<(), SendError> {
         match self {
             Self::Channel(port) => port.submit(slot, request),
             Self::Program(port) => port.submit(slot, request),
         }
     }
 
-    fn take_back(&self, slot: Slot, request: &PoolRequest) -> bool {
+    fn take_back(&self, slot: RequestSlot, request: &PoolRequest) -> bool {
         match self {
             Self::Channel(port) => port.take_back(slot, request),
             Self::Program(port) => port.take_back(slot, request),
         }
     }
 
-    fn is_started(&self, slot: Slot, request: &PoolRequest) -> bool {
+    fn is_started(&self, slot: RequestSlot, request: &PoolRequest) -> bool {
         match self {
             Self::Channel(port) => port.is_started(slot, request),
             Self::Program(port) => port.is_started(slot, request),
@@ -68,10 +68,10 @@ impl PoolPort for AnyPort {
         }
     }
 
-    fn condemn(&self, condemned: Condemned) {
+    fn condemn(&self, kill_reason: KillReason) {
         match self {
-            Self::Channel(port) => port.condemn(condemned),
-            Self::Program(port) => port.condemn(condemned),
+            Self::Channel(port) => port.condemn(kill_reason),
+            Self::Program(port) => port.condemn(kill_reason),
         }
     }
 }
@@ -94,7 +94,7 @@ impl ChannelPort {
         *self.n_hijacked.get_or_insert(0) += 1;
     }
 
-    /// Such a connection has ended.
+    /// A connection that was taken over has ended.
     pub(super) fn release(&mut self) {
         self.n_hijacked = self.n_hijacked.map(|n| n.saturating_sub(1));
     }
@@ -108,15 +108,15 @@ impl ChannelPort {
 }
 
 impl PoolPort for ChannelPort {
-    fn submit(&mut self, slot: Slot, request: &PoolRequest) -> Result<(), SendError> {
+    fn submit(&mut self, slot: RequestSlot, request: &PoolRequest) -> Result<(), SendError> {
         self.channel.submit(slot, request.id, request.lane, &[&request.payload, &request.inline])
     }
 
-    fn take_back(&self, slot: Slot, request: &PoolRequest) -> bool {
+    fn take_back(&self, slot: RequestSlot, request: &PoolRequest) -> bool {
         self.channel.take_back(slot, request.id, request.lane)
     }
 
-    fn is_started(&self, slot: Slot, request: &PoolRequest) -> bool {
+    fn is_started(&self, slot: RequestSlot, request: &PoolRequest) -> bool {
         self.channel.is_started(slot, request.id, request.lane)
     }
 

@@ -1,8 +1,8 @@
 //! Programs that serve HTTP themselves, as workers of a pool.
 //!
 //! The pool does not hand them requests: it says whose turn it is at which program, and the connection that waits for
-//! its turn speaks to the program itself. The end of the turn is the end of the request; an upgraded connection holds its
-//! program, but no hand of it.
+//! its turn speaks to the program itself. The end of the turn is the end of the request; an upgraded connection holds
+//! its program, but no turn.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use corral_channel::{Lane, RequestId};
 use corral_ipc::message::WorkerId;
 
 use super::failure::AppFailure;
-use super::pool::verdict::Condemned;
+use super::pool::verdict::KillReason;
 use super::pool::worker::WorkerKey;
 use crate::upstream::UpstreamServer;
 
@@ -28,18 +28,18 @@ pub(crate) struct ReadyProgram {
     pub(super) n_turns: AtomicU32,
     /// Requests until it is replaced.
     n_left: Option<AtomicU32>,
-    /// It gets nothing more, and is told to end as soon as it has nothing left.
+    /// The program gets nothing more, and is told to end as soon as it has nothing left.
     is_dismissed: AtomicBool,
     is_retired: AtomicBool,
     has_answered: AtomicBool,
-    /// Its place in the pool, once it has one.
+    /// The program's place in the pool, once it has one.
     key: OnceLock<WorkerKey>,
     /// Why it is killed, if it is.
-    pub(super) condemned: OnceLock<Condemned>,
+    pub(super) kill_reason: OnceLock<KillReason>,
 }
 
 impl ReadyProgram {
-    /// It is replaced after `n_requests`.
+    /// A program that is replaced after `n_requests`.
     pub(crate) fn new(
         id: WorkerId,
         pid: u32,
@@ -58,7 +58,7 @@ impl ReadyProgram {
             is_retired: AtomicBool::new(false),
             has_answered: AtomicBool::new(false),
             key: OnceLock::new(),
-            condemned: OnceLock::new(),
+            kill_reason: OnceLock::new(),
         })
     }
 
@@ -89,7 +89,7 @@ impl ReadyProgram {
         self.has_answered.load(Ordering::Relaxed)
     }
 
-    /// It gets nothing more.
+    /// Gives it nothing more.
     pub(super) fn dismiss(&self) {
         self.is_dismissed.store(true, Ordering::Release);
     }
@@ -107,6 +107,6 @@ impl ReadyProgram {
 
     /// Why it was killed, if that was for this request.
     pub(crate) fn verdict(&self, request: (Lane, RequestId)) -> Option<AppFailure> {
-        self.condemned.get().and_then(|condemned| condemned.failure(request, self.pid))
+        self.kill_reason.get().and_then(|kill_reason| kill_reason.failure(request, self.pid))
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use corral_channel::{SendError, Slot};
+use corral_channel::{RequestSlot, SendError};
 
 use super::pool::pool_request::PoolRequest;
 use super::pool::port::PoolPort;
-use super::pool::verdict::Condemned;
+use super::pool::verdict::KillReason;
 use super::program::ReadyProgram;
 use super::turns::ProgramTurns;
 
@@ -18,7 +18,7 @@ pub(crate) struct ProgramPort {
 }
 
 impl PoolPort for ProgramPort {
-    fn submit(&mut self, _slot: Slot, request: &PoolRequest) -> Result<(), SendError> {
+    fn submit(&mut self, _slot: RequestSlot, request: &PoolRequest) -> Result<(), SendError> {
         self.program.n_turns.fetch_add(1, Ordering::AcqRel);
         if let Some(cell) = self.turns.find(request.lane, request.id) {
             cell.give(&self.program);
@@ -26,7 +26,7 @@ impl PoolPort for ProgramPort {
         Ok(())
     }
 
-    fn take_back(&self, _slot: Slot, request: &PoolRequest) -> bool {
+    fn take_back(&self, _slot: RequestSlot, request: &PoolRequest) -> bool {
         let is_back = self.turns.find(request.lane, request.id).is_some_and(|cell| cell.take_back());
         if is_back {
             self.program.n_turns.fetch_sub(1, Ordering::AcqRel);
@@ -34,8 +34,8 @@ impl PoolPort for ProgramPort {
         is_back
     }
 
-    fn is_started(&self, _slot: Slot, request: &PoolRequest) -> bool {
-        // One that nobody waits for any more is about to end.
+    fn is_started(&self, _slot: RequestSlot, request: &PoolRequest) -> bool {
+        // One that is not waited for any more is about to end.
         self.turns.find(request.lane, request.id).is_none_or(|cell| cell.is_started())
     }
 
@@ -51,8 +51,8 @@ impl PoolPort for ProgramPort {
         Vec::new()
     }
 
-    fn condemn(&self, condemned: Condemned) {
-        let _ = self.program.condemned.set(condemned);
+    fn condemn(&self, kill_reason: KillReason) {
+        let _ = self.program.kill_reason.set(kill_reason);
     }
 }
 

@@ -1,21 +1,22 @@
-//! What a worker may say to an event loop, in which order, and how much of it is heard at a time.
+//! Rules for what a worker may say to an event loop, in which order, and how much of it is heard at a time.
 
-use corral_channel::{Flags, Kind};
+use corral_channel::{Flags, FrameKind};
 
 use super::pool::worker::WorkerKey;
 use super::state::CallState;
 
-/// What one worker may say at a time, in bytes: other connections have their turn then. About a tenth of a millisecond's work.
+/// Bytes that one worker may say at a time: other connections have their turn then. About a tenth of a millisecond's
+/// work.
 const ALLOWANCE: usize = 512 * 1024;
 
-/// What a frame costs besides its payload, likewise.
+/// Cost of a frame besides its payload, in bytes.
 const FRAME: usize = 256;
 
-/// Frames for requests that are not known here that are heard between two that end known ones. A worker may have sent some
-/// before it heard that nobody waits.
+/// Frames for requests that are not known here that are heard between two that end known ones. A worker may have sent
+/// some before it heard of the cancel.
 const MOST_UNKNOWN: u32 = 64;
 
-/// What is left of what an event loop takes from one worker before it looks at others.
+/// The rest of what an event loop takes from one worker before it looks at others.
 pub(super) struct FrameAllowance(usize);
 
 impl Default for FrameAllowance {
@@ -52,8 +53,11 @@ impl UnknownRequests {
 }
 
 /// Whether a frame of this kind may have this payload.
-pub(super) fn check_payload(kind: Kind, payload: &[u8]) -> Result<(), String> {
-    let may_have_some = matches!(kind, Kind::Response | Kind::Data | Kind::Informational | Kind::Trailers);
+pub(super) fn check_payload(kind: FrameKind, payload: &[u8]) -> Result<(), String> {
+    let may_have_some = matches!(
+        kind,
+        FrameKind::Response | FrameKind::Data | FrameKind::Informational | FrameKind::Trailers
+    );
     if payload.is_empty() || may_have_some {
         return Ok(());
     }
@@ -62,11 +66,16 @@ pub(super) fn check_payload(kind: Kind, payload: &[u8]) -> Result<(), String> {
 
 impl CallState {
     /// Whether a frame from this worker may come now; `has_content` says that it has something of the body.
-    pub(super) fn check_order(&self, worker: WorkerKey, kind: Kind, has_content: bool) -> Result<(), String> {
+    pub(super) fn check_order(
+        &self,
+        worker: WorkerKey,
+        kind: FrameKind,
+        has_content: bool,
+    ) -> Result<(), String> {
         if self.worker.is_some_and(|known| known != worker) {
             return Err("the worker answers a request that another one holds".into());
         }
-        let is_body = matches!(kind, Kind::Response | Kind::Data);
+        let is_body = matches!(kind, FrameKind::Response | FrameKind::Data);
         if is_body && has_content {
             self.require_no_file()?;
             if self.ended {
@@ -74,8 +83,8 @@ impl CallState {
             }
         }
         match kind {
-            Kind::Response if self.has_begun => Err("the worker begins a response twice".into()),
-            Kind::Data if !self.has_begun => Err("the worker sends a body without a head".into()),
+            FrameKind::Response if self.has_begun => Err("the worker begins a response twice".into()),
+            FrameKind::Data if !self.has_begun => Err("the worker sends a body without a head".into()),
             _ => Ok(()),
         }
     }
@@ -113,17 +122,17 @@ mod tests {
 
     #[test]
     fn only_what_says_something_has_a_payload() {
-        for kind in [Kind::Response, Kind::Data, Kind::Informational, Kind::Trailers] {
+        for kind in [FrameKind::Response, FrameKind::Data, FrameKind::Informational, FrameKind::Trailers] {
             check_payload(kind, b"x").unwrap();
         }
         let others = [
-            Kind::End,
-            Kind::Failed,
-            Kind::BodyCredit,
-            Kind::Finished,
-            Kind::Started,
-            Kind::State,
-            Kind::Hijacked,
+            FrameKind::End,
+            FrameKind::Failed,
+            FrameKind::BodyCredit,
+            FrameKind::Finished,
+            FrameKind::Started,
+            FrameKind::State,
+            FrameKind::Hijacked,
         ];
         for kind in others {
             check_payload(kind, b"").unwrap();
@@ -134,18 +143,20 @@ mod tests {
     #[test]
     fn a_response_has_one_head_one_end_and_one_worker() {
         let mut state = CallState::new(RequestBody::Complete);
-        state.check_order(key(0), Kind::Data, true).unwrap_err();
-        state.check_order(key(0), Kind::BodyCredit, false).unwrap();
-        state.check_order(key(0), Kind::Response, true).unwrap();
+        state.check_order(key(0), FrameKind::Data, true).unwrap_err();
+        state.check_order(key(0), FrameKind::BodyCredit, false).unwrap();
+        state.check_order(key(0), FrameKind::Response, true).unwrap();
         (state.worker, state.has_begun) = (Some(key(0)), true);
-        state.check_order(key(0), Kind::Response, true).unwrap_err();
-        state.check_order(key(0), Kind::Data, true).unwrap();
-        for kind in [Kind::Data, Kind::End, Kind::BodyCredit, Kind::Informational] {
+        state.check_order(key(0), FrameKind::Response, true).unwrap_err();
+        state.check_order(key(0), FrameKind::Data, true).unwrap();
+        for kind in [FrameKind::Data, FrameKind::End, FrameKind::BodyCredit, FrameKind::Informational] {
             state.check_order(key(1), kind, false).unwrap_err();
         }
         state.ended = true;
-        state.check_order(key(0), Kind::Data, true).unwrap_err();
-        for kind in [Kind::Data, Kind::End, Kind::Finished, Kind::Failed, Kind::BodyCredit] {
+        state.check_order(key(0), FrameKind::Data, true).unwrap_err();
+        for kind in
+            [FrameKind::Data, FrameKind::End, FrameKind::Finished, FrameKind::Failed, FrameKind::BodyCredit]
+        {
             state.check_order(key(0), kind, false).unwrap();
         }
     }

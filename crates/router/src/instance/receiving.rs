@@ -1,10 +1,10 @@
-//! What workers say to one event loop: frames are taken from the rings, and given to the requests that they are about.
+//! Frames from workers to one event loop: they are taken from the rings, and given to the requests that they are about.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use corral_channel::{Flags, FrameHead, Kind, MAX_INLINE_BODY, RequestId};
+use corral_channel::{Flags, FrameHead, FrameKind, MAX_INLINE_BODY, RequestId};
 use corral_sys::aside::Foreign;
 
 use super::failure::AppFailure;
@@ -66,7 +66,7 @@ impl LoopApp {
                 true => Some(file::take(receiver, &head, &mut payload)?),
                 false => None,
             };
-            if head.kind == Kind::Hijacked {
+            if head.kind == FrameKind::Hijacked {
                 let socket = receiver.take_socket(head.aux).map_err(|error| error.to_string())?;
                 self.on_hijacked(worker, head.request, socket)?;
             }
@@ -89,7 +89,7 @@ impl LoopApp {
         shared.state.borrow_mut().take_hijacked(socket.map(|socket| Hijacked { socket, hold }))
     }
 
-    /// False of a request that nobody knows of here.
+    /// False of a request that is not known here.
     fn on_frame(
         &self,
         worker: WorkerKey,
@@ -99,13 +99,13 @@ impl LoopApp {
         now: Instant,
     ) -> Result<bool, String> {
         protocol_guard::check_payload(head.kind, payload)?;
-        if head.kind == Kind::Started {
+        if head.kind == FrameKind::Started {
             self.touched.set(true);
             self.app.started(worker, now);
             return Ok(true);
         }
         let shared = self.lookup(head.request);
-        if head.kind == Kind::State {
+        if head.kind == FrameKind::State {
             self.app.left_state.note(&self.app.spec.name, head.aux);
             return Ok(shared.is_some());
         }
@@ -148,21 +148,21 @@ impl LoopApp {
         let mut state = shared.state.borrow_mut();
         state.check_order(worker, head.kind, file.is_some() || !payload.is_empty())?;
         state.worker = Some(worker);
-        state.has_begun |= matches!(head.kind, Kind::Response | Kind::Data);
+        state.has_begun |= matches!(head.kind, FrameKind::Response | FrameKind::Data);
         match head.kind {
-            Kind::Response if !state.abandoned => {
+            FrameKind::Response if !state.abandoned => {
                 state.uncredited = state.uncredited.saturating_add(payload.len() as u32);
                 state.head = Some(std::mem::replace(payload, buffers::take()));
             }
-            Kind::Response | Kind::Data if !payload.is_empty() => {
+            FrameKind::Response | FrameKind::Data if !payload.is_empty() => {
                 state.take(payload.len())?;
                 state.store(std::mem::replace(payload, buffers::take()));
             }
-            Kind::Informational => state.take_informational(payload)?,
-            Kind::Trailers => state.take_trailers(payload)?,
-            Kind::Failed if state.has_left => state.failure = Some(AppFailure::ClientLeft),
-            Kind::Failed => state.failure = Some(AppFailure::NoResponse),
-            Kind::BodyCredit => {
+            FrameKind::Informational => state.take_informational(payload)?,
+            FrameKind::Trailers => state.take_trailers(payload)?,
+            FrameKind::Failed if state.has_left => state.failure = Some(AppFailure::ClientLeft),
+            FrameKind::Failed => state.failure = Some(AppFailure::NoResponse),
+            FrameKind::BodyCredit => {
                 state.wanted = state.wanted.saturating_add(head.aux);
                 if !state.is_stuck {
                     self.send_body(worker, shared.id, &mut state);
@@ -257,7 +257,7 @@ impl LoopApp {
             if let Some(worker) = state.worker {
                 self.send_body(worker, id, &mut state);
             }
-            // Else whoever waits has nothing to do: the loop would go round and round.
+            // Else the request that waits has nothing to do: the loop would go round and round.
             if state.failure.is_some() {
                 self.wake(&mut state);
             }

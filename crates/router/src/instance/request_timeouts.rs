@@ -6,7 +6,7 @@ use corral_config::plan::Limits;
 
 use super::failure::AppFailure;
 
-/// What is left of a request's patience. Pure: it is told what time went by.
+/// The rest of a request's time. Pure: it is told what time went by.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestTimeouts {
     /// `limits.timeout`

@@ -11,7 +11,7 @@ const MOST_PER_PROCESSOR: usize = 32;
 /// Idle workers are kept up to so many, if there are as many processors.
 const MOST_KEPT: usize = 4;
 
-/// What a worker of a larger application uses: bytes of memory.
+/// Memory of a worker of a larger application, in bytes.
 const USUAL_SIZE: u64 = 64 << 20;
 
 /// The bounds in force; those that depend on the machine are logged.

@@ -14,7 +14,7 @@ use crate::request::body::rest::RequestBody;
 use crate::storage::buffers;
 use crate::storage::spool::Spool;
 
-/// What a worker's answer consists of, in order.
+/// The parts of a worker's answer, in order.
 #[derive(Debug)]
 pub(crate) enum AnswerPiece {
     /// Heads of informational responses, as they are sent.
@@ -48,7 +48,7 @@ pub(super) struct CallState {
     /// The response has begun: nothing comes before it any more.
     pub(super) has_begun: bool,
     pub(super) spool: Spool,
-    /// What the body ends with.
+    /// The file that the body ends with.
     pub(super) file: Option<SentFile>,
     /// Nothing of the body comes any more.
     pub(super) has_file: bool,
@@ -60,7 +60,7 @@ pub(super) struct CallState {
     pub(super) body: RequestBody,
     /// Bytes of it that the worker has asked for and not got.
     pub(super) wanted: u32,
-    /// It waits for room, or for the next turn.
+    /// The body waits for room, or for the next turn.
     pub(super) is_stuck: bool,
     /// Which worker answers; known from its first frame.
     pub(super) worker: Option<WorkerKey>,
@@ -70,7 +70,7 @@ pub(super) struct CallState {
     pub(super) allowed: u64,
     /// The worker was told that the client sends nothing more.
     pub(super) has_left: bool,
-    /// Nobody waits any more: whatever comes is dropped.
+    /// The answer is not waited for any more: whatever comes is dropped.
     pub(super) abandoned: bool,
 }
 
@@ -159,7 +159,7 @@ impl CallState {
             _ if self.abandoned => {}
             Ok(file) => self.file = Some(file),
             Err(failure) => {
-                // As long as nobody has seen the head, there can be another one.
+                // As long as the head was not taken, there can be another one.
                 self.head = None;
                 self.failure = Some(failure);
             }

@@ -53,7 +53,8 @@ impl ProgramTurn {
         Some(begun)
     }
 
-    /// The connection was upgraded. It counts as a request no more, but the program is not told to end before it has ended.
+    /// The connection was upgraded. It counts as a request no more, but the program is not told to end before it has
+    /// ended.
     pub(crate) fn become_tunnel(&self) {
         if let Some(program) = self.cell.become_tunnel() {
             self.release_worker(&program);
@@ -70,7 +71,7 @@ impl ProgramTurn {
         RequestTimeouts::new(&self.app.app.spec.limits, true)
     }
 
-    /// What the pool knows the request by.
+    /// The lane and the number that the pool knows the request by.
     pub(crate) fn request(&self) -> (Lane, RequestId) {
         (self.lane, self.id)
     }

@@ -28,10 +28,10 @@ struct TurnState {
 enum TurnPhase {
     #[default]
     Waiting,
-    /// It may begin; the pool can still take that back.
+    /// The request may begin; the pool can still take that back.
     Given(Arc<ReadyProgram>),
     Started(Arc<ReadyProgram>),
-    /// The connection was upgraded: the program has its hands free, and keeps the connection.
+    /// The connection was upgraded: the program is released, and keeps the connection.
     Tunnel(Arc<ReadyProgram>),
     Failed(AppFailure),
 }
@@ -51,7 +51,7 @@ impl ProgramTurns {
         self.0.lock().get(&(lane.0, id.0)).map(Arc::clone)
     }
 
-    /// Nobody is going to serve a request. False when it is none of those here.
+    /// No program is going to serve a request. False when it is none of those here.
     pub(super) fn fail(&self, lane: Lane, id: RequestId, failure: &AppFailure) -> bool {
         let Some(cell) = self.find(lane, id) else { return false };
         cell.change(|phase| matches!(phase, TurnPhase::Waiting).then(|| TurnPhase::Failed(failure.clone())));
@@ -66,7 +66,7 @@ impl TurnCell {
         });
     }
 
-    /// Puts another phase in place, if there is one, and tells who waits.
+    /// Puts another phase in place, if there is one, and wakes the request.
     fn change(&self, next: impl FnOnce(&TurnPhase) -> Option<TurnPhase>) {
         let mut state = self.0.lock();
         let Some(phase) = next(&state.phase) else { return };
@@ -113,7 +113,7 @@ impl TurnCell {
         }
     }
 
-    /// Has somebody woken when it is given, if it was not meanwhile.
+    /// Has the caller woken when it is given, if it was not meanwhile.
     pub(super) fn wait(&self, context: &Context<'_>) {
         let mut state = self.0.lock();
         if matches!(state.phase, TurnPhase::Waiting) {

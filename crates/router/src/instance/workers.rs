@@ -14,10 +14,10 @@ use super::app::AppInstance;
 use super::failure::AppFailure;
 use super::growth;
 use super::pool::bounds::PoolBounds;
-use super::pool::members::Removed;
+use super::pool::members::RemovedWorker;
 use super::pool::pool_request::PoolRequest;
 use super::pool::port::PoolPort;
-use super::pool::verdict::{BrokenWorker, Condemned};
+use super::pool::verdict::{BrokenWorker, KillReason};
 use super::pool::worker::WorkerKey;
 use super::port::{AnyPort, ChannelPort};
 use crate::control_waker::ControlWaker;
@@ -26,21 +26,21 @@ use crate::main_link::MainSender;
 /// A worker whose process is gone.
 pub(crate) struct DeadWorker {
     pub(crate) id: WorkerId,
-    /// Its index in every event loop.
+    /// The worker's index in every event loop.
     pub(crate) index: usize,
     pub(crate) pid: u32,
-    /// What it said it was doing.
+    /// The note about what it was doing.
     pub(crate) note: Vec<u8>,
     /// Requests that it took with it.
     pub(crate) started: Vec<(Lane, RequestId)>,
     /// Why it was to be killed.
-    pub(crate) condemned: Option<Condemned>,
+    pub(crate) kill_reason: Option<KillReason>,
 }
 
 impl DeadWorker {
-    /// What became of a request that it took with it.
+    /// The failure of a request that it took with it.
     pub(super) fn failure(&self, request: (Lane, RequestId), exit: Exit) -> AppFailure {
-        let verdict = self.condemned.and_then(|condemned| condemned.failure(request, self.pid));
+        let verdict = self.kill_reason.and_then(|kill_reason| kill_reason.failure(request, self.pid));
         verdict.unwrap_or_else(|| AppFailure::WorkerGone { pid: self.pid, exit, note: self.note.clone() })
     }
 }
@@ -119,7 +119,8 @@ impl AppInstance {
         may_need_rescue
     }
 
-    /// Takes a worker in; `concurrency` is how many requests it runs at once, if it knows better than its specification.
+    /// Takes a worker in; `concurrency` is how many requests it runs at once, if it knows better than its
+    /// specification.
     pub(crate) fn add_worker(
         &self,
         id: WorkerId,
@@ -161,10 +162,10 @@ impl AppInstance {
             let mut pool = self.pool.lock();
             let removed = pool.remove_worker(id, Instant::now())?;
             let note = removed.port.note();
-            let Removed { index, pid, started, condemned, .. } = removed;
+            let RemovedWorker { index, pid, started, kill_reason, .. } = removed;
             let want_worker = pool.want_worker();
             self.conclude_if_unused(pool);
-            (DeadWorker { id, index, pid, note, started, condemned }, want_worker)
+            (DeadWorker { id, index, pid, note, started, kill_reason }, want_worker)
         };
         self.wake_workers();
         if want_worker {
@@ -173,7 +174,7 @@ impl AppInstance {
         Some(gone)
     }
 
-    /// A worker could not be started. Returns the requests that nobody can serve now.
+    /// A worker could not be started. Returns the requests that no worker can serve now.
     pub(crate) fn worker_failed(&self, reason: String) -> Vec<PoolRequest> {
         *self.last_error.lock() = Some(reason);
         let mut pool = self.pool.lock();

@@ -17,7 +17,7 @@ use crate::tls::{ACME_TLS_1, HTTP_2, NoCertificate, TlsPeer, certificate_choice}
 /// Bytes that are encrypted before they are sent: three records.
 const MAX_SEALED: usize = 48 * 1024;
 
-/// What a record adds to its content, at most, and more than an alert takes.
+/// Most bytes that a record adds to its content, and more than an alert takes.
 const RECORD_OVERHEAD: usize = 64;
 
 /// Greatest content of a record.
@@ -41,7 +41,7 @@ pub(crate) struct ServerSession {
     is_broken: bool,
 }
 
-/// What was encrypted and is to be sent.
+/// Bytes that were encrypted and are to be sent.
 #[derive(Default)]
 struct EncryptedOutput {
     /// Encrypted.
@@ -405,7 +405,7 @@ impl ServerSession {
 /// Why something could not be put into a buffer.
 enum BufferNeed {
     Room(usize),
-    /// There is nothing that could be done about it.
+    /// Another reason, about which nothing could be done.
     Other,
 }
 

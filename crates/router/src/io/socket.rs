@@ -32,7 +32,7 @@ pub(crate) enum AnySocket {
     Unix(LocalStream),
 }
 
-/// What somebody waits for, or what there is: something to read (the end is something too), room to write.
+/// Readiness that is waited for, or that there is: something to read (the end is something too), room to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SocketInterest {
     pub(crate) bytes: bool,
@@ -63,7 +63,7 @@ impl AnySocket {
         Self::Accepted(AcceptedStream::new(stream))
     }
 
-    /// Has the event loop watch one that nobody has waited for.
+    /// Has the event loop watch one that was not waited for yet.
     ///
     /// # Errors
     /// When the system does not take it.
@@ -71,7 +71,7 @@ impl AnySocket {
         if let Self::Accepted(stream) = self { stream.watched().map(drop) } else { Ok(()) }
     }
 
-    /// One to which nobody can have sent descriptors, where the kernel refuses them.
+    /// A socket to which descriptors cannot have been sent, where the kernel refuses them.
     pub(crate) fn unix(stream: UnixStream) -> Self {
         Self::Unix(LocalStream::refusing(stream))
     }
@@ -123,7 +123,7 @@ impl AnySocket {
                 true => receive_local(socket, buffer)?,
                 false => (receive(socket, buffer)?, false),
             };
-            // All that there was did not fill the room: nothing is left, and nobody need find that out by trying.
+            // All that there was did not fill the room: nothing is left, and no read need find that out by trying.
             let is_drained = (1..room).contains(&received) && !may_have_more;
             if is_drained { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
@@ -203,8 +203,8 @@ impl AnySocket {
 
     /// Waits until the other side sends nothing more, whatever there still is to read. Cancel safe.
     pub(crate) async fn finished(&self) {
-        // Unlike interest in what can be read, this is satisfied by the end alone: nobody asks the kernel for urgent bytes.
-        // An error here means that the descriptor is no use any more: finished too.
+        // Unlike interest in what can be read, this is satisfied by the end alone: the kernel is never asked for urgent
+        // bytes. An error here means that the descriptor is no use any more: finished too.
         let _ = self.ready(Interest::PRIORITY | Interest::ERROR).await;
     }
 

@@ -1,5 +1,5 @@
-//! A limit on requests at the same time, shared by all event loops. Only keys with a request are known, so that there are
-//! never more of them than requests.
+//! A limit on requests at the same time, shared by all event loops. Only keys with a request are known, so that there
+//! are never more of them than requests.
 
 use std::collections::HashMap;
 
@@ -29,11 +29,11 @@ impl Concurrency {
     pub(super) fn enter(&self, LimitKey(key): LimitKey) -> bool {
         let mut state = self.state.lock();
         let n_held = state.by_key.entry(key).or_default();
-        let has_place = *n_held < self.most;
-        *n_held += u32::from(has_place);
-        state.passed += u64::from(has_place);
-        state.refused += u64::from(!has_place);
-        has_place
+        let has_permit = *n_held < self.most;
+        *n_held += u32::from(has_permit);
+        state.passed += u64::from(has_permit);
+        state.refused += u64::from(!has_permit);
+        has_permit
     }
 
     pub(super) fn leave(&self, LimitKey(key): LimitKey) {

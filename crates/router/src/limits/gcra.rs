@@ -1,5 +1,5 @@
-//! Whether a request keeps to a pace: virtual scheduling, as in the generic cell rate algorithm. Of each key one number is
-//! known, when its next request is due. Pure: times come in as nanoseconds.
+//! Whether a request keeps to a pace: virtual scheduling, as in the generic cell rate algorithm. Of each key one number
+//! is known, when its next request is due. Pure: times come in as nanoseconds.
 
 /// A pace, and how far requests may be ahead of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

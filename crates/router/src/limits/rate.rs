@@ -67,8 +67,8 @@ impl RateLimiter {
         self.delays
     }
 
-    /// A request that was let through is not answered after all: the next one comes in its place. Those that wait behind it keep
-    /// the time that they were told, so that no more than a burst can meet.
+    /// A request that was let through is not answered after all: the next one comes in its place. Those that wait
+    /// behind it keep the time that they were told, so that no more than a burst can meet.
     pub(super) fn give_back(&self, LimitKey(key): LimitKey, now: Instant) {
         let now = self.since_start(now);
         let mut part = self.parts[(key >> (u64::BITS - KEPT)) as usize].lock();

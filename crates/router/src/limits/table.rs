@@ -1,9 +1,10 @@
 //! When the next request of each key is due, in bounded memory.
 //!
-//! Libraries for limits of rates keep a map that grows with each key and is swept from time to time, so that a flood of keys
-//! takes as much memory as it likes. Here a key has its place in one of many small sets; a set without room forgets the key
-//! that is due first. One that is due already is like one that never came, so that a key is forgotten only where a whole set
-//! is in use, and those that have used most of their limit stay longest: a flood does not clear what is known of who floods.
+//! Libraries for limits of rates keep a map that grows with each key and is swept from time to time, so that a flood of
+//! keys takes as much memory as it likes. Here a key has its place in one of many small sets; a set without room
+//! forgets the key that is due first. One that is due already is like one that never came, so that a key is forgotten
+//! only where a whole set is in use, and those that have used most of their limit stay longest: a flood does not clear
+//! what is known of its clients.
 
 /// Keys of a set.
 const WAYS: usize = 16;

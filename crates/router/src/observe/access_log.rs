@@ -2,7 +2,7 @@
 
 mod entry;
 mod gather;
-mod losses;
+mod lost_entries;
 
 use std::fs::File;
 use std::io;
@@ -16,8 +16,8 @@ use corral_config::template::Variables;
 use corral_ipc::lines::Lines;
 use parking_lot::RwLock;
 
-use self::gather::Gatherer;
-use self::losses::Losses;
+use self::gather::EntryBuffer;
+use self::lost_entries::LostEntries;
 use crate::control_waker::ControlWaker;
 use crate::storage::buffers;
 use crate::variables::script;
@@ -29,9 +29,9 @@ pub(crate) struct AccessLogWriter {
     lines: Lines,
     format: Format,
     condition: Option<Condition>,
-    gatherer: Option<Gatherer>,
-    losses: Losses,
-    /// What is gathered is to be written some time.
+    gatherer: Option<EntryBuffer>,
+    lost: LostEntries,
+    /// Woken for gathered entries, which are to be written some time.
     control_waker: Arc<ControlWaker>,
 }
 
@@ -48,8 +48,8 @@ impl AccessLogWriter {
             lines: Lines::new(),
             format: format.clone(),
             condition: condition.clone(),
-            gatherer: buffer.map(|buffer| Gatherer::new(buffer, n_lanes)),
-            losses: Losses::default(),
+            gatherer: buffer.map(|buffer| EntryBuffer::new(buffer, n_lanes)),
+            lost: LostEntries::default(),
             control_waker,
         }
     }
@@ -91,7 +91,7 @@ impl AccessLogWriter {
             }
             None => self.append(entry),
         };
-        self.losses.note(written);
+        self.lost.note(written);
     }
 
     fn append(&self, entries: &[u8]) -> io::Result<()> {
@@ -107,13 +107,13 @@ impl AccessLogWriter {
 
     /// Whether nothing waits to be written.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.gatherer.as_ref().is_none_or(Gatherer::is_empty)
+        self.gatherer.as_ref().is_none_or(EntryBuffer::is_empty)
     }
 
     /// Writes all that has been gathered.
     pub(crate) fn flush(&self) {
         if let Some(gatherer) = &self.gatherer {
-            self.losses.note(gatherer.drain(|entries| self.append(entries)));
+            self.lost.note(gatherer.drain(|entries| self.append(entries)));
         }
     }
 }

@@ -41,15 +41,15 @@ pub(crate) struct Trace {
     trace_id: u128,
     span_id: u64,
     parent: Option<u64>,
-    /// What other systems have noted; handed on.
+    /// Notes of other systems; handed on.
     state: Vec<u8>,
     sampled: bool,
     started: SystemTime,
 }
 
 impl Telemetry {
-    /// Starts the thread that sends, which ends when nobody holds the telemetry any more. `trust` is whom it
-    /// believes when the collector speaks TLS.
+    /// Starts the thread that sends, which ends when the telemetry is dropped. `trust` has the authorities for a
+    /// collector that speaks TLS.
     pub(crate) fn start(
         settings: &TelemetrySettings,
         trust: Option<ClientConfig>,
@@ -100,12 +100,12 @@ impl Telemetry {
 }
 
 impl Trace {
-    /// Whether somebody wants to see it.
+    /// Whether the trace is recorded.
     pub(crate) fn is_sampled(&self) -> bool {
         self.sampled
     }
 
-    /// The value of `traceparent` for whoever this request is passed to.
+    /// The value of `traceparent` for the server or application that this request is passed to.
     pub(crate) fn header(&self) -> [u8; PARENT_LEN] {
         context::print_parent(&TraceParent {
             trace_id: self.trace_id,
@@ -115,7 +115,7 @@ impl Trace {
     }
 }
 
-/// What a request leaves for its span.
+/// Records the facts about a request for its span.
 pub(crate) fn record(
     trace: Trace,
     request: ReceivedRequest<'_>,

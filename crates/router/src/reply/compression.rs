@@ -7,8 +7,8 @@ mod codec;
 
 use corral_config::pattern::PatternSet;
 use corral_config::settings::{self, Compressor, Encoding, Level};
-use corral_http::encoding::{self, Coding};
-use corral_http::request::Name;
+use corral_http::encoding::{self, ContentCoding};
+use corral_http::request::KnownField;
 use corral_http::{list, trim};
 
 pub(crate) use self::codec::{Effort, Encoder};
@@ -24,18 +24,18 @@ pub(crate) struct Compressors {
 /// One compressor, chosen for a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChosenCompressor {
-    pub(crate) coding: Coding,
+    pub(crate) coding: ContentCoding,
     /// As configured; `None` leaves it to what is compressed.
     pub(crate) level: Option<i32>,
     pub(crate) min_length: u64,
 }
 
-/// What becomes of a reply whose coding depends on the request.
+/// The form of a reply whose coding depends on the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompressionChoice {
-    /// It goes out as it is, with this weight for the client in thousandths.
+    /// The reply goes out as it is, with this weight for the client in thousandths.
     Plain(u16),
-    /// It goes through a compressor, with this weight.
+    /// The reply goes through a compressor, with this weight.
     Compressed(ChosenCompressor, u16),
     /// The client takes nothing that there is.
     NotAcceptable,
@@ -57,7 +57,7 @@ impl Compressors {
         Self { types: configured.types.clone(), compressors: configured.compressors.clone() }
     }
 
-    /// Whether replies of this type are compressed; one that nobody can decide on is sent as it is.
+    /// Whether replies of this type are compressed; one whose type cannot be judged is sent as it is.
     pub(crate) fn applies_to(&self, content_type: &[u8]) -> bool {
         let Some(types) = &self.types else { return true };
         types.matches(content_type).unwrap_or_else(|given_up| {
@@ -66,20 +66,22 @@ impl Compressors {
         })
     }
 
-    /// What the request asks for.
+    /// The choice for a request by its `Accept-Encoding`.
     pub(crate) fn decide(&self, request: &ReceivedRequest<'_>) -> CompressionChoice {
-        let fields = request.head.values(request.bytes, Name::AcceptEncoding);
+        let fields = request.head.values(request.bytes, KnownField::AcceptEncoding);
         let chosen = encoding::negotiate(fields, |coding| self.find(coding).is_some());
         match chosen {
             None => CompressionChoice::NotAcceptable,
             Some((coding, weight)) => match self.find(coding) {
-                Some(chosen) if coding != Coding::Identity => CompressionChoice::Compressed(chosen, weight),
+                Some(chosen) if coding != ContentCoding::Identity => {
+                    CompressionChoice::Compressed(chosen, weight)
+                }
                 _ => CompressionChoice::Plain(weight),
             },
         }
     }
 
-    fn find(&self, wanted: Coding) -> Option<ChosenCompressor> {
+    fn find(&self, wanted: ContentCoding) -> Option<ChosenCompressor> {
         let compressor = self.compressors.iter().find(|known| coding(known.encoding) == wanted)?;
         let level = match compressor.level {
             Level::Chosen(level) => Some(level),
@@ -90,7 +92,7 @@ impl Compressors {
 }
 
 /// Whether a reply with these fields could be compressed, whatever the client accepts: it has a body of its own, a
-/// type, no coding yet, and nobody has forbidden it.
+/// type, no coding yet, and no `no-transform`.
 pub(crate) fn is_compressible(compression: &Compressors, status: u16, fields: &ReplyFields) -> bool {
     let has_own_body = !matches!(status, 0..=199 | 204 | 206 | 304);
     has_own_body
@@ -106,7 +108,7 @@ pub(crate) fn forbids_transformation(cache_control: &[u8]) -> bool {
 }
 
 /// Makes the fields of a reply those of its compressed form.
-pub(crate) fn change_fields(fields: &mut ReplyFields, coding: Coding) {
+pub(crate) fn change_fields(fields: &mut ReplyFields, coding: ContentCoding) {
     fields.push(b"Content-Encoding", coding.name().as_bytes());
     // The other bytes are not those that the application had in mind.
     for name in [&b"Accept-Ranges"[..], b"Content-MD5", b"Content-Digest", b"Digest", b"Repr-Digest"] {
@@ -134,13 +136,13 @@ pub(crate) fn add_vary(fields: &mut ReplyFields, name: &[u8]) {
     fields.set(b"Vary", &joined);
 }
 
-fn coding(encoding: Encoding) -> Coding {
+fn coding(encoding: Encoding) -> ContentCoding {
     match encoding {
-        Encoding::Gzip => Coding::Gzip,
-        Encoding::Deflate => Coding::Deflate,
-        Encoding::Zstd => Coding::Zstd,
-        Encoding::Brotli => Coding::Br,
-        Encoding::Identity => Coding::Identity,
+        Encoding::Gzip => ContentCoding::Gzip,
+        Encoding::Deflate => ContentCoding::Deflate,
+        Encoding::Zstd => ContentCoding::Zstd,
+        Encoding::Brotli => ContentCoding::Br,
+        Encoding::Identity => ContentCoding::Identity,
     }
 }
 
@@ -201,11 +203,11 @@ mod tests {
         let mut fields = ReplyFields::default();
         fields.push(b"ETag", b"\"1\"");
         fields.push(b"Accept-Ranges", b"bytes");
-        change_fields(&mut fields, Coding::Br);
+        change_fields(&mut fields, ContentCoding::Br);
         assert_eq!(fields.get(b"etag"), Some(&b"W/\"1\""[..]));
         assert_eq!(fields.get(b"content-encoding"), Some(&b"br"[..]));
         assert_eq!(fields.get(b"accept-ranges"), None);
-        change_fields(&mut fields, Coding::Br);
+        change_fields(&mut fields, ContentCoding::Br);
         assert_eq!(fields.get(b"etag"), Some(&b"W/\"1\""[..]));
     }
 }

@@ -2,7 +2,7 @@
 
 use corral_http::{list, trim};
 
-/// Whether JSON by one of these names is wanted more than HTML, which is what those get who want both or say
+/// Whether JSON by one of these names is wanted more than HTML, which is what clients get that want both or say
 /// nothing.
 pub(crate) fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]>, names: &[&[u8]]) -> bool {
     let mut weights = Weights::default();

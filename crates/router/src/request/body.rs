@@ -62,7 +62,7 @@ pub(crate) struct StoredBody {
     /// The piece that travels with the head.
     pub(crate) inline: Rest,
     pub(crate) rest: RequestBody,
-    /// What of it is in memory.
+    /// The memory that it takes.
     pub(crate) held: HeldMemory,
 }
 

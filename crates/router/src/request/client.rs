@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-/// Who has sent a request, as far as the configuration trusts what is said about it.
+/// The client of a request, as far as the configuration trusts what is said about it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestClient {
-    /// None for a Unix socket.
+    /// `None` for a Unix socket.
     pub(crate) address: Option<SocketAddr>,
     /// The client speaks TLS, to this server or to one in front of it.
     pub(crate) tls: bool,

@@ -1,4 +1,4 @@
-//! Who the client is when a trusted peer speaks for it: `forwarded` and the old `client_ip` (contract 8).
+//! The client for which a trusted peer speaks: `forwarded` and the old `client_ip` (contract 8).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -35,7 +35,7 @@ fn values<'r>(request: ReceivedRequest<'r>, name: &str) -> Vec<&'r [u8]> {
 }
 
 /// The address that the fields name: the last one, or going back from it the first that is no trusted peer.
-/// None when the last one is no address.
+/// `None` when the last one is no address.
 fn said_address(rule: &Forwarded, values: &[&[u8]]) -> Option<SocketAddr> {
     let items = values.iter().rev().flat_map(|value| {
         let items = value.rsplit(|byte| matches!(byte, b',' | b' '));
@@ -52,8 +52,8 @@ fn said_address(rule: &Forwarded, values: &[&[u8]]) -> Option<SocketAddr> {
     last_good
 }
 
-/// Whether the first word of the first field says that the client speaks TLS; none when it says something else. Each server on
-/// the way appends a word, so that the first is about the client.
+/// Whether the first word of the first field says that the client speaks TLS; none when it says something else. Each
+/// server on the way appends a word, so that the first is about the client.
 fn said_tls(values: &[&[u8]]) -> Option<bool> {
     let value = list(values.first()?).next()?;
     let is = |word: &[u8]| value.eq_ignore_ascii_case(word);

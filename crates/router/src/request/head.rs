@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use corral_channel::message::Version as WorkerVersion;
-use corral_http::request::{Head, Version};
+use corral_http::request::{HttpVersion, ParsedHead};
 
 /// The request's head.
 #[derive(Clone, Copy)]
 pub(crate) struct ReceivedRequest<'c> {
-    pub(crate) head: &'c Head,
+    pub(crate) head: &'c ParsedHead,
     pub(crate) bytes: &'c [u8],
     pub(crate) started: Instant,
 }
@@ -21,9 +21,9 @@ impl<'c> ReceivedRequest<'c> {
     /// The version of HTTP, as workers are told.
     pub(crate) fn version(self) -> WorkerVersion {
         match self.head.version() {
-            Version::Http10 => WorkerVersion::Http10,
-            Version::Http11 => WorkerVersion::Http11,
-            Version::Http2 => WorkerVersion::Http2,
+            HttpVersion::Http10 => WorkerVersion::Http10,
+            HttpVersion::Http11 => WorkerVersion::Http11,
+            HttpVersion::Http2 => WorkerVersion::Http2,
         }
     }
 

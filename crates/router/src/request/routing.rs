@@ -6,7 +6,7 @@ pub(crate) mod route_progress;
 use corral_config::gateway::Gateway;
 use corral_config::route::{Action, Destination, Return, Share};
 
-/// What answers a request.
+/// The handler of a request.
 #[derive(Debug)]
 pub(crate) enum RouteTarget<'c> {
     /// The application and the target with these indices.
@@ -26,15 +26,15 @@ pub(crate) enum RouteTarget<'c> {
     Preflight,
     /// The server itself, for `OPTIONS *`.
     Server,
-    /// Somebody else, once the place with this index in `Config::authentications` lets the request pass.
-    Authenticate(usize, Guarded<'c>),
+    /// Another target, once the place with this index in `Config::authentications` lets the request pass.
+    Authenticate(usize, AfterAuthentication<'c>),
     /// Nothing does; the status says why.
     Nothing(u16),
 }
 
 /// The part of the way that goes on once the client is known.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Guarded<'c> {
+pub(crate) enum AfterAuthentication<'c> {
     /// The rest of an action.
     Action(&'c Action),
     /// The `pass` of a listener.

@@ -1,4 +1,4 @@
-//! Who may connect: bounds on the connections of the whole server and on those of one client address
+//! Admission of clients: bounds on the connections of the whole server and on those of one client address
 //! (`settings.limits`). Shared by all event loops.
 //!
 //! Without a free place, the event loop closes those of its connections that have waited longest for a request, or asks
@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 pub(crate) use self::bound::{ConnectionBound, DescriptorShortage};
 use crate::log_throttle::LogThrottle;
 
-/// Who waits for a place looks again after this, whoever else may have taken the one that he was told of.
+/// An event loop that waits for a permit looks again after this, whichever loop has taken the one that it was told of.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The connections of the server.
@@ -31,17 +31,17 @@ pub(crate) struct Admission {
     /// 0 for any number.
     most_per_network: AtomicU32,
     n_waiting: AtomicUsize,
-    /// Somebody has left while others waited.
+    /// A connection has ended while event loops waited.
     left: Notify,
-    /// By event loop: others have no place to give.
+    /// By event loop: others have no permit to give.
     crowded: Vec<Notify>,
     pub(crate) throttle: AdmissionThrottles,
 }
 
-/// What is said about connections that are not served at once.
+/// Bounds the lines about connections that are not served at once.
 #[derive(Default)]
 pub(crate) struct AdmissionThrottles {
-    /// There is no place.
+    /// Bounds the lines about a server without a permit.
     pub(crate) full: LogThrottle,
     /// An address has too many.
     pub(crate) refused: LogThrottle,
@@ -49,12 +49,12 @@ pub(crate) struct AdmissionThrottles {
     pub(crate) exhausted: LogThrottle,
 }
 
-/// Whose connections are counted together: an address, or 64 bits of one, which is what a single client of version 6
-/// has.
+/// The clients whose connections are counted together: an address, or 64 bits of one, which is what a single client of
+/// version 6 has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ClientNetwork(IpAddr);
 
-/// What a connection has as long as it is open.
+/// The permit of a connection, as long as it is open.
 pub(crate) struct ConnectionPermit {
     admission: Arc<Admission>,
     network: Option<ClientNetwork>,
@@ -76,8 +76,8 @@ impl Admission {
         })
     }
 
-    /// Who is there already stays, and is not counted for an address that had no bound before. Something else than
-    /// connections has `n_fixed` descriptors.
+    /// Connections that are there already stay, and are not counted for an address that had no bound before. Other
+    /// things than connections take `n_fixed` descriptors.
     pub(crate) fn configure(&self, limits: &ServerLimits, n_fixed: u64) -> Option<DescriptorShortage> {
         let bound =
             ConnectionBound::new(limits.connections, corral_sys::process::descriptor_limit(), n_fixed);
@@ -95,7 +95,7 @@ impl Admission {
         self.most.load(Ordering::Relaxed)
     }
 
-    /// A place, if one is free.
+    /// A permit, if one is free.
     pub(crate) fn try_enter(self: &Arc<Self>) -> Option<ConnectionPermit> {
         let most = self.most();
         let enter = |n_open| (n_open < most).then_some(n_open + 1);
@@ -103,30 +103,30 @@ impl Admission {
         Some(ConnectionPermit { admission: Arc::clone(self), network: None, is_counted: true })
     }
 
-    /// A place in any case: for those who were accepted and cannot be asked to wait.
+    /// A permit in any case: for connections that were accepted and cannot be asked to wait.
     pub(crate) fn enter(self: &Arc<Self>) -> ConnectionPermit {
         self.n_open.fetch_add(1, Ordering::SeqCst);
         ConnectionPermit { admission: Arc::clone(self), network: None, is_counted: true }
     }
 
-    /// A place that takes none from anybody: for connections of the router to itself.
+    /// A permit that takes none from clients: for connections of the router to itself.
     pub(crate) fn beside(self: &Arc<Self>) -> ConnectionPermit {
         ConnectionPermit { admission: Arc::clone(self), network: None, is_counted: false }
     }
 
-    /// Waits for a place. `make_room` asks connections of this event loop to leave and says whether there were any.
+    /// Waits for a permit. `make_room` asks connections of this event loop to leave and says whether there were any.
     /// Cancel safe.
     pub(crate) async fn wait(self: &Arc<Self>, lane: Lane, make_room: impl Fn() -> bool) -> ConnectionPermit {
         let _waiting = WaiterCount::new(&self.n_waiting);
         let mut is_due = true;
         loop {
-            if let Some(place) = self.try_enter() {
-                return place;
+            if let Some(permit) = self.try_enter() {
+                return permit;
             }
             if is_due && !make_room() {
                 self.ask_others(lane);
             }
-            // Who is told of a place that somebody else has taken leaves the others alone for a while.
+            // A loop that is told of a permit that another one has taken leaves the others alone for a while.
             is_due = tokio::time::timeout(LOOK_AGAIN, self.left.notified()).await.is_err();
         }
     }
@@ -136,7 +136,7 @@ impl Admission {
         others.for_each(|(_, crowded)| crowded.notify_one());
     }
 
-    /// Waits until others need places. Cancel safe.
+    /// Waits until others need permits. Cancel safe.
     pub(crate) async fn crowded(&self, lane: Lane) {
         match self.crowded.get(lane.index()) {
             Some(crowded) => crowded.notified().await,
@@ -203,7 +203,7 @@ impl ClientNetwork {
     }
 }
 
-/// Counts somebody who waits.
+/// Counts an event loop that waits.
 struct WaiterCount<'w>(&'w AtomicUsize);
 
 impl<'w> WaiterCount<'w> {
@@ -237,26 +237,26 @@ mod tests {
     }
 
     #[test]
-    fn places_are_given_until_there_are_no_more() {
+    fn permits_are_given_until_there_are_no_more() {
         let admission = admission(2, 0);
-        let places = [admission.try_enter(), admission.try_enter()];
-        assert!(places.iter().all(Option::is_some) && admission.try_enter().is_none());
-        drop(places);
+        let permits = [admission.try_enter(), admission.try_enter()];
+        assert!(permits.iter().all(Option::is_some) && admission.try_enter().is_none());
+        drop(permits);
         assert!(admission.try_enter().is_some());
     }
 
-    /// Claims places for addresses and compares with `expect`, one sign for each.
+    /// Claims permits for addresses and compares with `expect`, one sign for each.
     #[track_caller]
     fn check(per_address: u32, addresses: &[&str], expect: &str) {
         let admission = admission(100, per_address);
-        let mut places = Vec::new();
+        let mut permits = Vec::new();
         let claim = |address: &&str| {
-            places.push(admission.enter());
-            let place = places.last_mut().expect("it was pushed");
-            if place.claim(address.parse().expect("an address")) { '+' } else { '-' }
+            permits.push(admission.enter());
+            let permit = permits.last_mut().expect("it was pushed");
+            if permit.claim(address.parse().expect("an address")) { '+' } else { '-' }
         };
         assert_eq!(addresses.iter().map(claim).collect::<String>(), expect);
-        drop(places);
+        drop(permits);
         assert!(admission.by_network.lock().is_empty(), "nothing is left behind");
     }
 

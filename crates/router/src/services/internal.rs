@@ -22,7 +22,7 @@ pub(crate) struct InternalEndpoint {
 pub(crate) struct InternalConnection {
     pub(crate) socket: AnySocket,
     pub(crate) settings: ListenerSettings,
-    /// Whom the request is about; none for a Unix socket.
+    /// The client that the request is about; none for a Unix socket.
     pub(crate) client: Option<SocketAddr>,
 }
 
@@ -44,7 +44,7 @@ impl InternalEndpoint {
     ) -> io::Result<AnySocket> {
         let (ours, theirs) = UnixStream::pair()?;
         let settings = ListenerSettings::inner(Rc::clone(generation), listener);
-        // Without anybody who serves, the other end is closed, which is seen like a server's end.
+        // Without a task that serves, the other end is closed, which is seen like a server's end.
         let _ = self.callers.send(InternalConnection { socket: AnySocket::unix(theirs), settings, client });
         Ok(AnySocket::unix(ours))
     }

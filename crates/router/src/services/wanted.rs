@@ -1,4 +1,4 @@
-//! How often main is told of names that clients want certificates for. Anybody can ask for any number of names.
+//! How often main is told of names that clients want certificates for. A client can ask for any number of names.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Memory for the bodies of requests and responses that wait for somebody: what all of them together may take, in
+//! Memory for the bodies of requests and responses that wait: what all of them together may take, in
 //! the whole server (`settings.limits.buffered_bytes`). What is refused goes to files.
 
 use std::cell::RefCell;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use corral_config::settings::ServerLimits;
 
-/// What there is for all event loops.
+/// The memory of all event loops.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     held: AtomicU64,
@@ -15,7 +15,7 @@ pub(crate) struct MemoryBudget {
 }
 
 thread_local! {
-    /// That of the server, once the event loop has joined it.
+    /// The budget of the server, once the event loop has joined it.
     static BUDGET: RefCell<Arc<MemoryBudget>> = RefCell::default();
 }
 
@@ -31,7 +31,7 @@ impl Default for MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// What is held already stays.
+    /// Memory that is held already stays so.
     pub(crate) fn set_most(&self, bytes: u64) {
         self.most.store(bytes, Ordering::Relaxed);
     }
@@ -50,7 +50,7 @@ impl MemoryBudget {
     }
 }
 
-/// Bytes that somebody holds, until they are dropped.
+/// Bytes that are held until they are dropped.
 #[derive(Debug, Default)]
 pub(crate) struct HeldMemory(u64);
 
@@ -70,7 +70,7 @@ impl HeldMemory {
 
     pub(crate) fn shrink(&mut self, bytes: u64) {
         self.0 -= bytes;
-        // At the end of a thread there is nobody left to count for.
+        // At the end of a thread the count is of no use any more.
         let _ = BUDGET.try_with(|budget| budget.borrow().give(bytes));
     }
 }

@@ -1,8 +1,8 @@
 //! Buffers that an event loop uses again and again, so that a request allocates next to nothing and an
 //! idle connection holds none.
 //!
-//! Buffers have three sizes, so that what a busy moment leaves behind is not all as large as its largest, and what waits
-//! for a client takes little.
+//! Buffers have three sizes, so that what a busy moment leaves behind is not all as large as its largest, and what
+//! waits for a client takes little.
 
 use std::cell::RefCell;
 use std::mem;
@@ -11,13 +11,13 @@ use std::ops::Deref;
 /// A fresh buffer for a line or a few holds this without growing: a path, or the fields of a reply.
 const LINE_CAPACITY: usize = 1024;
 
-/// What a fresh small buffer holds without growing: a typical head.
+/// Bytes that a fresh small buffer holds without growing: a typical head.
 pub(crate) const SMALL_CAPACITY: usize = 4 * 1024;
 
 /// A small buffer may grow up to this: a TLS record with what belongs to it.
 const MAX_SMALL_CAPACITY: usize = 20 * 1024;
 
-/// What a large buffer has room for: a body that travels with its head in one piece, and the head of a request with it.
+/// Room of a large buffer: for a body that travels with its head in one piece, and the head of a request with it.
 pub(crate) const LARGE_CAPACITY: usize = corral_channel::MAX_INLINE_BODY + MAX_SMALL_CAPACITY;
 
 /// Buffers for lines that are kept, and small ones; more are returned to the allocator.
@@ -63,7 +63,7 @@ pub(crate) fn is_large(buffer: &Vec<u8>) -> bool {
     buffer.capacity() >= LARGE_CAPACITY
 }
 
-/// Frees a large buffer for somebody else; what is in it goes to a small one, which has no more memory than it needs.
+/// Frees a large buffer for other uses; what is in it goes to a small one, which has no more memory than it needs.
 pub(crate) fn make_small(buffer: &mut Vec<u8>) {
     if is_large(buffer) {
         *buffer = Rest::from(mem::take(buffer)).into_small();
@@ -78,7 +78,7 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// What is behind the first `start` bytes.
+    /// The bytes behind the first `start` ones.
     pub(crate) fn new(buffer: Vec<u8>, start: usize) -> Self {
         debug_assert!(start <= buffer.len());
         Self { buffer, start }

@@ -1,7 +1,8 @@
 //! A response that its client has not read yet: in memory first, then in an unlinked temporary file.
 //!
-//! All responses together have a bound as well, so that many clients that do not read cost files and not memory. Where no file can be written, what has come stays in memory and the worker has to wait: it has the
-//! right to send little more.
+//! All responses together have a bound as well, so that many clients that do not read cost files and not memory. Where
+//! no file can be written, what has come stays in memory and the worker has to wait: it has the right to send little
+//! more.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -24,18 +25,18 @@ const READ_STEP: u64 = 16 * 1024;
 pub(crate) struct Spool {
     memory: VecDeque<Vec<u8>>,
     n_in_memory: u64,
-    /// What their buffers take, and that of the piece that was taken last: it is on its way.
+    /// The memory of their buffers, and that of the piece that was taken last: it is on its way.
     held: HeldMemory,
     n_on_its_way: u64,
-    /// What came after the pieces in memory.
-    file: Option<Tail>,
-    /// What came after those in the file and could not be written.
+    /// The bytes that came after the pieces in memory.
+    file: Option<SpoolFile>,
+    /// The bytes that came after those in the file and could not be written.
     stuck: VecDeque<Vec<u8>>,
     n_stuck: u64,
 }
 
 #[derive(Debug)]
-struct Tail {
+struct SpoolFile {
     file: File,
     read: u64,
     written: u64,
@@ -64,7 +65,7 @@ impl Spool {
     fn write(&mut self, piece: &[u8]) -> io::Result<()> {
         let tail = match &mut self.file {
             Some(tail) => tail,
-            none => none.insert(Tail { file: temp::file()?, read: 0, written: 0 }),
+            none => none.insert(SpoolFile { file: temp::file()?, read: 0, written: 0 }),
         };
         tail.file.write_all_at(piece, tail.written)?;
         tail.written += piece.len() as u64;
@@ -121,9 +122,9 @@ mod tests {
     use crate::storage::buffered;
 
     /// A file that takes nothing, as on a full disk.
-    fn full() -> Tail {
+    fn full() -> SpoolFile {
         let file = File::open("/dev/null").expect("it is there");
-        Tail { file, read: 0, written: 0 }
+        SpoolFile { file, read: 0, written: 0 }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error};
 use webpki::RawPublicKeyEntity;
 use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate, X509Version};
 
-/// What verifiers go by.
+/// The certificates that verifiers go by.
 #[derive(Debug)]
 pub(crate) struct TrustedAuthorities {
     trusted: Vec<CertificateDer<'static>>,

@@ -13,7 +13,7 @@ use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 pub(super) struct CertificateBundle {
     /// The leaf, then those that vouch for it.
     pub(super) chain: Vec<CertificateDer<'static>>,
-    /// None in a bundle that is nothing but authorities.
+    /// `None` in a bundle that is nothing but authorities.
     key: Option<PrivateKeyDer<'static>>,
 }
 
@@ -33,7 +33,7 @@ impl CertificateBundle {
         Ok(Self { chain, key })
     }
 
-    /// What is shown to clients, and the host names that it is for.
+    /// The certificate that is shown to clients, and the host names that it is for.
     pub(super) fn certify(
         self,
         provider: &CryptoProvider,

@@ -10,13 +10,13 @@ use rustls::sign::CertifiedKey;
 use super::challenge;
 use super::names::ServerNames;
 use super::no_certificate::NoCertificate;
-use super::ordered::Ordered;
+use super::ordered::OrderedCertificates;
 
 /// The certificates of one listener.
 #[derive(Debug)]
 pub(super) struct CertificateChoice {
     pub(super) uploaded: ServerNames,
-    pub(super) ordered: Option<Ordered>,
+    pub(super) ordered: Option<OrderedCertificates>,
 }
 
 impl CertificateChoice {
@@ -42,14 +42,15 @@ impl ResolvesServerCert for CertificateChoice {
 }
 
 thread_local! {
-    /// The host name that the last client has asked for: sessions without buffers of their own do not tell it otherwise.
+    /// The host name that the last client has asked for: sessions without buffers of their own do not tell it
+    /// otherwise.
     static WANTED: Cell<Option<Box<str>>> = const { Cell::new(None) };
 
     /// Why it got no certificate.
     static NO_CERTIFICATE: Cell<Option<NoCertificate>> = const { Cell::new(None) };
 }
 
-/// Notes what becomes of a client's wish, for whoever processes its message.
+/// Notes the outcome of a client's wish, for the session that processes its message.
 pub(super) fn note(
     hello: &ClientHello<'_>,
     chosen: Result<Arc<CertifiedKey>, NoCertificate>,

@@ -39,8 +39,8 @@ impl Challenges {
         Ok(Arc::new(Self { certificates, config: Arc::new(config) }))
     }
 
-    /// Whether the client that has sent these bytes wants a challenge's certificate. One that has not sent its whole first
-    /// message in a record or two is no authority.
+    /// Whether the client that has sent these bytes wants a challenge's certificate. One that has not sent its whole
+    /// first message in a record or two is no authority.
     pub(super) fn are_wanted(&self, mut received: &[u8]) -> bool {
         if self.certificates.is_empty() {
             return false;

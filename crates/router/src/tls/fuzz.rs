@@ -11,7 +11,7 @@ const GOOD: &[u8] = include_bytes!("testdata/version1.pem");
 
 const NAME: &str = "a.example";
 
-/// A client that wants a challenge's certificate has begun a handshake, and nobody gets one where there is none.
+/// A client that wants a challenge's certificate has begun a handshake, and gets none where there is none.
 pub(crate) fn hello(data: &[u8]) {
     let secrets = secrets();
     assert!(!secrets.challenges.are_wanted(data));

@@ -1,5 +1,5 @@
 //! Certificates that the daemon has ordered, and answers for the authorities that issue them, as main gives them to the
-//! router: one store for all configurations and event loops. Who may get which certificate belongs to `ordered`.
+//! router: one store for all configurations and event loops. Which client gets which certificate belongs to `ordered`.
 
 use std::sync::Arc;
 

@@ -34,7 +34,7 @@ impl<T: Clone> ServerNames<T> {
         self.by_name.get(&host).or_else(wildcard).cloned()
     }
 
-    /// The certificate for everybody else.
+    /// The certificate for all other clients.
     pub(super) fn first(&self) -> Option<T> {
         self.first.clone()
     }

@@ -7,7 +7,7 @@ use rustls::{AlertDescription, ContentType, ProtocolVersion};
 pub(crate) enum NoCertificate {
     /// The certificate of the name that it asks for is ordered, and not here yet.
     NotYet,
-    /// The name may get a certificate because somebody asks for it.
+    /// The name may get a certificate because a client asks for it.
     OnDemand,
     /// The listener has no certificate for the name, and orders none.
     Unknown,

@@ -12,7 +12,7 @@ use super::names::wildcard;
 use super::no_certificate::NoCertificate;
 
 /// A listener's part of what was ordered.
-pub(super) struct Ordered {
+pub(super) struct OrderedCertificates {
     secrets: Arc<IssuedSecrets>,
     /// In lower case; `*.example.com` as it is.
     names: HashSet<String>,
@@ -22,7 +22,7 @@ pub(super) struct Ordered {
     on_demand: bool,
 }
 
-impl Ordered {
+impl OrderedCertificates {
     pub(super) fn new(settings: &AcmeSettings, secrets: Arc<IssuedSecrets>) -> Self {
         let on_demand = settings.on_demand.is_some();
         let only = match &settings.names[..] {
@@ -60,7 +60,7 @@ impl Ordered {
     }
 }
 
-impl fmt::Debug for Ordered {
+impl fmt::Debug for OrderedCertificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(&self.names).finish()
     }

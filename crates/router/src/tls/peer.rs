@@ -1,4 +1,4 @@
-//! What the variables tell about a TLS connection and the client's certificate.
+//! The values of variables about a TLS connection and the client's certificate.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -23,7 +23,7 @@ pub(crate) struct CertificateNames {
     pub(crate) alternatives: Vec<String>,
 }
 
-/// What is known of a client that speaks TLS.
+/// The facts about a client that speaks TLS.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsPeer<'s> {
     protocol: Option<ProtocolVersion>,
@@ -33,7 +33,7 @@ pub(crate) struct TlsPeer<'s> {
 }
 
 impl<'s> TlsPeer<'s> {
-    /// The client at the other end of a connection, who has asked for this host name, or for none.
+    /// The client at the other end of a connection, which has asked for this host name, or for none.
     pub(crate) fn new(connection: &'s UnbufferedServerConnection, server_name: &'s str) -> Self {
         let suite = connection.negotiated_cipher_suite();
         let certificate = connection.peer_certificates().and_then(|chain| chain.first());

@@ -5,7 +5,7 @@ use rustls::SupportedProtocolVersion;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::version::{TLS12, TLS13};
 
-/// What a policy leaves of the cryptography that there is, in the policy's order.
+/// The cryptography that a policy allows, in the policy's order.
 pub(super) fn provider(policy: &Policy) -> CryptoProvider {
     let suites = policy.suites.iter().filter_map(|suite| {
         aws_lc_rs::ALL_CIPHER_SUITES.iter().copied().find(|known| known.suite() == suite.code().into())

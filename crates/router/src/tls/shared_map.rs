@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 
-/// Things by name. A look at an empty shelf costs a load.
+/// Things by name. A look at an empty map costs a load.
 #[derive(Debug)]
 pub(crate) struct SharedMap<T> {
     n_things: AtomicUsize,
@@ -31,7 +31,7 @@ impl<T: Clone> SharedMap<T> {
         let before = things.insert(name, thing);
         self.n_things.store(things.len(), Ordering::Relaxed);
         drop(things);
-        // Nobody waits for the lock while it is freed.
+        // No thread waits for the lock while it is freed.
         drop(before);
     }
 

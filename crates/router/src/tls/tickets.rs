@@ -120,7 +120,7 @@ fn own_key() -> anyhow::Result<&'static TicketKey> {
     Ok(KEY.get_or_init(|| TicketKey { name: *name, hmac: hmac.to_vec(), aes: aes.to_vec() }))
 }
 
-/// Stands for who may vouch for clients, and whether they must be vouched for.
+/// A digest of the authorities that may vouch for clients, and of whether they must.
 fn scope_digest((verify, authorities): (Verify, &[Asset])) -> Vec<u8> {
     let mut context = digest::Context::new(&digest::SHA256);
     context.update(&[u8::from(verify == Verify::Required)]);

@@ -22,12 +22,12 @@ pub(crate) enum BalanceMethod {
     Hash,
 }
 
-/// What a choice depends on beside the weights.
-pub(crate) struct Situation<'s> {
+/// The facts that a choice depends on beside the weights.
+pub(crate) struct BalanceInput<'s> {
     pub(crate) is_usable: &'s dyn Fn(usize) -> bool,
     /// Requests in progress.
     pub(crate) load: &'s dyn Fn(usize) -> u64,
-    /// What `BalanceMethod::Hash` goes by.
+    /// The key of `BalanceMethod::Hash`.
     pub(crate) key: &'s [u8],
 }
 
@@ -46,7 +46,7 @@ impl Balancer {
     }
 
     /// The index of the server that gets the request; none when none is usable.
-    pub(crate) fn choose(&mut self, situation: &Situation<'_>) -> Option<usize> {
+    pub(crate) fn choose(&mut self, situation: &BalanceInput<'_>) -> Option<usize> {
         match self.method {
             BalanceMethod::RoundRobin => in_turn(&self.weights, &mut self.turns, situation.is_usable),
             BalanceMethod::LeastConnections => self.least_busy(situation),
@@ -56,7 +56,7 @@ impl Balancer {
     }
 
     /// The one with the fewest requests for its weight; in turn among equals.
-    fn least_busy(&mut self, situation: &Situation<'_>) -> Option<usize> {
+    fn least_busy(&mut self, situation: &BalanceInput<'_>) -> Option<usize> {
         let best = self.usable(situation).min_by(|&a, &b| self.compare(a, b, situation))?;
         let Self { weights, turns, .. } = self;
         let load = |idx| u128::from((situation.load)(idx));
@@ -66,7 +66,7 @@ impl Balancer {
     }
 
     /// The less busy one of two that are drawn.
-    fn of_two(&mut self, situation: &Situation<'_>) -> Option<usize> {
+    fn of_two(&mut self, situation: &BalanceInput<'_>) -> Option<usize> {
         let first = self.draw(situation, None)?;
         let Some(second) = self.draw(situation, Some(first)) else { return Some(first) };
         Some(if self.compare(second, first, situation).is_lt() { second } else { first })
@@ -74,7 +74,7 @@ impl Balancer {
 
     /// Rendezvous hashing: each server has a score for the text, weighted, and the highest wins. A server that
     /// comes or goes moves only the texts that it wins or has won.
-    fn by_hash(&self, situation: &Situation<'_>) -> Option<usize> {
+    fn by_hash(&self, situation: &BalanceInput<'_>) -> Option<usize> {
         let key = hash(situation.key);
         let score = |idx: usize| {
             let bits = mix(key ^ self.seeds[idx]) >> 11;
@@ -84,19 +84,19 @@ impl Balancer {
         self.usable(situation).max_by(|&a, &b| score(a).total_cmp(&score(b)))
     }
 
-    fn usable(&self, situation: &Situation<'_>) -> impl Iterator<Item = usize> {
+    fn usable(&self, situation: &BalanceInput<'_>) -> impl Iterator<Item = usize> {
         (0..self.weights.len()).filter(|&idx| self.weights[idx] > 0 && (situation.is_usable)(idx))
     }
 
     /// Which of two has more to do for its weight.
-    fn compare(&self, a: usize, b: usize, situation: &Situation<'_>) -> std::cmp::Ordering {
+    fn compare(&self, a: usize, b: usize, situation: &BalanceInput<'_>) -> std::cmp::Ordering {
         let load = |idx| u128::from((situation.load)(idx));
         let weight = |idx: usize| u128::from(self.weights[idx]);
         (load(a) * weight(b)).cmp(&(load(b) * weight(a)))
     }
 
     /// A usable server other than `except`, as likely as its weight says.
-    fn draw(&mut self, situation: &Situation<'_>, except: Option<usize>) -> Option<usize> {
+    fn draw(&mut self, situation: &BalanceInput<'_>, except: Option<usize>) -> Option<usize> {
         self.random = self.random.wrapping_add(GOLDEN);
         let random = mix(self.random);
         let candidates = || self.usable(situation).filter(|&idx| Some(idx) != except);
@@ -112,7 +112,7 @@ impl Balancer {
     }
 }
 
-/// Smooth weighted round robin: everybody earns its weight, the richest is chosen and pays for all.
+/// Smooth weighted round robin: each server earns its weight, the richest is chosen and pays for all.
 fn in_turn(weights: &[u64], turns: &mut [i64], is_usable: &dyn Fn(usize) -> bool) -> Option<usize> {
     let mut total = 0;
     let mut chosen: Option<usize> = None;

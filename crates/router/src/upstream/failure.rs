@@ -11,7 +11,7 @@ use corral_sys::process::is_descriptor_shortage;
 use h2::Reason;
 use rustls::AlertDescription;
 
-/// What went wrong with a server.
+/// Kinds of failure of a server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServerFailure {
     #[error("the name has no known address")]
@@ -77,20 +77,20 @@ pub(crate) enum ServerFailure {
     /// A part of the request.
     #[error("HTTP/2 has no place for what is in the request: {0}")]
     NotRepresentable(&'static str),
-    /// It says that it has not begun with the request.
+    /// The server says that it has not begun with the request.
     #[error("it does not take the request: {0}")]
     Refused(h2::Error),
     #[error("it ends the stream: {0}")]
     Reset(h2::Error),
-    /// What it sends is against the protocol.
+    /// The server breaks the rules of the protocol.
     #[error("HTTP/2: {0}")]
     Http2(h2::Error),
 }
 
-/// What a failure permits, given that the request is still at hand.
+/// The retry that a failure permits, given that the request is still at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retry {
-    /// It has not reached the server.
+    /// The request has not reached the server.
     Any,
     /// The server may have acted on it, so only if it may do that twice.
     Idempotent,
@@ -98,12 +98,12 @@ pub(crate) enum Retry {
 }
 
 impl ServerFailure {
-    /// What has kept a connection from being made.
+    /// The failure of a connection that could not be made.
     pub(crate) fn of_connecting(error: io::Error) -> Self {
         if is_descriptor_shortage(&error) { Self::Exhausted(error) } else { Self::Connect(error) }
     }
 
-    /// What has kept a handshake of TLS from being made.
+    /// The failure of a handshake of TLS.
     pub(crate) fn of_handshake(error: io::Error) -> Self {
         let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
         match cause {
@@ -112,7 +112,7 @@ impl ServerFailure {
         }
     }
 
-    /// What has ended a stream of HTTP/2 before its end.
+    /// The failure of a stream of HTTP/2 that has ended early.
     pub(crate) fn of_stream(error: h2::Error) -> Self {
         let is_untouched = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
         if error.is_remote() && is_untouched {

@@ -1,4 +1,5 @@
-//! Requests in the protocols of FastCGI and its kin: variables in their form, and the health check that is made of them.
+//! Requests in the protocols of FastCGI and its kin: variables in their form, and the health check that is made of
+//! them.
 
 use corral_cgi::fastcgi::{Decoder, Event, MAX_PARAMS};
 use corral_cgi::response::Head;

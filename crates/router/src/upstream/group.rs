@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use crate::clock::Millis;
-use crate::upstream::balance::{BalanceMethod, Balancer, Situation};
+use crate::upstream::balance::{BalanceInput, BalanceMethod, Balancer};
 use crate::upstream::connect::connect;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::http2::{H2Connections, StreamPermit};
@@ -55,14 +55,14 @@ pub(crate) struct LoopServer {
 }
 
 /// Servers that a request has been given to in vain.
-pub(crate) type Tried = SmallVec<[usize; 8]>;
+pub(crate) type TriedServers = SmallVec<[usize; 8]>;
 
 /// The servers of one event loop over all generations: a server that stays keeps its connections.
 #[derive(Default)]
 pub(crate) struct LoopServers {
     /// By where the shared one is in memory, which nothing else can be as long as this one lives.
     known: RefCell<HashMap<*const UpstreamServer, Weak<LoopServer>>>,
-    /// There is an idle connection again.
+    /// Notified of the first idle connection after a time without any.
     pub(crate) idle: Rc<Notify>,
     /// Servers for whose processes requests of this event loop wait.
     crowded: RefCell<Vec<(Arc<ProcessSlots>, usize)>>,
@@ -132,11 +132,11 @@ impl LoopServers {
         LoopGroup { shared: Arc::clone(group), servers, balancer }
     }
 
-    /// What one event loop has of a server.
+    /// A server's part in one event loop.
     pub(crate) fn server(&self, server: &Arc<UpstreamServer>, lane: Lane) -> Rc<LoopServer> {
         let mut known = self.known.borrow_mut();
-        let place = Arc::as_ptr(server);
-        known.get(&place).and_then(Weak::upgrade).unwrap_or_else(|| {
+        let address = Arc::as_ptr(server);
+        known.get(&address).and_then(Weak::upgrade).unwrap_or_else(|| {
             let server = Rc::new(LoopServer {
                 shared: Arc::clone(server),
                 lane: lane.index(),
@@ -145,7 +145,7 @@ impl LoopServers {
                 addresses: server.name.as_ref().map(|name| RefCell::new(name.addresses())),
                 turn: Cell::new(0),
             });
-            known.insert(place, Rc::downgrade(&server));
+            known.insert(address, Rc::downgrade(&server));
             server
         })
     }
@@ -153,20 +153,20 @@ impl LoopServers {
 
 impl LoopGroup {
     /// The server that gets the request; none when there is none that could.
-    pub(crate) fn choose(&self, tried: &Tried, key: &[u8], now: Instant) -> Option<usize> {
+    pub(crate) fn choose(&self, tried: &TriedServers, key: &[u8], now: Instant) -> Option<usize> {
         let now = Millis::of(now);
         let is_up = |idx: usize| !tried.contains(&idx) && self.servers[idx].shared.health.is_up();
         let is_well = |idx: usize| is_up(idx) && !self.servers[idx].shared.health.is_avoided(now);
         let load = |idx: usize| self.servers[idx].shared.n_active();
         let mut balancer = self.balancer.borrow_mut();
-        let well = balancer.choose(&Situation { is_usable: &is_well, load: &load, key });
+        let well = balancer.choose(&BalanceInput { is_usable: &is_well, load: &load, key });
         // When requests to all of them have failed, that says little about any of them.
-        well.or_else(|| balancer.choose(&Situation { is_usable: &is_up, load: &load, key }))
+        well.or_else(|| balancer.choose(&BalanceInput { is_usable: &is_up, load: &load, key }))
     }
 }
 
 impl LoopServer {
-    /// True when connections are left that nobody uses, or may soon not use.
+    /// True when connections are left that are idle, or may soon be.
     fn sweep(&self, now: Instant) -> bool {
         let has_idle = self.pool.borrow_mut().sweep(now);
         let has_h2_connections = self.h2_connections.sweep(&self.shared.options.keepalive, now);
@@ -178,8 +178,8 @@ impl LoopServer {
         &self.shared.figures[self.lane]
     }
 
-    /// A seat at a server whose processes are counted, and a connection of the last who had it, if there is one of use; or what
-    /// has to be waited for. `servers` are those of this event loop.
+    /// A slot at a server whose processes are counted, and a kept connection, if there is one of use; or a future of
+    /// both. `servers` are those of this event loop.
     pub(crate) fn take_slot(
         &self,
         servers: &LoopServers,
@@ -194,7 +194,7 @@ impl LoopServer {
         Some(taken)
     }
 
-    /// A seat at a program of FastCGI, whose turn the caller has, and a connection of the last who had it.
+    /// A slot at a program of FastCGI, whose turn the caller has, and a kept connection.
     pub(crate) fn take_own_slot(&self, now: Instant) -> Option<(ProcessSlot, Option<KeptConnection>)> {
         self.shared.slots.as_ref().map(|slots| slots.take_own(self.lane, now))
     }
@@ -211,10 +211,11 @@ impl LoopServer {
         connect(&self.shared, &addresses).await
     }
 
-    /// A place for a request to a server that speaks HTTP/2; `servers` are those of this event loop. The caller limits the time.
-    pub(crate) async fn place(&self, servers: &LoopServers) -> Result<StreamPermit, ServerFailure> {
+    /// A place for a request to a server that speaks HTTP/2; `servers` are those of this event loop. The caller limits
+    /// the time.
+    pub(crate) async fn stream_permit(&self, servers: &LoopServers) -> Result<StreamPermit, ServerFailure> {
         let rules = &self.shared.options.keepalive;
-        self.h2_connections.place_or_open(rules, &servers.idle, self.connect()).await
+        self.h2_connections.permit_or_open(rules, &servers.idle, self.connect()).await
     }
 
     /// Waits for the addresses of the server's name, if that was never looked up.

@@ -1,5 +1,5 @@
 //! Whether a server is used: what requests to it and checks of it have shown. Shared by all event loops and
-//! the thread that makes the checks; nobody waits for anybody.
+//! the thread that makes the checks; neither waits for the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use corral_config::upstream::PassiveHealth;
 
 use crate::clock::Millis;
 
-/// What is known of one server.
+/// The state of one server.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     /// The checks have failed.
@@ -30,7 +30,7 @@ impl Health {
         now.0 < self.avoided_until.load(Ordering::Relaxed)
     }
 
-    /// What the checks have found. True when that is news.
+    /// Notes a result of the checks. True when it changes the state.
     pub(crate) fn set_up(&self, up: bool) -> bool {
         if up {
             self.succeeded();
@@ -65,12 +65,12 @@ impl Health {
 
 /// Counts checks in a row, until there are enough of them to change what is known.
 #[derive(Debug)]
-pub(crate) struct Streak {
+pub(crate) struct CheckStreak {
     up: bool,
     n_others: u32,
 }
 
-impl Streak {
+impl CheckStreak {
     /// A server is taken to be well until checks say otherwise.
     pub(crate) fn new(up: bool) -> Self {
         Self { up, n_others: 0 }
@@ -128,7 +128,7 @@ mod tests {
     /// `+` a check that succeeds, `-` one that fails; then what is known.
     #[track_caller]
     fn check_streak(results: &str, expect: bool) {
-        let mut streak = Streak::new(true);
+        let mut streak = CheckStreak::new(true);
         let last = results.chars().map(|result| streak.note(result == '+', 2, 3)).last();
         assert_eq!(last, Some(expect), "{results}");
     }

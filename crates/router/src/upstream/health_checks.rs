@@ -13,7 +13,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::upstream::connect::connect;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::gateway;
-use crate::upstream::health::Streak;
+use crate::upstream::health::CheckStreak;
 use crate::upstream::http2::{self, H2RequestHead, StreamUse};
 use crate::upstream::server::{ServerGroups, UpstreamServer};
 use crate::upstream::server_connection::ServerConnection;
@@ -44,7 +44,7 @@ impl HealthChecks {
 }
 
 async fn keep_checking(title: String, server: Arc<UpstreamServer>, check: HealthCheck) {
-    let mut streak = Streak::new(server.health.is_up());
+    let mut streak = CheckStreak::new(server.health.is_up());
     let mut addresses = server.name.as_ref().map(|name| name.addresses());
     loop {
         let found = match &mut addresses {

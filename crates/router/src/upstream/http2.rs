@@ -1,5 +1,5 @@
-//! Servers that are spoken to over HTTP/2. A connection to one is an [`H2Connection`](h2_connection::H2Connection), which several
-//! requests share: each of them has a [`StreamPermit`] on it, and an [`H2Stream`] once it is sent.
+//! Servers that are spoken to over HTTP/2. A connection to one is an [`H2Connection`](h2_connection::H2Connection),
+//! which several requests share: each of them has a [`StreamPermit`] on it, and a [`H2Stream`] once it is sent.
 //!
 //! A connection is opened when the server's SETTINGS have come, so that its limit of streams and its support of RFC
 //! 8441 are known; requests that arrive together wait for the same one. A connection's window is as large as those of

@@ -1,6 +1,6 @@
-//! Connections each of which keeps a process of its server for itself: never more of them than the server has processes, for
-//! all event loops together. So no request waits for a process that is busy while another one idles, and a request that finds
-//! all of them busy waits here, in the order in which they came.
+//! Connections each of which keeps a process of its server for itself: never more of them than the server has
+//! processes, for all event loops together. So no request waits for a process that is busy while another one idles, and
+//! a request that finds all of them busy waits here, in the order in which they came.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,19 +14,21 @@ use tokio::sync::oneshot;
 use crate::upstream::idle::Freshness;
 use crate::upstream::server_connection::ServerConnection;
 
-/// How long a request has to wait for its answer on a new connection before others are closed for it, at first and at most.
+/// How long a request has to wait for its answer on a new connection before others are closed for it, at first and at
+/// most.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// A connection stays with its event loop as long as nobody has waited at another one for a quarter longer, and this: a process
-/// that is to serve another event loop needs a new connection.
+/// A connection stays with its event loop as long as no request has waited at another one for a quarter longer, and
+/// this: a process that is to serve another event loop needs a new connection.
 const PREFERENCE: Duration = Duration::from_millis(5);
 
 /// The connections to one server.
 pub(crate) struct ProcessSlots {
     /// Processes of the server.
     most: usize,
-    /// The processes were seen to leave the last bytes of a request unread beyond its end, until they come back for the next one.
+    /// The processes were seen to leave the last bytes of a request unread beyond its end, until they come back for the
+    /// next one.
     are_late_readers: AtomicBool,
     state: Mutex<SlotsState>,
 }
@@ -38,7 +40,7 @@ struct SlotsState {
     sides: Vec<LoopSlots>,
 }
 
-/// The seats as one event loop sees them.
+/// The slots as one event loop sees them.
 #[derive(Default)]
 struct LoopSlots {
     /// The idle connections of the event loop; the one that has been idle longest is first.
@@ -59,7 +61,7 @@ struct IdleProcess {
 struct SlotWaiter {
     freshness: Freshness,
     since: Instant,
-    place: oneshot::Sender<Granted>,
+    granted: oneshot::Sender<Granted>,
 }
 
 /// A connection of the last one, or the right to make one.
@@ -71,12 +73,12 @@ enum Granted {
 /// A connection on which requests have ended.
 pub(crate) struct KeptConnection {
     pub(crate) connection: ServerConnection,
-    pub(crate) presence: Presence,
+    pub(crate) presence: ProcessPresence,
 }
 
 /// Whether the process at a connection waits for the next request: it may have told the end of the last one early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Presence {
+pub(crate) enum ProcessPresence {
     Back,
     /// Back when it has read all that was sent.
     Away,
@@ -84,7 +86,7 @@ pub(crate) enum Presence {
     Unknown,
 }
 
-/// A request that wants a place.
+/// A request that wants a slot.
 #[derive(Debug, Clone, Copy)]
 struct SlotClaim {
     lane: usize,
@@ -104,7 +106,7 @@ pub(crate) struct ProcessSlot {
 pub(crate) struct SlotFuture {
     slots: Arc<ProcessSlots>,
     lane: usize,
-    place: oneshot::Receiver<Granted>,
+    granted: oneshot::Receiver<Granted>,
 }
 
 impl ProcessSlots {
@@ -115,7 +117,8 @@ impl ProcessSlots {
         Arc::new(Self { most, are_late_readers: AtomicBool::new(false), state })
     }
 
-    /// A seat, and an idle connection if there is one of use; else a new one is to be made. Or a request that has to wait.
+    /// A slot, and an idle connection if there is one of use; else a new one is to be made. Or a request that has to
+    /// wait.
     pub(crate) fn take(
         self: &Arc<Self>,
         freshness: Freshness,
@@ -124,28 +127,28 @@ impl ProcessSlots {
     ) -> Result<(ProcessSlot, Option<KeptConnection>), SlotFuture> {
         let mut state = self.state.lock();
         state.sweep(now);
-        let place = if state.sides[lane].queue.is_empty() {
-            state.place(self.most, SlotClaim { lane, freshness, is_urgent: false })
+        let granted = if state.sides[lane].queue.is_empty() {
+            state.grant(self.most, SlotClaim { lane, freshness, is_urgent: false })
         } else {
             None
         };
-        if let Some(place) = place {
-            return Ok(self.slot(lane, place));
+        if let Some(granted) = granted {
+            return Ok(self.slot(lane, granted));
         }
-        let (place, waiting) = oneshot::channel();
-        state.sides[lane].queue.push_back(SlotWaiter { freshness, since: now, place });
-        Err(SlotFuture { slots: Arc::clone(self), lane, place: waiting })
+        let (granted, waiting) = oneshot::channel();
+        state.sides[lane].queue.push_back(SlotWaiter { freshness, since: now, granted });
+        Err(SlotFuture { slots: Arc::clone(self), lane, granted: waiting })
     }
 
-    fn slot(self: &Arc<Self>, lane: usize, place: Granted) -> (ProcessSlot, Option<KeptConnection>) {
-        let kept = match place {
+    fn slot(self: &Arc<Self>, lane: usize, granted: Granted) -> (ProcessSlot, Option<KeptConnection>) {
+        let kept = match granted {
             Granted::Kept(idle) => Some(idle.kept),
             Granted::New => None,
         };
         (ProcessSlot { slots: Arc::clone(self), lane }, kept)
     }
 
-    /// Gives what has become free to those who wait. True while requests of the event loop wait.
+    /// Gives what has become free to requests that wait. True while requests of the event loop wait.
     pub(crate) fn serve(&self, lane: usize, now: Instant) -> bool {
         let mut state = self.state.lock();
         state.sweep(now);
@@ -153,8 +156,9 @@ impl ProcessSlots {
         !state.sides[lane].queue.is_empty()
     }
 
-    /// As `take` where whoever asks has a process of the server for itself: one that is not back yet from its last request comes
-    /// back to its connection, and to no other. So the oldest connection is as good as a new one, unless not all are open.
+    /// As `take` where the caller has a process of the server for itself: one that is not back yet from its last
+    /// request comes back to its connection, and to no other. So the oldest connection is as good as a new one, unless
+    /// not all are open.
     pub(crate) fn take_own(
         self: &Arc<Self>,
         lane: usize,
@@ -170,7 +174,7 @@ impl ProcessSlots {
         (ProcessSlot { slots: Arc::clone(self), lane }, idle.map(|idle| idle.kept))
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes the connections that are idle.
     pub(crate) fn close_idle(&self) {
         let mut state = self.state.lock();
         while state.take_of_any(|_| true).is_some() {
@@ -178,8 +182,8 @@ impl ProcessSlots {
         }
     }
 
-    /// Helps whoever gets no answer on a new connection, perhaps as no process has accepted that: the server has fewer than was
-    /// said, or others use them, too. Never ends; nothing is lost when it is not waited for.
+    /// Helps a request that gets no answer on a new connection, perhaps as no process has accepted that: the server has
+    /// fewer than was said, or others use them, too. Never ends; nothing is lost when it is not waited for.
     pub(crate) async fn keep_relieving(&self) {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -198,10 +202,10 @@ impl ProcessSlots {
 }
 
 impl SlotsState {
-    /// A connection at which a process waits, or the right to make a new one. A process that has not come back to its connection
-    /// is still busy with the last request, whose end it has said early: that one stays, and counts. Whatever must not be
-    /// repeated gets a new connection, as nobody knows whether a process that is back is about to leave.
-    fn place(&mut self, most: usize, claim: SlotClaim) -> Option<Granted> {
+    /// A connection at which a process waits, or the right to make a new one. A process that has not come back to its
+    /// connection is still busy with the last request, whose end it has said early: that one stays, and counts.
+    /// Whatever must not be repeated gets a new connection, as a process that is back may be about to leave.
+    fn grant(&mut self, most: usize, claim: SlotClaim) -> Option<Granted> {
         let SlotClaim { lane, freshness, is_urgent } = claim;
         let is_of_use = |idle: &mut IdleProcess| freshness == Freshness::Any && idle.look_whether_back();
         if let Some(idle) = self.sides[lane].take(is_of_use) {
@@ -211,23 +215,23 @@ impl SlotsState {
             self.n_open += 1;
             return Some(Granted::New);
         }
-        // A process that waits at a connection of another event loop, or one that is too old, is free when that is closed. Whoever
-        // waits there comes first.
+        // A process that waits at a connection of another event loop, or one that is too old, is free when that is
+        // closed. A request that waits there comes first.
         self.close_idle(|side, other| side == lane || is_urgent || other.queue.is_empty()).then(|| {
             self.n_open += 1;
             Granted::New
         })
     }
 
-    /// Gives places to those who wait, as long as there are any.
+    /// Gives slots to requests that wait, as long as there are any.
     fn serve(&mut self, most: usize, home: usize, now: Instant) {
         while let Some(claim) = self.next(home, now) {
             let lane = claim.lane;
-            let Some(place) = self.place(most, claim) else { return };
+            let Some(granted) = self.grant(most, claim) else { return };
             let Some(waiter) = self.sides[lane].queue.pop_front() else { return };
-            if let Err(place) = waiter.place.send(place) {
+            if let Err(granted) = waiter.granted.send(granted) {
                 self.sides[lane].n_left -= 1;
-                self.take_back(place, lane);
+                self.take_back(granted, lane);
             }
         }
     }
@@ -244,9 +248,9 @@ impl SlotsState {
         Some(SlotClaim { lane, freshness: waiter.freshness, is_urgent: lane != home })
     }
 
-    /// Whoever was given this has left.
-    fn take_back(&mut self, place: Granted, lane: usize) {
-        match place {
+    /// The request that was given this has left.
+    fn take_back(&mut self, granted: Granted, lane: usize) {
+        match granted {
             Granted::New => self.n_open -= 1,
             Granted::Kept(idle) => self.sides[lane].idle.push_front(idle),
         }
@@ -278,15 +282,15 @@ impl SlotsState {
 impl LoopSlots {
     /// The first idle connection of use.
     fn take(&mut self, is_of_use: impl FnMut(&mut IdleProcess) -> bool) -> Option<IdleProcess> {
-        let place = self.idle.iter_mut().position(is_of_use)?;
-        self.idle.remove(place)
+        let granted = self.idle.iter_mut().position(is_of_use)?;
+        self.idle.remove(granted)
     }
 
     /// One more request does not wait any more. They go together, so that each costs little.
     fn forget_one(&mut self) {
         self.n_left += 1;
         if self.n_left * 2 > self.queue.len() {
-            self.queue.retain(|waiter| !waiter.place.is_closed());
+            self.queue.retain(|waiter| !waiter.granted.is_closed());
             self.n_left = 0;
         }
     }
@@ -301,24 +305,24 @@ impl IdleProcess {
 }
 
 impl ProcessSlot {
-    /// All seats of the server.
+    /// All slots of the server.
     pub(crate) fn slots(&self) -> Arc<ProcessSlots> {
         Arc::clone(&self.slots)
     }
 
-    /// Where the process is whose request has just ended on the connection. Many leave the end of a request's body unread until
-    /// they come back for the next request: once that was seen, nothing need be sent to find it out.
-    pub(crate) fn presence(&self, connection: &ServerConnection) -> Presence {
+    /// Where the process is whose request has just ended on the connection. Many leave the end of a request's body
+    /// unread until they come back for the next request: once that was seen, nothing need be sent to find it out.
+    pub(crate) fn presence(&self, connection: &ServerConnection) -> ProcessPresence {
         if !connection.is_heard() {
             self.slots.are_late_readers.store(true, Ordering::Relaxed);
-            return Presence::Away;
+            return ProcessPresence::Away;
         }
         let is_known =
             !connection.tells_what_is_heard() || self.slots.are_late_readers.load(Ordering::Relaxed);
-        if is_known { Presence::Back } else { Presence::Unknown }
+        if is_known { ProcessPresence::Back } else { ProcessPresence::Unknown }
     }
 
-    /// Keeps the connection for those who wait, or for the next one. True when it is kept.
+    /// Keeps the connection for requests that wait, or for the next one. True when it is kept.
     pub(crate) fn keep(self, kept: KeptConnection, rules: &KeepAlive, now: Instant) -> bool {
         let is_used_up = rules.requests > 0 && kept.connection.n_requests() >= rules.requests;
         if is_used_up || kept.connection.is_spoiled() {
@@ -327,7 +331,7 @@ impl ProcessSlot {
         let mut state = self.slots.state.lock();
         // It stays counted.
         state.n_open += 1;
-        let is_back = kept.presence == Presence::Back;
+        let is_back = kept.presence == ProcessPresence::Back;
         let idle = IdleProcess { kept, is_back, until: now + rules.idle_timeout };
         state.sides[self.lane].idle.push_back(idle);
         true
@@ -343,11 +347,11 @@ impl Drop for ProcessSlot {
 }
 
 impl SlotFuture {
-    /// Waits for a seat, and whether there is a connection already. Cancel safe.
+    /// Waits for a slot, and whether there is a connection already. Cancel safe.
     pub(crate) async fn slot(&mut self) -> (ProcessSlot, Option<KeptConnection>) {
-        match (&mut self.place).await {
-            Ok(place) => self.slots.slot(self.lane, place),
-            // Nobody drops a waiter that is not closed.
+        match (&mut self.granted).await {
+            Ok(granted) => self.slots.slot(self.lane, granted),
+            // A waiter that is not closed is never dropped.
             Err(_) => std::future::pending().await,
         }
     }
@@ -355,15 +359,15 @@ impl SlotFuture {
 
 impl Drop for SlotFuture {
     fn drop(&mut self) {
-        if self.place.is_terminated() {
+        if self.granted.is_terminated() {
             return;
         }
-        // Nobody gives it anything while this is locked.
+        // It is given nothing while this is locked.
         let mut state = self.slots.state.lock();
-        self.place.close();
-        match self.place.try_recv() {
-            Ok(place) => {
-                state.take_back(place, self.lane);
+        self.granted.close();
+        match self.granted.try_recv() {
+            Ok(granted) => {
+                state.take_back(granted, self.lane);
                 state.serve(self.slots.most, self.lane, Instant::now());
             }
             Err(_) => state.sides[self.lane].forget_one(),

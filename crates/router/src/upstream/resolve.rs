@@ -35,7 +35,7 @@ pub(crate) struct ResolvedName {
 #[derive(Debug, Clone, Default)]
 struct KnownAddresses {
     addresses: Arc<[IpAddr]>,
-    /// There was an answer, if only that there is no such name.
+    /// An answer has come, if only that there is no such name.
     tried: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct LoopAddresses {
 }
 
 impl NameResolver {
-    /// What a host stands for, if it is a name. A new name is looked up at once.
+    /// The name of a host, if it is one. A new name is looked up at once.
     ///
     /// # Panics
     /// Outside of a tokio runtime, in which it is looked up.
@@ -69,7 +69,7 @@ impl NameResolver {
 }
 
 impl ResolvedName {
-    /// Its addresses, now and later.
+    /// The name's addresses, now and later.
     pub(crate) fn addresses(&self) -> LoopAddresses {
         let mut known = self.known.subscribe();
         known.mark_changed();
@@ -115,12 +115,12 @@ impl ResolvedName {
     }
 }
 
-/// What asks the name servers that the system is set up with.
+/// The resolver with the name servers that the system is set up with.
 fn system() -> Result<TokioResolver, NetError> {
     TokioResolver::builder_tokio()?.build()
 }
 
-/// Looks a name up until nobody needs it any more, each time with a new resolver: the system's files may have
+/// Looks a name up until it is not needed any more, each time with a new resolver: the system's files may have
 /// changed, and its cache has nothing that would hold.
 async fn keep_up(name: Weak<ResolvedName>, resolver: impl Fn() -> Result<TokioResolver, NetError>) {
     let mut retry = FIRST_RETRY;
@@ -144,7 +144,7 @@ async fn keep_up(name: Weak<ResolvedName>, resolver: impl Fn() -> Result<TokioRe
 }
 
 impl LoopAddresses {
-    /// What is known now. Free of locks unless there is news.
+    /// The present addresses. Free of locks unless they have changed.
     pub(crate) fn current(&mut self) -> &[IpAddr] {
         if self.known.has_changed().unwrap_or(false) {
             self.current = Arc::clone(&self.known.borrow_and_update().addresses);

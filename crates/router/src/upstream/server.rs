@@ -42,11 +42,11 @@ pub(crate) struct UpstreamServer {
     /// The origin as text; of a program, what messages call it.
     pub(crate) text: String,
     pub(crate) options: ProxyOptions,
-    /// It is a worker of an application.
+    /// The server is a worker of an application.
     pub(crate) is_program: bool,
     pub(crate) passive: PassiveHealth,
     pub(crate) check: Option<HealthCheck>,
-    /// What its host name stands for, if it has one.
+    /// The resolved host name, if it has one.
     pub(crate) name: Option<Arc<ResolvedName>>,
     /// For `https://`.
     pub(crate) tls: Option<TlsTarget>,
@@ -58,7 +58,7 @@ pub(crate) struct UpstreamServer {
     pub(crate) figures: Box<[ServerCounters]>,
 }
 
-/// What one event loop has done with a server. No two loops write to the same cache line.
+/// The work that one event loop has done with a server. No two loops write to the same cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct ServerCounters {
@@ -68,7 +68,7 @@ pub(crate) struct ServerCounters {
     pub(crate) failures: Counter,
 }
 
-/// What is needed to make servers of a configuration.
+/// The means to make servers of a configuration.
 pub(crate) struct ServerBuilder<'w> {
     pub(crate) n_loops: usize,
     pub(crate) resolver: &'w NameResolver,
@@ -147,7 +147,7 @@ impl ServerBuilder<'_> {
 }
 
 impl ServerGroups {
-    /// What `/status` shows of the upstreams.
+    /// The part of `/status` about the upstreams.
     pub(crate) fn status(&self) -> Vec<UpstreamStatus> {
         let now = Millis::of(Instant::now());
         let groups = self.upstreams.iter().map(|group| UpstreamStatus {
@@ -164,7 +164,7 @@ impl ServerGroup {
         self.servers.iter().all(|server| server.options.http2)
     }
 
-    /// What messages call it.
+    /// The group's, or the server's, name in messages.
     pub(crate) fn title(&self, server: Option<&UpstreamServer>) -> String {
         let name = &self.upstream.name;
         match server {

@@ -12,7 +12,7 @@ pub(crate) struct ServerConnection {
     socket: AnySocket,
     tls: Option<Box<ClientSession>>,
     n_requests: u32,
-    /// What comes next may be no answer to what is sent next.
+    /// The next bytes may be no answer to the next request.
     is_spoiled: bool,
 }
 
@@ -32,7 +32,7 @@ impl ServerConnection {
         self.n_requests = self.n_requests.saturating_add(1);
     }
 
-    /// It is not used again: the server may be out of step with this one.
+    /// Bars the connection from further use: the server may be out of step with this one.
     pub(crate) fn spoil(&mut self) {
         self.is_spoiled = true;
     }
@@ -97,8 +97,8 @@ impl ServerConnection {
         self.socket.wait(wanted).await
     }
 
-    /// Whether nothing was received since the last response: neither the connection's end, nor what nobody
-    /// has asked for. Costs no system call unless there is something.
+    /// Whether nothing was received since the last response: neither the connection's end, nor bytes that were
+    /// not asked for. Costs no system call unless there is something.
     pub(crate) fn is_quiet(&mut self) -> bool {
         match &mut self.tls {
             None => self.socket.is_quiet(),
@@ -106,7 +106,7 @@ impl ServerConnection {
         }
     }
 
-    /// Whether something was received on a new connection, on which nobody has asked for anything. Costs as much as
+    /// Whether something was received on a new connection before the first request. Costs as much as
     /// `is_quiet`.
     pub(crate) fn has_spoken(&mut self) -> bool {
         match &mut self.tls {
@@ -115,7 +115,7 @@ impl ServerConnection {
         }
     }
 
-    /// Whether the other side has read all that was sent to it, as far as anybody knows.
+    /// Whether the other side has read all that was sent to it, as far as is known.
     pub(crate) fn is_heard(&self) -> bool {
         self.socket.is_heard()
     }
@@ -125,7 +125,8 @@ impl ServerConnection {
         matches!(self.socket, AnySocket::Unix(_))
     }
 
-    /// Acknowledges what was received at once, as a server that gathers its writes (Nagle's algorithm) sends no more before.
+    /// Acknowledges what was received at once, as a server that gathers its writes (Nagle's algorithm) sends no more
+    /// before.
     pub(crate) fn acknowledge(&self) {
         self.socket.acknowledge();
     }

@@ -1,4 +1,4 @@
-//! TLS towards servers: whom to believe, and the sessions.
+//! TLS towards servers: the authorities to trust, and the sessions.
 
 pub(super) mod session;
 
@@ -18,7 +18,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use crate::tls::authorities::TrustedAuthorities;
 use crate::tls::authorities::servers::ServerVerifier;
 
-/// How a server is spoken to and who it has to be.
+/// How a server is spoken to, and the name that its certificate must have.
 pub(crate) struct TlsTarget {
     pub(crate) config: Arc<ClientConfig>,
     pub(crate) name: ServerName<'static>,
@@ -70,7 +70,7 @@ impl<'a> TlsTrust<'a> {
         })
     }
 
-    /// Whom a server has to convince, and of speaking what.
+    /// The settings for servers with these authorities and this protocol.
     pub(crate) fn config(
         &mut self,
         tls: &UpstreamTls,
@@ -119,7 +119,7 @@ fn server_name(origin: &Origin, tls: &UpstreamTls) -> Result<ServerName<'static>
         (Some(name), _) => name.clone(),
         (None, Host::Named { name, .. }) => name.clone(),
         (None, Host::Address(ListenAddress::Inet(address))) => address.ip().to_string(),
-        // Nobody looks at it.
+        // The name is not looked at.
         (None, _) if !tls.verify => "localhost".to_owned(),
         (None, _) => return Err(TlsError::Nameless),
     };
@@ -141,7 +141,7 @@ fn system_roots() -> Result<Arc<RootCertStore>, TlsError> {
     if roots.is_empty() { Err(TlsError::NoRoots) } else { Ok(Arc::clone(roots)) }
 }
 
-/// Believes anybody, as `"verify": false` wants it; only the signatures have to be those of the certificate.
+/// Accepts any certificate, as `"verify": false` wants it; only the signatures have to be those of the certificate.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

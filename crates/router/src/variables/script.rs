@@ -8,7 +8,7 @@ use corral_config::Config;
 use corral_config::plan::Assets;
 use corral_config::route::Facts;
 use corral_config::template::{Exception, Script, Variable, Variables};
-use corral_http::request::Head;
+use corral_http::request::ParsedHead;
 use corral_script::{Engine, Limits, Lookup, Module, ModuleError, Pair, Program};
 
 use crate::reply::Reply;
@@ -16,7 +16,7 @@ use crate::request::client::RequestClient;
 use crate::request::head::ReceivedRequest;
 use crate::request::identity::AuthenticatedUser;
 use crate::tls::TlsPeer;
-use crate::variables::{Memo, RequestVariables, VariableConnection};
+use crate::variables::{CachedValues, RequestVariables, VariableConnection};
 
 /// The modules of a configuration, loaded once to see that they can be.
 pub(crate) fn program(config: &Config, assets: &Assets) -> Result<Arc<Program>, ModuleError> {
@@ -39,12 +39,13 @@ pub(crate) fn evaluate(
         .map_err(|exception| Exception(exception.to_string()))
 }
 
-/// Logs that a script has thrown, or that a regular expression was given up. Not as an alert: a client may choose to cause it.
+/// Logs that a script has thrown, or that a regular expression was given up. Not as an alert: a client may choose to
+/// cause it.
 pub(crate) fn report(fault: &impl Display) {
     tracing::error!("{fault}");
 }
 
-/// What scripts see of a request.
+/// The request, as scripts see it.
 struct ScriptScope<'t>(RequestVariables<'t>);
 
 impl corral_script::Request for ScriptScope<'_> {
@@ -83,7 +84,7 @@ fn append_named(variables: &mut RequestVariables<'_>, name: &str, out: &mut Vec<
 
 /// Everything that variables are made of, owned: scripts know no borrowing.
 struct DetachedVariables {
-    head: Head,
+    head: ParsedHead,
     bytes: Vec<u8>,
     started: Instant,
     client: RequestClient,
@@ -92,7 +93,7 @@ struct DetachedVariables {
     identity: Option<AuthenticatedUser>,
     reply: Reply,
     server: &'static str,
-    memo: Memo,
+    memo: CachedValues,
     peer: Option<TlsPeer<'static>>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corral_channel::message::decode_request;
-use corral_channel::{Flags, FrameHead, Kind, WorkerBell, WorkerEnd};
+use corral_channel::{Flags, FrameHead, FrameKind, WorkerBell, WorkerEnd};
 use corral_ipc::message::WorkerId;
 
 use super::prototype::Child;
@@ -45,7 +45,7 @@ impl Worker {
         let mut payload = Vec::new();
         loop {
             match self.end.recv(&mut payload).expect("the router keeps to the rules") {
-                Some(head) if head.kind == Kind::Request => {
+                Some(head) if head.kind == FrameKind::Request => {
                     assert!(self.end.start(&head), "nobody took it back");
                     let request = decode_request(&payload).expect("the router keeps to the rules");
                     return (head, request.head.target.to_vec());
@@ -61,7 +61,9 @@ impl Worker {
         let (mut payload, deadline) = (Vec::new(), Instant::now() + PATIENCE);
         while !is_over.load(Ordering::Relaxed) && Instant::now() < deadline {
             match self.end.recv(&mut payload) {
-                Ok(Some(head)) if head.kind == Kind::Request && self.end.start(&head) => self.answer(&head),
+                Ok(Some(head)) if head.kind == FrameKind::Request && self.end.start(&head) => {
+                    self.answer(&head)
+                }
                 Ok(Some(_)) => {}
                 Ok(None) => {
                     self.end.wait(Some(LOOK));
@@ -76,7 +78,7 @@ impl Worker {
     pub fn answer(&mut self, request: &FrameHead) {
         let mut head = Vec::new();
         corral_channel::message::encode_response(&mut head, 200, []);
-        let frame = FrameHead::new(Kind::Response, request.lane, request.request)
+        let frame = FrameHead::new(FrameKind::Response, request.lane, request.request)
             .with_flags(Flags::END | Flags::DONE);
         self.end.send(frame, &[&head]).expect("there is room");
         self.end.ring(request.lane);

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use corral_channel::{Flags, Kind, RequestId, Shape};
+use corral_channel::{ChannelShape, Flags, FrameKind, RequestId};
 use corral_sys::socket;
 
 use crate::hand::{Hand, Stage, head, place};
@@ -57,10 +57,10 @@ fn publish(hand: &Hand, position: u64) {
 fn frames_that_are_none() {
     check(&[
         ("an unknown kind", &|hand| raw(hand, 0, 99, 0)),
-        ("a kind that goes the other way", &|hand| raw(hand, 0, Kind::Request as u8, 0)),
-        ("unknown flags", &|hand| raw(hand, 0, Kind::End as u8, 0xf0)),
-        ("a frame that is longer than what is there", &|hand| raw(hand, 1, Kind::Data as u8, 0)),
-        ("a frame without end", &|hand| raw(hand, u32::MAX, Kind::Data as u8, 0)),
+        ("a kind that goes the other way", &|hand| raw(hand, 0, FrameKind::Request as u8, 0)),
+        ("unknown flags", &|hand| raw(hand, 0, FrameKind::End as u8, 0xf0)),
+        ("a frame that is longer than what is there", &|hand| raw(hand, 1, FrameKind::Data as u8, 0)),
+        ("a frame without end", &|hand| raw(hand, u32::MAX, FrameKind::Data as u8, 0)),
         ("a position between frames", &|hand| publish(hand, 8)),
         ("a position that no ring has", &|hand| publish(hand, 1 << 40)),
         ("the last position of all", &|hand| publish(hand, !15)),
@@ -70,14 +70,14 @@ fn frames_that_are_none() {
 #[test]
 fn frames_with_what_they_cannot_have() {
     check(&[
-        ("an end with a payload", &|hand| hand.send(hand.frame(Kind::End), b"x")),
-        ("credit with a payload", &|hand| hand.send(hand.frame(Kind::BodyCredit).with_aux(1), b"x")),
-        ("a start with a payload", &|hand| hand.send(hand.frame(Kind::Started), b"x")),
-        ("state with a payload", &|hand| hand.send(hand.frame(Kind::State), b"x")),
-        ("a takeover with a payload", &|hand| hand.send(hand.frame(Kind::Hijacked), b"x")),
-        ("an end with a file", &|hand| hand.send(hand.frame(Kind::End).with_flags(Flags::FILE), b"")),
+        ("an end with a payload", &|hand| hand.send(hand.frame(FrameKind::End), b"x")),
+        ("credit with a payload", &|hand| hand.send(hand.frame(FrameKind::BodyCredit).with_aux(1), b"x")),
+        ("a start with a payload", &|hand| hand.send(hand.frame(FrameKind::Started), b"x")),
+        ("state with a payload", &|hand| hand.send(hand.frame(FrameKind::State), b"x")),
+        ("a takeover with a payload", &|hand| hand.send(hand.frame(FrameKind::Hijacked), b"x")),
+        ("an end with a file", &|hand| hand.send(hand.frame(FrameKind::End).with_flags(Flags::FILE), b"")),
         ("a file that is not described", &|hand| {
-            hand.send(hand.frame(Kind::Response).with_flags(Flags::FILE), b"short");
+            hand.send(hand.frame(FrameKind::Response).with_flags(Flags::FILE), b"short");
         }),
         ("a file that is empty", &|hand| hand.name_file(0, 0)),
         ("a file longer than any", &|hand| hand.name_file(0, u64::MAX)),
@@ -88,16 +88,16 @@ fn frames_with_what_they_cannot_have() {
 fn requests_that_the_worker_does_not_hold() {
     check(&[
         ("the end of an unknown one", &|hand| {
-            let mut frame = hand.frame(Kind::End).with_flags(Flags::DONE);
+            let mut frame = hand.frame(FrameKind::End).with_flags(Flags::DONE);
             frame.request = RequestId(12345);
             hand.send(frame, b"");
         }),
         ("the end of its own, twice", &|hand| {
             hand.respond(200, Flags::END | Flags::DONE);
-            hand.send(hand.frame(Kind::End).with_flags(Flags::DONE), b"");
+            hand.send(hand.frame(FrameKind::End).with_flags(Flags::DONE), b"");
         }),
         ("unknown ones again and again", &|hand| {
-            let mut frame = hand.frame(Kind::Data);
+            let mut frame = hand.frame(FrameKind::Data);
             for n in 0..100 {
                 frame.request = RequestId(54321 + n);
                 hand.send(frame, b"x");
@@ -109,15 +109,15 @@ fn requests_that_the_worker_does_not_hold() {
 #[test]
 fn frames_out_of_order() {
     check(&[
-        ("a body without a head", &|hand| hand.send(hand.frame(Kind::Data), b"x")),
-        ("an empty body without a head", &|hand| hand.send(hand.frame(Kind::Data), b"")),
+        ("a body without a head", &|hand| hand.send(hand.frame(FrameKind::Data), b"x")),
+        ("an empty body without a head", &|hand| hand.send(hand.frame(FrameKind::Data), b"")),
         ("two heads", &|hand| {
             hand.respond(200, Flags::NONE);
             hand.respond(200, Flags::NONE);
         }),
         ("more behind the end", &|hand| {
             hand.respond(200, Flags::END);
-            hand.send(hand.frame(Kind::Data), b"HTTP/1.1 200 OK\r\n\r\n");
+            hand.send(hand.frame(FrameKind::Data), b"HTTP/1.1 200 OK\r\n\r\n");
         }),
         ("a takeover behind a head", &|hand| {
             let (socket, _other) = socket::stream_pair().expect("make sockets");
@@ -181,7 +181,7 @@ fn final_statuses_that_are_none() {
         stage.bury(&hand.worker);
     }
     let mut hand = stage.hand();
-    hand.send(hand.frame(Kind::Response).with_flags(Flags::END | Flags::DONE), &head(200)[..7]);
+    hand.send(hand.frame(FrameKind::Response).with_flags(Flags::END | Flags::DONE), &head(200)[..7]);
     hand.client.read_response().expect(503);
     stage.bury(&hand.worker);
     stage.expect_unharmed();
@@ -190,5 +190,5 @@ fn final_statuses_that_are_none() {
 /// Where the data of a lane begins.
 fn lane_data(n_lanes: u16, lane: u64) -> u64 {
     let cursors = (1024 + u64::from(n_lanes) * 256).next_multiple_of(4096);
-    cursors + 1024 * 1024 + lane * Shape { n_lanes }.lane_capacity() as u64
+    cursors + 1024 * 1024 + lane * ChannelShape { n_lanes }.lane_capacity() as u64
 }

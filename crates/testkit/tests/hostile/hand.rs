@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use corral_channel::message::{FilePart, encode_response};
-use corral_channel::{Flags, FrameHead, Kind, WorkerBell, WorkerEnd};
+use corral_channel::{Flags, FrameHead, FrameKind, WorkerBell, WorkerEnd};
 use corral_ipc::message::{Exit, FromPrototype, ToPrototype, WorkerId};
 use corral_sys::doorbell::{self, Doorbell};
 use corral_sys::socket::{self, Wait};
@@ -209,7 +209,7 @@ impl Stage {
 
 impl Hand {
     /// A frame about its request.
-    pub(crate) fn frame(&self, kind: Kind) -> FrameHead {
+    pub(crate) fn frame(&self, kind: FrameKind) -> FrameHead {
         FrameHead::new(kind, self.request.lane, self.request.request)
     }
 
@@ -226,7 +226,7 @@ impl Hand {
 
     /// Sends the head of a response.
     pub(crate) fn respond(&mut self, status: u16, flags: Flags) {
-        let frame = self.frame(Kind::Response).with_flags(flags);
+        let frame = self.frame(FrameKind::Response).with_flags(flags);
         self.send(frame, &head(status));
     }
 
@@ -238,13 +238,13 @@ impl Hand {
     /// Names a file as the rest of the response.
     pub(crate) fn name_file(&mut self, number: u32, len: u64) {
         let part = FilePart { number, offset: 0, len };
-        let frame = self.frame(Kind::Response).with_flags(Flags::FILE | Flags::END);
+        let frame = self.frame(FrameKind::Response).with_flags(Flags::FILE | Flags::END);
         self.send(frame, &[&head(200)[..], &part.to_bytes()].concat());
     }
 
     /// Says that the application has taken the connection over.
     pub(crate) fn name_socket(&mut self, number: u32) {
-        let frame = self.frame(Kind::Hijacked).with_flags(Flags::END).with_aux(number);
+        let frame = self.frame(FrameKind::Hijacked).with_flags(Flags::END).with_aux(number);
         self.send(frame, b"");
     }
 

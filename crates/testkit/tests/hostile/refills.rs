@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use corral_channel::{Flags, FrameHead, Kind, RequestId};
+use corral_channel::{Flags, FrameHead, FrameKind, RequestId};
 use corral_testkit::{Watchdog, private_memory};
 
 use crate::hand::{Hand, Stage, place};
@@ -46,27 +46,27 @@ fn check_flood(begin: impl Fn(&mut Hand), frame: impl Fn(&Hand) -> FrameHead, pa
 
 #[test]
 fn empty_frames_about_a_request() {
-    check_flood(|_| {}, |hand| hand.frame(Kind::End), b"");
+    check_flood(|_| {}, |hand| hand.frame(FrameKind::End), b"");
 }
 
 #[test]
 fn empty_pieces_of_a_body() {
-    check_flood(|hand| hand.respond(200, Flags::NONE), |hand| hand.frame(Kind::Data), b"");
+    check_flood(|hand| hand.respond(200, Flags::NONE), |hand| hand.frame(FrameKind::Data), b"");
 }
 
 #[test]
 fn starts() {
-    check_flood(|_| {}, |hand| hand.frame(Kind::Started), b"");
+    check_flood(|_| {}, |hand| hand.frame(FrameKind::Started), b"");
 }
 
 #[test]
 fn departures() {
-    check_flood(|_| {}, |hand| hand.frame(Kind::End).with_flags(Flags::LAST), b"");
+    check_flood(|_| {}, |hand| hand.frame(FrameKind::End).with_flags(Flags::LAST), b"");
 }
 
 #[test]
 fn failures() {
-    check_flood(|_| {}, |hand| hand.frame(Kind::Failed), b"");
+    check_flood(|_| {}, |hand| hand.frame(FrameKind::Failed), b"");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn frames_for_unknown_requests_in_all_lanes() {
     let mut stage = Stage::set();
     let mut hand = stage.hand();
     let watchdog = Watchdog::of(&stage.attack.server);
-    let mut frame = hand.frame(Kind::Informational);
+    let mut frame = hand.frame(FrameKind::Informational);
     frame.request = RequestId(99_999);
     let end = Instant::now() + ATTACK;
     while Instant::now() < end {
@@ -91,7 +91,7 @@ fn frames_for_unknown_requests_in_all_lanes() {
 fn a_body_that_is_wanted_without_end() {
     let mut stage = Stage::set();
     let mut hand = stage.hand_with_large_body();
-    let credit = hand.frame(Kind::BodyCredit).with_aux(u32::MAX);
+    let credit = hand.frame(FrameKind::BodyCredit).with_aux(u32::MAX);
     let mut payload = Vec::new();
     check(&stage, &mut hand, |hand| {
         hand.try_send(credit, b"");
@@ -131,7 +131,7 @@ fn words_that_never_rest() {
             hand.scribble(place::wants_room(lane), &(n % 3).to_ne_bytes());
         }
         hand.scribble(place::SLOTS + u64::from(n % 64) * 4, &n.to_ne_bytes());
-        hand.try_send(hand.frame(Kind::End), b"");
+        hand.try_send(hand.frame(FrameKind::End), b"");
     });
     stage.bury(&hand.worker);
     stage.expect_unharmed();
@@ -143,7 +143,7 @@ fn a_position_of_the_reader_that_cannot_be() {
     let mut stage = Stage::set();
     let mut hand = stage.hand_with_large_body();
     hand.scribble(place::REQUESTS_CONSUMED, &u64::MAX.to_ne_bytes());
-    hand.send(hand.frame(Kind::BodyCredit).with_aux(u32::MAX), b"");
+    hand.send(hand.frame(FrameKind::BodyCredit).with_aux(u32::MAX), b"");
     stage.expect_killed(&hand.worker, "a position that cannot be");
     hand.client.read_response().expect(503);
     stage.ask();

@@ -10,7 +10,8 @@ use std::thread;
 
 use corral_channel::message::RequestHead;
 use corral_channel::{
-    Beside, Lane, LaneReceiver, RequestId, Slot, WorkerBell, WorkerEnd, WorkerPort, file_sockets,
+    Lane, LaneReceiver, RequestId, RequestSlot, WorkerBell, WorkerDescriptors, WorkerEnd, WorkerPort,
+    file_sockets,
 };
 use rustix::process::{Pid, getppid};
 
@@ -37,7 +38,7 @@ fn channel_of_child_of(parent: Pid) -> (Router, Inbox) {
     let (end, memory) = WorkerEnd::create(&bell).unwrap();
     let (sender, files) = file_sockets().unwrap();
     let end = end.with_files(Some(sender));
-    let beside = Beside { bell: None, files: Some(files) };
+    let beside = WorkerDescriptors { bell: None, files: Some(files) };
     let (port, mut lanes) = WorkerPort::map_with(memory, beside, bell.shape()).unwrap();
     let router = Router { port, lane: lanes.remove(0), n_requests: 0 };
     (router, Inbox::new(Place { end, parent, report: None, doorbell: None }))
@@ -46,7 +47,7 @@ fn channel_of_child_of(parent: Pid) -> (Router, Inbox) {
 impl Router {
     fn submit(&mut self, method: &str, body: &[u8], body_complete: bool) -> RequestId {
         let id = RequestId(self.n_requests);
-        let slot = Slot::new(self.n_requests as usize).unwrap();
+        let slot = RequestSlot::new(self.n_requests as usize).unwrap();
         self.n_requests += 1;
         let head = RequestHead { method: method.as_bytes(), body_complete, ..RequestHead::default() };
         let mut payload = vec![];
@@ -57,7 +58,7 @@ impl Router {
     }
 
     fn take_back(&self, id: RequestId) -> bool {
-        self.port.take_back(Slot::new(id.0 as usize).unwrap(), id, LANE)
+        self.port.take_back(RequestSlot::new(id.0 as usize).unwrap(), id, LANE)
     }
 
     /// The next frame as text: kind, flags, `aux` or body length.
@@ -66,7 +67,7 @@ impl Router {
         let head = self.lane.recv(&mut payload).unwrap()?;
         let mut text = format!("{:?}", head.kind);
         let file = self.take_file(&head, &mut payload);
-        if matches!(head.kind, Kind::Response | Kind::Informational) {
+        if matches!(head.kind, FrameKind::Response | FrameKind::Informational) {
             let (view, offset) = message::decode_response(&payload).unwrap();
             text += &format!(" {}", view.status);
             payload.drain(..offset);

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use corral_channel::message::{self, Malformed, RequestView};
-use corral_channel::{Flags, FrameHead, INITIAL_CREDIT, Kind, Opcode};
+use corral_channel::{Flags, FrameHead, FrameKind, INITIAL_CREDIT, Opcode};
 
 use super::arriving::{Arriving, Message, TooLong};
 use super::frame;
@@ -155,16 +155,16 @@ impl ActiveRequest {
     pub(super) fn take(&mut self, head: FrameHead, payload: &[u8]) {
         let ends = head.flags.contains(Flags::END);
         match head.kind {
-            Kind::Body => self.arriving.add_body(payload, ends),
-            Kind::Message => {
+            FrameKind::Body => self.arriving.add_body(payload, ends),
+            FrameKind::Message => {
                 let Some(opcode) = Opcode::from_number(head.aux) else { return };
                 if let Err(TooLong) = self.arriving.add_part(opcode, payload, ends) {
                     self.cut_off();
                 }
             }
-            Kind::Credit => self.credit += u64::from(head.aux),
-            Kind::Cancel => self.cancel(),
-            Kind::Left if self.client == Client::There => self.client = Client::Left,
+            FrameKind::Credit => self.credit += u64::from(head.aux),
+            FrameKind::Cancel => self.cancel(),
+            FrameKind::Left if self.client == Client::There => self.client = Client::Left,
             _ => {}
         }
     }

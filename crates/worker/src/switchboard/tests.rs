@@ -4,7 +4,8 @@ use std::os::fd::OwnedFd;
 
 use corral_channel::message::RequestHead;
 use corral_channel::{
-    BODY_WINDOW, Beside, INITIAL_CREDIT, LaneReceiver, Slot, WorkerBell, WorkerEnd, WorkerPort, file_sockets,
+    BODY_WINDOW, INITIAL_CREDIT, LaneReceiver, RequestSlot, WorkerBell, WorkerDescriptors, WorkerEnd,
+    WorkerPort, file_sockets,
 };
 use corral_sys::doorbell;
 use corral_sys::memory::SharedMemory;
@@ -27,7 +28,7 @@ fn channel(n_left: Option<u32>) -> (Router, Switchboard) {
     let (doorbell, push) = doorbell::pair().unwrap();
     let (sender, files) = file_sockets().unwrap();
     let end = end.with_files(Some(sender));
-    let beside = Beside { bell: Some(push), files: Some(files) };
+    let beside = WorkerDescriptors { bell: Some(push), files: Some(files) };
     let (port, mut lanes) = WorkerPort::map_with(memory, beside, bell.shape()).unwrap();
     let place = Place { end, parent: getppid().expect("a test has a parent"), report: None, doorbell: None };
     (Router { port, lane: lanes.remove(0) }, Switchboard::new(place, doorbell, n_left))
@@ -37,7 +38,7 @@ impl Router {
     fn submit_head(&mut self, id: u32, head: &RequestHead<'_>, body: &[u8]) -> RequestId {
         let mut payload = vec![];
         message::encode_request(&mut payload, head, []);
-        let slot = Slot::new(id as usize % 64).unwrap();
+        let slot = RequestSlot::new(id as usize % 64).unwrap();
         self.port.submit(slot, RequestId(id), LANE, &[&payload, body]).unwrap();
         self.port.wake();
         RequestId(id)
@@ -59,12 +60,12 @@ impl Router {
                 assert!(self.lane.take_file(part.number).unwrap().is_some());
                 text += &format!(" file of {}", part.len);
             }
-            if matches!(head.kind, Kind::Response | Kind::Informational) {
+            if matches!(head.kind, FrameKind::Response | FrameKind::Informational) {
                 let (view, offset) = message::decode_response(&payload).unwrap();
                 text += &format!(" {}", view.status);
                 payload.drain(..offset);
             }
-            if head.kind == Kind::BodyCredit {
+            if head.kind == FrameKind::BodyCredit {
                 text += &format!(" {}", head.aux);
             }
             if !payload.is_empty() {
@@ -395,7 +396,7 @@ fn a_worker_leaves_after_its_share() {
     let keys = begun(&mut board);
     assert_eq!(keys.len(), 2, "the third is for another");
     assert_eq!(router.frames(), ["1 End last"]);
-    assert!(router.port.take_back(Slot::new(2).unwrap(), RequestId(2), LANE));
+    assert!(router.port.take_back(RequestSlot::new(2).unwrap(), RequestId(2), LANE));
     assert!(board.is_leaving() && !board.is_over());
     keys.iter().for_each(|key| board.finish(*key));
     assert!(board.is_over());
@@ -416,7 +417,7 @@ fn the_router_hears_that_many_have_begun() {
 fn a_request_that_was_taken_back_is_not_begun() {
     let (mut router, mut board) = channel(None);
     let id = router.submit(0);
-    assert!(router.port.take_back(Slot::new(0).unwrap(), id, LANE));
+    assert!(router.port.take_back(RequestSlot::new(0).unwrap(), id, LANE));
     router.port.body(id, LANE, b"x", true).unwrap();
     assert_eq!(begun(&mut board), []);
 }

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use corral_channel::message::{self, RequestHead, RequestView};
 use corral_channel::{
-    Beside, Flags, Kind, Lane, LaneReceiver, RequestId, Slot, WorkerBell, WorkerEnd, WorkerPort, file_sockets,
+    Flags, FrameKind, Lane, LaneReceiver, RequestId, RequestSlot, WorkerBell, WorkerDescriptors, WorkerEnd,
+    WorkerPort, file_sockets,
 };
 use rustix::process::getppid;
 
@@ -26,7 +27,7 @@ struct Router {
 impl Router {
     fn submit(&mut self, path: &[u8], body_complete: bool) -> RequestId {
         let id = RequestId(self.n_requests);
-        let slot = Slot::new(self.n_requests as usize % 64).unwrap();
+        let slot = RequestSlot::new(self.n_requests as usize % 64).unwrap();
         self.n_requests += 1;
         let head = RequestHead { method: b"GET", path, body_complete, ..RequestHead::default() };
         let mut payload = vec![];
@@ -38,13 +39,13 @@ impl Router {
 
     /// Waits for a frame of this kind, past requests for more of a body.
     #[track_caller]
-    fn wait(&mut self, kind: Kind) -> (FrameHead, Vec<u8>) {
+    fn wait(&mut self, kind: FrameKind) -> (FrameHead, Vec<u8>) {
         let begun = Instant::now();
         let mut payload = vec![];
         loop {
             if let Some(head) = self.lane.recv(&mut payload).unwrap() {
                 self.lane.wake_producer();
-                if head.kind == Kind::BodyCredit && kind != head.kind {
+                if head.kind == FrameKind::BodyCredit && kind != head.kind {
                     continue;
                 }
                 assert_eq!(head.kind, kind);
@@ -103,7 +104,7 @@ fn with_worker(n: u32, n_left: Option<u32>, talk: impl FnOnce(&mut Router)) {
     let (end, memory) = WorkerEnd::create(&bell).unwrap();
     let (sender, files) = file_sockets().unwrap();
     let end = end.with_files(Some(sender));
-    let beside = Beside { bell: None, files: Some(files) };
+    let beside = WorkerDescriptors { bell: None, files: Some(files) };
     let (port, mut lanes) = WorkerPort::map_with(memory, beside, bell.shape()).unwrap();
     let mut router = Router { port, lane: lanes.remove(0), n_requests: 0 };
     let parent = getppid().expect("a test has a parent");
@@ -130,7 +131,7 @@ fn as_many_requests_run_at_once_as_there_are_threads() {
             for _ in 0..4 {
                 router.submit(b"/together", true);
             }
-            let mut ids: Vec<_> = (0..4).map(|_| router.wait(Kind::Response).0.request.0).collect();
+            let mut ids: Vec<_> = (0..4).map(|_| router.wait(FrameKind::Response).0.request.0).collect();
             ids.sort_unstable();
             assert_eq!(ids, (router.n_requests - 4..router.n_requests).collect::<Vec<_>>());
         }
@@ -143,10 +144,10 @@ fn as_many_requests_run_at_once_as_there_are_threads() {
 fn a_worker_stays_for_what_it_has_taken_over() {
     with_worker(3, Some(2), |router| {
         router.submit(b"/hijack", true);
-        router.wait(Kind::Hijacked);
-        router.wait(Kind::Finished);
+        router.wait(FrameKind::Hijacked);
+        router.wait(FrameKind::Finished);
         router.submit(b"/", true);
-        let (head, _) = router.wait(Kind::Response);
+        let (head, _) = router.wait(FrameKind::Response);
         assert!(head.flags.contains(Flags::LAST));
         router.quit();
     });
@@ -157,7 +158,7 @@ fn sleepers_are_woken_one_request_after_the_other() {
     with_worker(3, None, |router| {
         for _ in 0..2000 {
             let id = router.submit(b"/", true);
-            let (head, _) = router.wait(Kind::Response);
+            let (head, _) = router.wait(FrameKind::Response);
             assert_eq!((head.request, head.flags), (id, Flags::END | Flags::DONE));
         }
         router.quit();
@@ -169,18 +170,18 @@ fn bodies_come_to_their_requests_while_others_run_and_sleep() {
     with_worker(3, None, |router| {
         let ids: Vec<_> = (0..2).map(|_| router.submit(b"/body", false)).collect();
         for _ in 0..2 {
-            router.wait(Kind::BodyCredit);
+            router.wait(FrameKind::BodyCredit);
         }
         for round in 0..100_u8 {
             // The third thread comes and goes.
             let other = router.submit(b"/", true);
-            assert_eq!(router.wait(Kind::Response).0.request, other);
+            assert_eq!(router.wait(FrameKind::Response).0.request, other);
             for id in &ids {
                 router.port.body(*id, LANE, &[round], round == 99).unwrap();
             }
             router.port.wake();
         }
-        let answers: Vec<_> = (0..2).map(|_| router.wait(Kind::Response).1).collect();
+        let answers: Vec<_> = (0..2).map(|_| router.wait(FrameKind::Response).1).collect();
         let expected: Vec<u8> = (0..100).collect();
         for answer in answers {
             let (_, offset) = message::decode_response(&answer).unwrap();
@@ -224,7 +225,7 @@ fn all_threads_leave_after_the_last_request() {
         let flags: Vec<_> = (0..5)
             .map(|_| {
                 router.submit(b"/", true);
-                router.wait(Kind::Response).0.flags
+                router.wait(FrameKind::Response).0.flags
             })
             .collect();
         assert_eq!(flags[4], Flags::END | Flags::DONE | Flags::LAST);
@@ -236,6 +237,6 @@ fn all_threads_leave_after_the_last_request() {
 fn all_threads_leave_when_one_request_says_so() {
     with_worker(3, None, |router| {
         router.submit(b"/leave", true);
-        assert!(router.wait(Kind::Response).0.flags.contains(Flags::LAST));
+        assert!(router.wait(FrameKind::Response).0.flags.contains(Flags::LAST));
     });
 }

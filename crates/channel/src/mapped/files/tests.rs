@@ -10,20 +10,20 @@ use corral_sys::memory::SharedMemory;
 use proptest::prelude::*;
 
 use super::*;
-use crate::mapped::layout::Shape;
+use crate::mapped::layout::ChannelShape;
 use crate::mapped::region::Region;
 
-struct Ends {
+struct FileEnds {
     sender: FileSender,
     receiver: FileReceiver,
-    header: Shared<Header>,
+    header: SharedView<WorkerHeader>,
 }
 
-fn ends() -> Ends {
-    let region: Arc<Region> = Region::heap(Shape { n_lanes: 1 }.worker_size());
-    let header = Shared::<Header>::new(&region, 0);
+fn ends() -> FileEnds {
+    let region: Arc<Region> = Region::heap(ChannelShape { n_lanes: 1 }.worker_size());
+    let header = SharedView::<WorkerHeader>::new(&region, 0);
     let (sender, socket) = file_sockets().unwrap();
-    Ends { sender, receiver: FileReceiver::new(socket.try_into().unwrap(), header.clone()), header }
+    FileEnds { sender, receiver: FileReceiver::new(socket.try_into().unwrap(), header.clone()), header }
 }
 
 /// In memory, so that it is on no file system that is not accepted; it begins with its number.
@@ -34,7 +34,7 @@ fn file(n: u32) -> OwnedFd {
     file.into()
 }
 
-impl Ends {
+impl FileEnds {
     fn send(&mut self, n: u32) -> io::Result<()> {
         self.sender.send(file(n).as_fd(), &self.header)
     }
@@ -136,7 +136,7 @@ fn a_file_is_no_socket_and_a_socket_no_file() {
 
 #[test]
 fn a_worker_that_is_gone_sends_nothing() {
-    let Ends { mut sender, receiver, header } = ends();
+    let FileEnds { mut sender, receiver, header } = ends();
     sender.send(file(0).as_fd(), &header).unwrap();
     drop(sender);
     assert!(receiver.take_file(0).unwrap().is_some());

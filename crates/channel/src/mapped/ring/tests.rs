@@ -6,13 +6,13 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::frame::{Direction, Flags, FrameHead, Kind, Lane, RequestId};
+use crate::frame::{Flags, FrameHead, FrameKind, Lane, RequestId, RingDirection};
 use crate::mapped::region::Region;
 use crate::ring::{Consumer, Corrupt, Producer, SendError, frame_size};
 
 const DATA: usize = size_of::<Cursors>();
 
-struct Pair {
+struct RingPair {
     producer: Producer<MappedRing>,
     consumer: Consumer<MappedRing>,
     /// A third view, for the test that plays the hostile peer.
@@ -20,36 +20,36 @@ struct Pair {
 }
 
 fn view(region: &Arc<Region>, capacity: usize) -> MappedRing {
-    MappedRing { cursors: Shared::new(region, 0), data: SharedBytes::new(region, DATA, capacity) }
+    MappedRing { cursors: SharedView::new(region, 0), data: SharedBytes::new(region, DATA, capacity) }
 }
 
-fn pair(capacity: usize) -> Pair {
+fn pair(capacity: usize) -> RingPair {
     let region = Region::heap(DATA + capacity);
     let max_payload = capacity / 2;
-    Pair {
+    RingPair {
         producer: Producer::new(view(&region, capacity), max_payload),
-        consumer: Consumer::new(view(&region, capacity), max_payload, Direction::FromWorker),
+        consumer: Consumer::new(view(&region, capacity), max_payload, RingDirection::FromWorker),
         peer: view(&region, capacity),
     }
 }
 
 /// A ring to a worker that is begun anew behind `home` bytes.
-fn pair_with_home(capacity: usize, home: usize) -> Pair {
+fn pair_with_home(capacity: usize, home: usize) -> RingPair {
     let region = Region::heap(DATA + capacity);
     let max_payload = home / 2;
-    Pair {
+    RingPair {
         producer: Producer::new(view(&region, capacity), max_payload).with_home(home),
-        consumer: Consumer::new(view(&region, capacity), max_payload, Direction::ToWorker),
+        consumer: Consumer::new(view(&region, capacity), max_payload, RingDirection::ToWorker),
         peer: view(&region, capacity),
     }
 }
 
 fn head(request: u32) -> FrameHead {
-    FrameHead::new(Kind::Data, Lane(0), RequestId(request)).with_flags(Flags::END)
+    FrameHead::new(FrameKind::Data, Lane(0), RequestId(request)).with_flags(Flags::END)
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum RingStep {
     /// Sends so many bytes, in two pieces split at the second number.
     Send(usize, usize),
     Receive,
@@ -58,12 +58,12 @@ enum Step {
     Skip,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<RingStep>> {
     let step = prop_oneof![
-        4 => (0..200usize, 0..200usize).prop_map(|(len, split)| Step::Send(len, split)),
-        3 => Just(Step::Receive),
-        1 => (0..100usize).prop_map(Step::ReadPart),
-        1 => Just(Step::Skip),
+        4 => (0..200usize, 0..200usize).prop_map(|(len, split)| RingStep::Send(len, split)),
+        3 => Just(RingStep::Receive),
+        1 => (0..100usize).prop_map(RingStep::ReadPart),
+        1 => Just(RingStep::Skip),
     ];
     prop::collection::vec(step, 1..200)
 }
@@ -92,7 +92,7 @@ impl Model {
     }
 }
 
-fn send(pair: &mut Pair, model: &mut Model, capacity: usize, len: usize, split: usize) {
+fn send(pair: &mut RingPair, model: &mut Model, capacity: usize, len: usize, split: usize) {
     let payload = model.payload(len);
     let (before, after) = payload.split_at(split.min(len));
     let sent = pair.producer.push(head(model.n_sent), &[before, after], 0);
@@ -108,7 +108,7 @@ fn send(pair: &mut Pair, model: &mut Model, capacity: usize, len: usize, split: 
     }
 }
 
-fn receive(pair: &mut Pair, model: &mut Model) {
+fn receive(pair: &mut RingPair, model: &mut Model) {
     let mut payload = b"left from before".to_vec();
     let got = pair.consumer.recv(&mut payload).unwrap();
     let read = model.read;
@@ -121,7 +121,7 @@ fn receive(pair: &mut Pair, model: &mut Model) {
     }
 }
 
-fn read_part(pair: &mut Pair, model: &mut Model, n: usize) {
+fn read_part(pair: &mut RingPair, model: &mut Model, n: usize) {
     let got = pair.consumer.peek().unwrap();
     let Some((request, wanted)) = model.frames.front() else { return assert_eq!(got, None) };
     assert_eq!(got.map(|got| got.request), Some(RequestId(*request)));
@@ -135,7 +135,7 @@ fn read_part(pair: &mut Pair, model: &mut Model, n: usize) {
     }
 }
 
-fn skip(pair: &mut Pair, model: &mut Model) {
+fn skip(pair: &mut RingPair, model: &mut Model) {
     pair.consumer.peek().unwrap();
     pair.consumer.close();
     model.pop();
@@ -149,10 +149,10 @@ proptest! {
         let (mut pair, mut model) = (pair(capacity), Model::default());
         for step in steps {
             match step {
-                Step::Send(len, split) => send(&mut pair, &mut model, capacity, len, split),
-                Step::Receive => receive(&mut pair, &mut model),
-                Step::ReadPart(n) => read_part(&mut pair, &mut model, n),
-                Step::Skip => skip(&mut pair, &mut model),
+                RingStep::Send(len, split) => send(&mut pair, &mut model, capacity, len, split),
+                RingStep::Receive => receive(&mut pair, &mut model),
+                RingStep::ReadPart(n) => read_part(&mut pair, &mut model, n),
+                RingStep::Skip => skip(&mut pair, &mut model),
             }
             prop_assert_eq!(pair.consumer.has_frames(), !model.frames.is_empty());
             prop_assert_eq!(pair.producer.free(), Ok(capacity - model.used));
@@ -161,14 +161,14 @@ proptest! {
 }
 
 /// How much of the data was ever written.
-fn n_used(pair: &Pair) -> usize {
+fn n_used(pair: &RingPair) -> usize {
     let mut data = Vec::new();
     pair.peer.read(0, pair.peer.capacity(), &mut data);
     data.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
 }
 
 fn body(request: u32) -> FrameHead {
-    FrameHead::new(Kind::Body, Lane(0), RequestId(request))
+    FrameHead::new(FrameKind::Body, Lane(0), RequestId(request))
 }
 
 #[test]
@@ -210,9 +210,10 @@ fn a_skip_that_lies_is_caught() {
     let mut pair = pair_with_home(256, 64);
     pair.producer.push(body(0), &[&[0; 16]], 0).unwrap();
     for len in [17u32, 256, u32::MAX] {
-        pair.peer
-            .data
-            .write(0, &FrameHead { len, ..FrameHead::new(Kind::Skip, Lane(0), RequestId(0)) }.to_bytes());
+        pair.peer.data.write(
+            0,
+            &FrameHead { len, ..FrameHead::new(FrameKind::Skip, Lane(0), RequestId(0)) }.to_bytes(),
+        );
         assert_eq!(pair.consumer.recv(&mut Vec::new()), Err(Corrupt::Length { len, limit: 16 }));
     }
 }

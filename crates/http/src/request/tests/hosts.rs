@@ -1,12 +1,12 @@
 //! `Host`, and the forms of targets that name a host, or none.
 
 use super::{check_refused, read, rules};
-use crate::request::{Head, HeadError, HeadRules, Name, parse_head};
+use crate::request::{HeadRules, KnownField, ParsedHead, RequestHeadError, parse_head};
 
 #[track_caller]
-fn check_host(value: &str, expect: Result<&str, HeadError>) {
+fn check_host(value: &str, expect: Result<&str, RequestHeadError>) {
     let text = format!("GET / HTTP/1.1\r\nHost: {value}\r\n\r\n");
-    let mut head = Head::default();
+    let mut head = ParsedHead::default();
     let seen = parse_head(&mut head, text.as_bytes(), &rules());
     let seen = seen.map(|_| std::str::from_utf8(head.host(text.as_bytes())).expect("ASCII"));
     assert_eq!(seen, expect, "{value:?}");
@@ -69,30 +69,30 @@ fn a_malformed_host_is_refused() {
         "caf\u{e9}",
         "[::1].",
     ] {
-        check_host(value, Err(HeadError::BadHost));
+        check_host(value, Err(RequestHeadError::BadHost));
     }
-    check_refused("Host: a\r\nHost: a", HeadError::DuplicateHost);
+    check_refused("Host: a\r\nHost: a", RequestHeadError::DuplicateHost);
 }
 
 #[test]
 fn an_empty_host_is_refused() {
     for value in ["", ".", ":80", ".:80", ":", "..", ".:"] {
-        check_host(value, Err(HeadError::BadHost));
+        check_host(value, Err(RequestHeadError::BadHost));
     }
 }
 
 /// A head with this line and these fields: its target, path and host, and the value of `Host`.
 #[track_caller]
-fn check_absolute(line: &str, fields: &str, expect: Result<[&str; 4], HeadError>) {
+fn check_absolute(line: &str, fields: &str, expect: Result<[&str; 4], RequestHeadError>) {
     let text = format!("{line}\r\n{fields}\r\n");
-    let (mut head, buf) = (Head::default(), text.as_bytes());
+    let (mut head, buf) = (ParsedHead::default(), text.as_bytes());
     let seen = parse_head(&mut head, buf, &rules()).map(|_| {
         let hosts: Vec<_> = head
             .fields(buf)
             .filter(|(name, _)| name.eq_ignore_ascii_case(b"host"))
             .map(|(_, value)| value)
             .collect();
-        assert_eq!(hosts, head.values(buf, Name::Host).collect::<Vec<_>>());
+        assert_eq!(hosts, head.values(buf, KnownField::Host).collect::<Vec<_>>());
         assert_eq!(hosts.len(), 1, "{text:?}");
         [head.target(buf), head.path(buf), head.host(buf), hosts[0]]
             .map(|bytes| std::str::from_utf8(bytes).expect("text"))
@@ -119,20 +119,26 @@ fn the_host_of_a_target_takes_the_place_of_the_field() {
 
 #[test]
 fn a_target_with_a_host_excuses_no_field() {
-    check_absolute("GET http://b/ HTTP/1.1", "", Err(HeadError::MissingHost));
-    check_absolute("GET http://b/ HTTP/1.1", "Host:\r\n", Err(HeadError::BadHost));
-    check_absolute("GET http://b/ HTTP/1.1", "Host: a/b\r\n", Err(HeadError::BadHost));
-    check_absolute("GET http://b/ HTTP/1.1", "Host: b\r\nHost: b\r\n", Err(HeadError::DuplicateHost));
+    check_absolute("GET http://b/ HTTP/1.1", "", Err(RequestHeadError::MissingHost));
+    check_absolute("GET http://b/ HTTP/1.1", "Host:\r\n", Err(RequestHeadError::BadHost));
+    check_absolute("GET http://b/ HTTP/1.1", "Host: a/b\r\n", Err(RequestHeadError::BadHost));
+    check_absolute("GET http://b/ HTTP/1.1", "Host: b\r\nHost: b\r\n", Err(RequestHeadError::DuplicateHost));
 }
 
 #[test]
 fn a_stream_has_its_host_in_a_field() {
     let rules = HeadRules { is_stream: true, ..rules() };
-    for (target, expect) in
-        [("http://b/", Err(HeadError::BadTarget)), ("*", Err(HeadError::BadTarget)), ("/", Ok(()))]
-    {
+    for (target, expect) in [
+        ("http://b/", Err(RequestHeadError::BadTarget)),
+        ("*", Err(RequestHeadError::BadTarget)),
+        ("/", Ok(())),
+    ] {
         let text = format!("GET {target} HTTP/2.0\r\nhost: a\r\n\r\n");
-        assert_eq!(parse_head(&mut Head::default(), text.as_bytes(), &rules).map(drop), expect, "{target}");
+        assert_eq!(
+            parse_head(&mut ParsedHead::default(), text.as_bytes(), &rules).map(drop),
+            expect,
+            "{target}"
+        );
     }
 }
 
@@ -148,14 +154,14 @@ fn options_of_the_server_have_no_path_of_a_file() {
 #[test]
 fn a_host_has_to_be_there_since_http_1_1() {
     for (text, expect) in [
-        ("GET / HTTP/1.1\r\n\r\n", Err(HeadError::MissingHost)),
-        ("GET / HTTP/1.2\r\nX-Host: a\r\n\r\n", Err(HeadError::MissingHost)),
-        ("GET / HTTP/1.1\r\nHost:\r\n\r\n", Err(HeadError::BadHost)),
+        ("GET / HTTP/1.1\r\n\r\n", Err(RequestHeadError::MissingHost)),
+        ("GET / HTTP/1.2\r\nX-Host: a\r\n\r\n", Err(RequestHeadError::MissingHost)),
+        ("GET / HTTP/1.1\r\nHost:\r\n\r\n", Err(RequestHeadError::BadHost)),
         ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Ok(())),
         ("GET / HTTP/1.0\r\n\r\n", Ok(())),
     ] {
-        let parsed = parse_head(&mut Head::default(), text.as_bytes(), &rules());
+        let parsed = parse_head(&mut ParsedHead::default(), text.as_bytes(), &rules());
         assert_eq!(parsed.map(drop), expect, "{text:?}");
     }
-    assert_eq!(HeadError::MissingHost.status(), 400);
+    assert_eq!(RequestHeadError::MissingHost.status(), 400);
 }

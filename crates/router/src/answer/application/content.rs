@@ -3,7 +3,7 @@
 //!
 //! Applications with an event loop are left out, as their interface leaves framing to the server.
 
-use corral_http::chunked::Decoder;
+use corral_http::chunked::ChunkDecoder;
 
 use crate::instance::{AppFailure, AppInstance, FramingError, Leniency};
 use crate::reply::trailers;
@@ -20,7 +20,7 @@ pub(super) enum ContentDecoder {
 }
 
 pub(super) struct Chunks {
-    decoder: Decoder,
+    decoder: ChunkDecoder,
     /// The piece that was decoded last.
     decoded: Vec<u8>,
     found: ChunkedFields,
@@ -28,7 +28,7 @@ pub(super) struct Chunks {
 
 /// Whether there are chunks.
 enum ChunkedFields {
-    /// Nobody can tell by these bytes, which have come so far.
+    /// Undecided: these are the bytes that have come so far.
     Nothing(Vec<u8>),
     Chunks,
     /// The field is there and chunks are not: the application relies on its server to make them.
@@ -43,7 +43,7 @@ impl ContentDecoder {
         if !is_chunked {
             return Self::Whole;
         }
-        let decoder = Decoder::new(u64::MAX);
+        let decoder = ChunkDecoder::new(u64::MAX);
         let decoder = if wants_trailers { decoder.keeping_trailers() } else { decoder };
         let found = ChunkedFields::Nothing(Vec::new());
         Self::Chunks(Box::new(Chunks { decoder, decoded: Vec::new(), found }))

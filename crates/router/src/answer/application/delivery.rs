@@ -224,7 +224,7 @@ async fn finish(
 /// The words of an application about its response's body.
 struct AnnouncedBody {
     length: Option<u64>,
-    /// The application has put the body into chunks, or thinks that somebody should.
+    /// The application has put the body into chunks, or expects the server to do so.
     is_chunked: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::instance::{AppCall, AppFailure};
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 
-/// What was received of a body and has not gone on.
+/// Bytes of a body that have arrived and not gone on.
 pub(super) struct LiveBody {
     pending: Vec<u8>,
     is_sent: bool,
@@ -22,16 +22,16 @@ pub(super) struct LiveBody {
 pub(super) enum BodyStop {
     /// The application has said something.
     Answered,
-    /// Nobody waits for an answer.
+    /// The answer is not waited for any more.
     Gone,
-    /// There will be none.
+    /// The application will not answer.
     Failed(AppFailure),
     /// The client sends what must not be taken, or nothing.
     Refused(BodyError),
 }
 
 impl LiveBody {
-    /// Of a body of which some has come.
+    /// A body of which some has come.
     pub(super) fn new(pending: Vec<u8>) -> Self {
         Self { pending, is_sent: false, is_stuck: false }
     }
@@ -75,7 +75,7 @@ impl LiveBody {
     async fn wait(&mut self, exchange: &mut Exchange<'_>, call: &AppCall) -> Result<(), BodyStop> {
         let window = call.window();
         let wants_bytes = self.pending.is_empty() && !exchange.carrier.body_is_done() && window > 0;
-        let limit = exchange.rules().body_read_timeout;
+        let limit = exchange.request_settings().body_read_timeout;
         let deadline = exchange.deadline;
         if wants_bytes {
             exchange.carrier.invite_body().map_err(BodyStop::Refused)?;

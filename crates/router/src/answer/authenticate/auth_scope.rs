@@ -1,4 +1,4 @@
-//! A place where clients are asked who they are, and its lines in the log.
+//! A place of the configuration where clients authenticate, and its lines in the log.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use crate::authentication::Authenticator;
 use crate::clock::Millis;
 use crate::exchange::Exchange;
 
-/// A place where clients are asked who they are.
+/// A place of the configuration where clients authenticate.
 #[derive(Clone, Copy)]
 pub(super) struct AuthScope<'c> {
     pub(super) authentication: &'c Authentication,

@@ -1,11 +1,11 @@
-//! `forward`: another server, or an application, is asked about each request. What it permits goes on, with fields of its answer; what it does not
-//! gets its answer.
+//! `forward`: another server, or an application, is asked about each request. What it permits goes on, with fields of
+//! its answer; what it does not gets its answer.
 
 use std::time::Instant;
 
 use corral_config::address::ListenAddress;
 use corral_config::authentication::{Asked, Forward};
-use corral_http::request::Name;
+use corral_http::request::KnownField;
 
 use super::auth_scope::AuthScope;
 use super::method_result::MethodResult;
@@ -17,14 +17,14 @@ use crate::request::identity::AuthenticatedUser;
 use crate::request::routing::route_progress::FieldChange;
 
 pub(super) async fn ask<'c>(
-    place: AuthScope<'c>,
+    scope: AuthScope<'c>,
     exchange: &mut Exchange<'c>,
     forward: &'c Forward,
     permissions: &Permissions,
 ) -> Result<MethodResult, Gone> {
-    // Two could be read differently by the server that is asked and by who answers.
-    if exchange.request.head.values(exchange.request.bytes, Name::Authorization).count() > 1 {
-        place.warn(exchange, &"it has more than one Authorization");
+    // Two could be read differently by the server that is asked and by the one that answers.
+    if exchange.request.head.values(exchange.request.bytes, KnownField::Authorization).count() > 1 {
+        scope.warn(exchange, &"it has more than one Authorization");
         return Ok(MethodResult::Unknown(400));
     }
     let digest = forward.cache.and_then(|lifetime| {
@@ -38,23 +38,23 @@ pub(super) async fn ask<'c>(
     let reply = match tokio::time::timeout(forward.timeout, answer(exchange, forward)).await {
         Ok(reply) => reply?,
         Err(_) => {
-            let who = title(exchange, forward);
-            place.fail(exchange, &format!("{who}: no answer within {:?}", forward.timeout));
+            let title = title(exchange, forward);
+            scope.fail(exchange, &format!("{title}: no answer within {:?}", forward.timeout));
             return Ok(MethodResult::Unknown(504));
         }
     };
     let reply = match reply {
         Ok(reply) => reply,
         Err(failure) => {
-            let who = title(exchange, forward);
-            place.fail(exchange, &format!("{who}: {failure}"));
+            let title = title(exchange, forward);
+            scope.fail(exchange, &format!("{title}: {failure}"));
             return Ok(MethodResult::Unknown(failure.status()));
         }
     };
     match reply.status() {
         200..300 => {
             let Some(permission) = permission(&reply, forward) else {
-                place.fail(exchange, &"the name of the user has control characters");
+                scope.fail(exchange, &"the name of the user has control characters");
                 return Ok(MethodResult::Unknown(502));
             };
             reply.finish(exchange);
@@ -65,17 +65,17 @@ pub(super) async fn ask<'c>(
         }
         400..500 | 300..=303 | 307 | 308 => {
             let status = reply.status();
-            // A redirection to a page of its own is nothing to complain about.
+            // A redirection to a page of its own is not worth a warning.
             if status >= 400 {
                 let what = format!("{} has answered with status {status}", title(exchange, forward));
-                place.warn(exchange, &what);
+                scope.warn(exchange, &what);
             }
             reply.relay(exchange).await?;
             Ok(MethodResult::Answered)
         }
         status => {
             let what = format!("{} has answered with status {status}", title(exchange, forward));
-            place.fail(exchange, &what);
+            scope.fail(exchange, &what);
             Ok(MethodResult::Unknown(if status == 503 { 503 } else { 502 }))
         }
     }
@@ -108,7 +108,8 @@ fn title(exchange: &Exchange<'_>, forward: &Forward) -> String {
     }
 }
 
-/// The values that a permission is remembered for; none if the request has none of the fields, and could be anybody's.
+/// The values that a permission is remembered for; none if the request has none of the fields, as any client may send
+/// it.
 fn key(exchange: &Exchange<'_>, forward: &Forward) -> Option<Vec<Vec<u8>>> {
     let values = |wanted: &String| {
         let fields = exchange.request.head.fields(exchange.request.bytes);

@@ -7,13 +7,13 @@ use corral_config::authentication::Basic;
 
 use super::auth_scope::AuthScope;
 use super::method_result::{MethodResult, RefusedCredentials, authorization};
-use crate::authentication::passwords::{HashQueueFull, PasswordFile, Unchecked};
+use crate::authentication::passwords::{HashQueueFull, PasswordCheckError, PasswordFile};
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::request::identity::AuthenticatedUser;
 
 pub(super) async fn ask(
-    place: AuthScope<'_>,
+    scope: AuthScope<'_>,
     exchange: &mut Exchange<'_>,
     basic: &Basic,
     file: &Arc<PasswordFile>,
@@ -43,16 +43,16 @@ pub(super) async fn ask(
         }
         Err(error) => {
             let status = match &error {
-                Unchecked::File(fault) => {
+                PasswordCheckError::File(fault) => {
                     let fault = fault.in_full();
                     let fault = format!("the file \"{}\" cannot be used: {fault}", file.path().display());
-                    place.fail(exchange, &fault);
+                    scope.fail(exchange, &fault);
                     return Ok(MethodResult::Unknown(500));
                 }
-                Unchecked::Full(HashQueueFull::Greedy) => 429,
-                Unchecked::Full(HashQueueFull::Crowded) | Unchecked::Thread => 503,
+                PasswordCheckError::Full(HashQueueFull::Greedy) => 429,
+                PasswordCheckError::Full(HashQueueFull::Crowded) | PasswordCheckError::Thread => 503,
             };
-            place.warn(exchange, &error);
+            scope.warn(exchange, &error);
             exchange.reply.retry_after = Some(RETRY_AFTER);
             MethodResult::Unknown(status)
         }

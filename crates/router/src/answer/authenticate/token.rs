@@ -15,7 +15,7 @@ use crate::request::identity::AuthenticatedUser;
 use crate::variables::script;
 
 pub(super) async fn ask(
-    place: AuthScope<'_>,
+    scope: AuthScope<'_>,
     exchange: &mut Exchange<'_>,
     jwt: &Jwt,
     keys: &KeyStore,
@@ -31,7 +31,7 @@ pub(super) async fn ask(
     };
     let claims = match verified {
         Err(lack) => {
-            place.fail(exchange, &lack);
+            scope.fail(exchange, &lack);
             return Ok(MethodResult::Unknown(lack.status()));
         }
         Ok(Err(refusal)) => return Ok(refused(jwt, 401, "invalid_token", &refusal.to_string())),

@@ -14,7 +14,7 @@ use corral_config::root;
 pub(super) struct ScriptFile {
     /// The script's file, if there are scripts.
     pub(super) file: Option<Vec<u8>>,
-    /// Its path below the root, with a leading slash.
+    /// The script's path below the root, with a leading slash.
     pub(super) name: Vec<u8>,
     /// Empty or starting with a slash.
     pub(super) path_info: Vec<u8>,
@@ -29,8 +29,8 @@ pub(super) enum ScriptLookup {
     Nothing(u16),
 }
 
-/// Finds the script for a decoded, normalised path. `outside` is the root of the file system that the scripts are in, if that is
-/// another one than this process has.
+/// Finds the script for a decoded, normalised path. `outside` is the root of the file system that the scripts are in,
+/// if that is another one than this process has.
 pub(super) fn find(path: &[u8], scripts: Option<&Scripts>, outside: Option<&Path>) -> ScriptLookup {
     // No name of a file on a site, and more than one server has taken them for the end of something.
     if memchr::memchr3(b'\r', b'\n', 0, path).is_some() {

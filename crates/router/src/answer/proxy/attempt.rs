@@ -47,7 +47,8 @@ impl<'a> Attempt<'a> {
         Self { on_upgrade: Some(told), ..self }
     }
 
-    /// Holds a WebSocket to the protocol and the settings, in the name of this application; passes it on as it is without one.
+    /// Holds a WebSocket to the protocol and the settings, in the name of this application; passes it on as it is
+    /// without one.
     pub(crate) fn watch(self, program: Option<&'a str>) -> Self {
         Self { watched: program, ..self }
     }
@@ -165,8 +166,8 @@ pub(super) async fn open(
     if connection.has_spoken() { Err(ServerFailure::Unasked.into()) } else { Ok(connection) }
 }
 
-/// The end of `connecting`, within the time limit and unless the client leaves before: a server whose queue is full takes
-/// seconds, in which a client of HTTP/2 may take back any number of requests.
+/// The end of `connecting`, within the time limit and unless the client leaves before: a server whose queue is full
+/// takes seconds, in which a client of HTTP/2 may take back any number of requests.
 pub(super) async fn connected<T>(
     exchange: &Exchange<'_>,
     server: &LoopServer,

@@ -1,13 +1,13 @@
-//! A WebSocket connection between a client and a program of Unit's types (contract 23.5). Frames go through as they are, but
-//! the client's are held to the protocol and to `settings.http.websocket` before the program has them, and its pings are
-//! answered here.
+//! A WebSocket connection between a client and a program of Unit's types (contract 23.5). Frames go through as they
+//! are, but the client's are held to the protocol and to `settings.http.websocket` before the program has them, and its
+//! pings are answered here.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::time::Instant;
 
-use corral_http::websocket::{Closing, Control, Incoming};
+use corral_http::websocket::{ClientFrames, CloseReason, Control};
 
 use super::http1_request::ResponseStart;
 use super::tunnel::{TunnelServer, open};
@@ -32,10 +32,10 @@ pub(super) async fn run(
     open(exchange, answer).await?;
     let mut fields = answer.head.fields(&answer.input);
     let is_extended = fields.any(|(name, _)| name.eq_ignore_ascii_case(b"Sec-WebSocket-Extensions"));
-    let rules = exchange.rules();
+    let rules = exchange.request_settings();
     let mut watched = CheckedWebSocket {
         program,
-        incoming: Incoming::new(rules.websocket.max_frame_size).extended(is_extended),
+        incoming: ClientFrames::new(rules.websocket.max_frame_size).extended(is_extended),
         input: exchange.carrier.take_over(),
         client: ClientSide::new(exchange),
         up: CheckedBytes::default(),
@@ -55,7 +55,7 @@ pub(super) async fn run(
 
 struct CheckedWebSocket<'w> {
     program: &'w str,
-    incoming: Incoming,
+    incoming: ClientFrames,
     /// Bytes of the client that are not checked.
     input: Vec<u8>,
     client: ClientSide<'w>,
@@ -110,7 +110,7 @@ impl CheckedWebSocket<'_> {
     }
 
     /// Checks the beginning of what is left from `start` on.
-    fn check_one(&mut self, start: usize, now: Instant) -> Result<usize, Closing> {
+    fn check_one(&mut self, start: usize, now: Instant) -> Result<usize, CloseReason> {
         let rest = &self.input[start..];
         let (n, control) = self.incoming.check(rest)?;
         if n > 0 {
@@ -134,7 +134,7 @@ impl CheckedWebSocket<'_> {
                 "\"{}\": the program sends what is no frame of a WebSocket connection",
                 self.program
             );
-            self.client.close(Closing { code: 1011, reason: "the application has failed" });
+            self.client.close(CloseReason { code: 1011, reason: "the application has failed" });
         }
     }
 
@@ -182,7 +182,7 @@ impl CheckedWebSocket<'_> {
             Some(Ok(n)) if n > 0 => self.take(&buffer),
             Some(_) => match self.said_close.take() {
                 Some(payload) => self.client.echo(&payload),
-                None => self.client.close(Closing { code: 1011, reason: "the application has ended" }),
+                None => self.client.close(CloseReason { code: 1011, reason: "the application has ended" }),
             },
         }
         buffers::give(buffer);

@@ -1,42 +1,42 @@
 //! The body of a response, taken out of its framing.
 
-use corral_http::chunked::{ChunkError, Decoder};
-use corral_http::upstream::Body;
+use corral_http::chunked::{ChunkDecoder, ChunkError};
+use corral_http::upstream::ResponseBody;
 
 use crate::reply::trailers;
 
 /// A body on its way in.
 pub(crate) struct Download {
     left: BodyRemainder,
-    /// What was decoded last.
+    /// The bytes that were decoded last.
     decoded: Vec<u8>,
     /// More has come than belongs to the response.
     has_excess: bool,
 }
 
-/// What is still to come.
+/// The part that is still to come.
 enum BodyRemainder {
     Bytes(u64),
-    Chunks(Decoder),
+    Chunks(ChunkDecoder),
     UntilClose,
 }
 
 impl Download {
-    /// A body that begins; the fields behind it are kept if somebody wants them.
-    pub(crate) fn new(body: Body, wants_trailers: bool) -> Self {
+    /// A body that begins; the fields behind it are kept if they are wanted.
+    pub(crate) fn new(body: ResponseBody, wants_trailers: bool) -> Self {
         let left = match body {
-            Body::Absent => BodyRemainder::Bytes(0),
-            Body::Length(length) => BodyRemainder::Bytes(length),
-            Body::Chunked if wants_trailers => {
-                BodyRemainder::Chunks(Decoder::new(u64::MAX).keeping_trailers())
+            ResponseBody::Absent => BodyRemainder::Bytes(0),
+            ResponseBody::Length(length) => BodyRemainder::Bytes(length),
+            ResponseBody::Chunked if wants_trailers => {
+                BodyRemainder::Chunks(ChunkDecoder::new(u64::MAX).keeping_trailers())
             }
-            Body::Chunked => BodyRemainder::Chunks(Decoder::new(u64::MAX)),
-            Body::UntilClose => BodyRemainder::UntilClose,
+            ResponseBody::Chunked => BodyRemainder::Chunks(ChunkDecoder::new(u64::MAX)),
+            ResponseBody::UntilClose => BodyRemainder::UntilClose,
         };
         Self { left, decoded: Vec::new(), has_excess: false }
     }
 
-    /// What of the received bytes is content; and the lines behind the body when nothing more belongs to the response.
+    /// The content among the received bytes; and the lines behind the body when nothing more belongs to the response.
     pub(crate) fn take<'p>(
         &'p mut self,
         received: &'p [u8],
@@ -74,7 +74,7 @@ mod tests {
 
     /// The pieces that come out, then `.` when the body is done and `!` when there is more than that.
     #[track_caller]
-    fn check(body: Body, pieces: &[&str], expect: &str) {
+    fn check(body: ResponseBody, pieces: &[&str], expect: &str) {
         let mut download = Download::new(body, false);
         let mut out = String::new();
         for piece in pieces {
@@ -92,7 +92,7 @@ mod tests {
     fn fields_behind_the_body_are_kept_for_who_wants_them() {
         let body = "1\r\na\r\n0\r\nX-A:1\r\nContent-Length: 5\r\nX-B:  2 \r\nX-C:\r\n\r\n";
         let lines = |wants_trailers| {
-            let mut download = Download::new(Body::Chunked, wants_trailers);
+            let mut download = Download::new(ResponseBody::Chunked, wants_trailers);
             let (_, lines) = download.take(body.as_bytes()).unwrap();
             String::from_utf8(lines.expect("all of it")).unwrap()
         };
@@ -102,15 +102,15 @@ mod tests {
 
     #[test]
     fn bodies_end_where_their_framing_says() {
-        check(Body::Absent, &[""], " .");
-        check(Body::Absent, &["x"], " .!");
-        check(Body::Length(5), &["abc"], "abc ");
-        check(Body::Length(5), &["abc", "de"], "abc de .");
-        check(Body::Length(5), &["abc", "defg"], "abc de .!");
-        check(Body::Chunked, &["3\r\nabc\r", "\n2\r\nde\r\n"], "abc de ");
-        check(Body::Chunked, &["3\r\nabc\r\n0\r\nTrailer: x\r\n\r\n"], "abc .");
-        check(Body::Chunked, &["3\r\nabc\r\n0\r\n\r\nHTTP"], "abc .!");
-        check(Body::Chunked, &["x"], "invalid chunk size");
-        check(Body::UntilClose, &["abc", "de"], "abc de ");
+        check(ResponseBody::Absent, &[""], " .");
+        check(ResponseBody::Absent, &["x"], " .!");
+        check(ResponseBody::Length(5), &["abc"], "abc ");
+        check(ResponseBody::Length(5), &["abc", "de"], "abc de .");
+        check(ResponseBody::Length(5), &["abc", "defg"], "abc de .!");
+        check(ResponseBody::Chunked, &["3\r\nabc\r", "\n2\r\nde\r\n"], "abc de ");
+        check(ResponseBody::Chunked, &["3\r\nabc\r\n0\r\nTrailer: x\r\n\r\n"], "abc .");
+        check(ResponseBody::Chunked, &["3\r\nabc\r\n0\r\n\r\nHTTP"], "abc .!");
+        check(ResponseBody::Chunked, &["x"], "invalid chunk size");
+        check(ResponseBody::UntilClose, &["abc", "de"], "abc de ");
     }
 }

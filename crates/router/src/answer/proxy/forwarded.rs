@@ -1,7 +1,7 @@
-//! What servers learn of the client from `X-Forwarded-…`.
+//! The `X-Forwarded-…` fields, by which servers learn of the client.
 
 use corral_cgi::variables::is_one_variable;
-use corral_http::request::Name;
+use corral_http::request::KnownField;
 use corral_http::{list, response};
 
 use crate::exchange::Exchange;
@@ -23,8 +23,8 @@ pub(super) fn is_one(name: &[u8]) -> bool {
     }
 }
 
-/// Who asks, how and for what. The peer is added to a list that others have begun; what a trusted proxy has said
-/// about protocol, host and port is kept. What `request_headers` says of one of these fields is the last word.
+/// The client, its host and its protocol. The peer is added to a list that others have begun; what a trusted proxy has
+/// said about protocol, host and port is kept. What `request_headers` says of one of these fields is the last word.
 pub(super) fn append(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     let is_trusted = exchange.peer_is_trusted();
@@ -47,7 +47,7 @@ pub(super) fn append(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     if !exchange.changes_field(PROTO) {
         response::append_checked_field(out, PROTO, protocol);
     }
-    let host = kept(HOST).or_else(|| head.value(bytes, Name::Host));
+    let host = kept(HOST).or_else(|| head.value(bytes, KnownField::Host));
     if let Some(host) = host.filter(|_| !exchange.changes_field(HOST)) {
         response::append_checked_field(out, HOST, host);
     }

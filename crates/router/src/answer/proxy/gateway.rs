@@ -1,5 +1,5 @@
-//! A request to a server that speaks FastCGI, SCGI or uwsgi: one on a connection at a time, which a process of the server has
-//! for itself.
+//! A request to a server that speaks FastCGI, SCGI or uwsgi: one on a connection at a time, which a process of the
+//! server has for itself.
 
 mod connection_return;
 mod error_output;
@@ -28,8 +28,8 @@ use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::{
-    Freshness, KeptConnection, LoopServer, Presence, ProcessSlot, Retry, ServerConnection, ServerFailure,
-    SlotFuture,
+    Freshness, KeptConnection, LoopServer, ProcessPresence, ProcessSlot, Retry, ServerConnection,
+    ServerFailure, SlotFuture,
 };
 
 /// A request as a server gets it, but for its body.
@@ -72,8 +72,8 @@ enum RequestStart {
     Announced,
 }
 
-/// Gives the request to the server. One whose process leaves, or is told to, before it has said anything is asked once more,
-/// as far as the request permits that: another process takes the next connection.
+/// Gives the request to the server. One whose process leaves, or is told to, before it has said anything is asked once
+/// more, as far as the request permits that: another process takes the next connection.
 pub(super) async fn run(
     exchange: &mut Exchange<'_>,
     server: &Rc<LoopServer>,
@@ -130,8 +130,8 @@ async fn connect<'k, 'c: 'k>(
     server: &'k Rc<LoopServer>,
 ) -> Result<Connected<'k>, Http1Failure> {
     let services = exchange.services;
-    // A process may be leaving behind its last request, and takes a request along that comes on the same connection. So one
-    // that must not be repeated has a connection of its own: only a process that stays accepts that.
+    // A process may be leaving behind its last request, and takes a request along that comes on the same connection. So
+    // one that must not be repeated has a connection of its own: only a process that stays accepts that.
     let freshness = if exchange.request.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
     let (slot, kept) = match server.take_slot(&services.proxy_servers, freshness, exchange.now()) {
         None => return Ok((Box::pin(attempt::open(exchange, server)).await?, RequestStart::Closing, None)),
@@ -139,7 +139,7 @@ async fn connect<'k, 'c: 'k>(
         Some(Err(waiting)) => Box::pin(wait(exchange, server, waiting)).await?,
     };
     let (mut connection, begin) = match kept {
-        Some(KeptConnection { connection, presence: Presence::Unknown }) => {
+        Some(KeptConnection { connection, presence: ProcessPresence::Unknown }) => {
             (connection, RequestStart::Announced)
         }
         Some(KeptConnection { connection, .. }) => (connection, RequestStart::Again),

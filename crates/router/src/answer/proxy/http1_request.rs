@@ -51,7 +51,7 @@ pub(crate) enum Http1Failure {
     Server(ServerFailure),
     /// The request's body could not be read.
     Body(BodyError),
-    /// Nobody waits for an answer any more.
+    /// The answer is not waited for any more.
     Gone,
 }
 
@@ -67,7 +67,7 @@ impl From<Gone> for Http1Failure {
     }
 }
 
-/// What there is to do next for a request that is on its way.
+/// The next thing to do for a request that is on its way.
 pub(crate) enum Http1Event<R = io::Result<usize>> {
     /// So many bytes were received, or none at the end; for HTTP/2, what a stream has brought.
     Received(R),
@@ -150,7 +150,7 @@ impl Http1Request<'_> {
                 Http1Event::Received(Ok(n)) if n > 0 => {
                     if self.take_head(exchange, &mut answer, &mut n_interim).await? {
                         if self.is_blocked() || !self.upload.is_sent() {
-                            // Nobody knows what it makes of the rest of the request.
+                            // The server may make anything of the rest of the request.
                             self.connection.spoil();
                         }
                         return Ok(answer);
@@ -226,7 +226,7 @@ impl Http1Request<'_> {
         let limit = if self.is_blocked() {
             self.timeouts.send
         } else if self.upload.is_starving() {
-            exchange.rules().body_read_timeout
+            exchange.request_settings().body_read_timeout
         } else {
             clock.left(self.timeouts.response, exchange.now())
         };
@@ -254,7 +254,7 @@ pub(crate) fn send_body(connection: &mut ServerConnection, upload: &mut Upload) 
     Ok(())
 }
 
-/// None when there is no room.
+/// Writes without waiting; none when there is no room.
 pub(super) fn write_now(
     connection: &mut ServerConnection,
     pieces: &[IoSlice<'_>],
@@ -266,8 +266,8 @@ pub(super) fn write_now(
     }
 }
 
-/// What happens first: the server sends or takes something, the client sends more of the body or goes away, or
-/// nothing does for too long.
+/// The event that comes first: the server sends or takes something, the client sends more of the body or goes away, or
+/// nothing happens for too long.
 pub(crate) async fn next_event(
     exchange: &mut Exchange<'_>,
     connection: &mut ServerConnection,
@@ -337,8 +337,8 @@ pub(super) async fn look_for_client(exchange: &Exchange<'_>, upload: &Upload) ->
     if is_gone { Err(Gone) } else { Ok(()) }
 }
 
-/// What nearly always happens first, and is cheap to wait for; none when the client has done something before, or
-/// there is more to look at.
+/// The event that nearly always comes first, and is cheap to wait for; none when the client has done something before,
+/// or there is more to look at.
 async fn response_first(
     connection: &ServerConnection,
     carrier: &dyn Carrier,
@@ -373,7 +373,7 @@ fn give_back(input: &mut Vec<u8>) {
     }
 }
 
-/// Takes what came along with the request's head before anybody waits for more.
+/// Takes what came along with the request's head before anything waits for more.
 pub(crate) fn read_client_now(
     exchange: &mut Exchange<'_>,
     upload: &mut Upload,

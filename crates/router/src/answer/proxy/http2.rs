@@ -27,13 +27,13 @@ pub(super) async fn run(
 ) -> Result<AttemptOutcome, Gone> {
     let mut n_repeats = 0;
     loop {
-        let placing = server.place(&exchange.services.proxy_servers);
-        let place = match connected(exchange, server, placing).await {
-            Ok(place) => place,
+        let opening = server.stream_permit(&exchange.services.proxy_servers);
+        let permit = match connected(exchange, server, opening).await {
+            Ok(permit) => permit,
             Err(broken) => return broken.into_outcome(),
         };
-        let is_first = place.is_first();
-        let failure = match send_request(exchange, server, upload, place).await? {
+        let is_first = permit.is_first();
+        let failure = match send_request(exchange, server, upload, permit).await? {
             AttemptOutcome::Failed(failure) => failure,
             outcome => return Ok(outcome),
         };
@@ -50,10 +50,10 @@ async fn send_request(
     exchange: &mut Exchange<'_>,
     server: &LoopServer,
     upload: &mut Upload,
-    place: StreamPermit,
+    permit: StreamPermit,
 ) -> Result<AttemptOutcome, Gone> {
     let kind = if websocket_is_wanted(exchange.request) { StreamUse::WebSocket } else { StreamUse::Exchange };
-    let stream = match begin(exchange, server, (upload, kind), place) {
+    let stream = match begin(exchange, server, (upload, kind), permit) {
         Ok(stream) => stream,
         Err(failure) => return Ok(AttemptOutcome::Failed(failure)),
     };
@@ -80,13 +80,13 @@ fn begin(
     exchange: &Exchange<'_>,
     server: &LoopServer,
     (upload, kind): (&Upload, StreamUse),
-    place: StreamPermit,
+    permit: StreamPermit,
 ) -> Result<H2Stream, ServerFailure> {
     let (mut target, mut fields) = (buffers::take(), buffers::take());
     request::append_target(exchange, &mut target);
     request::append_all_fields(exchange, &server.shared, upload.length(), &mut fields);
     let head = H2RequestHead { method: exchange.method(), target: &target, fields: &fields, kind };
-    let stream = H2Stream::begin(place, &head, kind == StreamUse::Exchange && upload.is_sent());
+    let stream = H2Stream::begin(permit, &head, kind == StreamUse::Exchange && upload.is_sent());
     buffers::give(target);
     buffers::give(fields);
     stream

@@ -1,5 +1,5 @@
-//! Copies of requests for other servers (`mirror`). The request is answered as if there were none: nothing waits for a copy, and
-//! what becomes of it is counted.
+//! Copies of requests for other servers (`mirror`). The request is answered as if there were none: nothing waits for a
+//! copy, and what becomes of it is counted.
 
 mod copy;
 
@@ -19,17 +19,17 @@ use crate::exchange::Exchange;
 use crate::mirrors::{FIELD, MOST_DEEP, MirrorTally, mark};
 use crate::request::body::BodyError;
 use crate::storage::buffers;
-use crate::upstream::{LoopGroup, Tried};
+use crate::upstream::{LoopGroup, TriedServers};
 
 /// Longest body of a copy, in bytes.
 const MOST_BODY: usize = 1024 * 1024;
 
-/// Sends copies of a request that is about to be answered. Its body is read first, and stays for whoever answers.
+/// Sends copies of a request that is about to be answered. Its body is read first, and stays for the answer.
 pub(crate) async fn begin(exchange: &mut Exchange<'_>, idx: usize) -> Result<(), BodyError> {
     let generation = &exchange.settings.generation;
     let found = generation.config.mirrors.get(idx).zip(generation.shared.mirrors.get(idx));
     let Some((mirror, tally)) = found else { return Ok(()) };
-    // What becomes of a connection that is upgraded, nobody but one server can know.
+    // The bytes of a connection that is upgraded are for one server alone.
     if request::wanted_upgrade(exchange).is_some() || !is_drawn(mirror.sample) {
         return Ok(());
     }
@@ -77,7 +77,7 @@ fn send(
         return drop_copy(exchange, tally, "too many copies are on their way");
     };
     let key = balance_key(exchange, group).unwrap_or_default();
-    let chosen = group.choose(&Tried::new(), &key, exchange.now());
+    let chosen = group.choose(&TriedServers::new(), &key, exchange.now());
     buffers::give(key);
     let Some(chosen) = chosen else {
         return drop_copy(exchange, tally, "no server is available");

@@ -3,7 +3,7 @@
 use std::io;
 
 use corral_config::upstream::Timeouts;
-use corral_http::upstream::{Body, ResponseHead};
+use corral_http::upstream::{ResponseBody, ResponseHead};
 
 use super::download::Download;
 use super::http1_request::{Http1Event, ResponseStart, next_event, read_client_now, send_body};
@@ -14,14 +14,14 @@ use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::{ServerConnection, ServerFailure};
 
-/// What came of a response.
+/// Result of passing a response on.
 #[derive(Debug)]
 pub(crate) enum Relayed {
     /// All of it was sent; whether the connection can be used again.
     Complete { reusable: bool },
-    /// It was wrong before anything was sent.
+    /// The response was wrong before anything was sent.
     Refused(ServerFailure),
-    /// It broke off, and the client's connection with it.
+    /// The response broke off, and the client's connection with it.
     Cut(ServerFailure),
 }
 
@@ -177,10 +177,10 @@ pub(super) fn open(
 }
 
 /// The length of a response as it is announced.
-pub(super) fn length(head: &ResponseHead, body: Body) -> Option<u64> {
+pub(super) fn length(head: &ResponseHead, body: ResponseBody) -> Option<u64> {
     match body {
-        Body::Absent => head.content_length(),
-        Body::Length(length) => Some(length),
-        Body::Chunked | Body::UntilClose => None,
+        ResponseBody::Absent => head.content_length(),
+        ResponseBody::Length(length) => Some(length),
+        ResponseBody::Chunked | ResponseBody::UntilClose => None,
     }
 }

@@ -7,7 +7,7 @@ use corral_cgi::variables::is_one_variable;
 use corral_config::address::ListenAddress;
 use corral_config::upstream::Host;
 use corral_http::path::append_encoded_path;
-use corral_http::request::{Framing, Head, Name, Version};
+use corral_http::request::{HttpVersion, KnownField, ParsedHead, RequestFraming};
 use corral_http::upstream::{NamedFields, is_hop_by_hop};
 use corral_http::{list, response};
 
@@ -39,8 +39,8 @@ pub(crate) fn append_head(
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends lines with all fields of a request over HTTP/2, where nothing is said about the connection. `length` is that of the
-/// body, if it is known.
+/// Appends lines with all fields of a request over HTTP/2, where nothing is said about the connection. `length` is that
+/// of the body, if it is known.
 pub(super) fn append_all_fields(
     exchange: &Exchange<'_>,
     server: &UpstreamServer,
@@ -60,7 +60,7 @@ fn append_length(length: Option<u64>, out: &mut Vec<u8>) {
     }
 }
 
-/// What is about this one connection: whether it is kept, and that fields behind the body are welcome, which is said
+/// The fields about this one connection: whether it is kept, and that fields behind the body are welcome, which is said
 /// for each connection anew (RFC 9110 section 10.1.4).
 fn append_connection(exchange: &Exchange<'_>, server: &UpstreamServer, out: &mut Vec<u8>) {
     let is_kept = server.options.keepalive.connections > 0;
@@ -110,7 +110,7 @@ fn append_fields(exchange: &Exchange<'_>, server: &UpstreamServer, out: &mut Vec
     if !exchange.request_fields().any(|(name, _)| name.eq_ignore_ascii_case(b"host")) {
         append_host(server, out);
     }
-    let named = NamedFields::of(head.values(bytes, Name::Connection));
+    let named = NamedFields::of(head.values(bytes, KnownField::Connection));
     let is_forwarded = !server.options.hide_client;
     for (name, value) in exchange.request_fields() {
         let traced = exchange.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
@@ -148,8 +148,9 @@ pub(super) fn append_host(server: &UpstreamServer, out: &mut Vec<u8>) {
     response::append_field(out, b"Host", host.as_bytes());
 }
 
-/// What adapters of languages know the client by, and take away again: the address and the scheme that this server
-/// goes by, and the address that was connected to. A client that is named without a port has none here.
+/// The field by which adapters of languages know the client, and which they take away again: the address and the scheme
+/// that this server goes by, and the address that was connected to. A client that is named without a port has none
+/// here.
 const CLIENT: &[u8] = b"Corral-Client";
 
 /// As in `Forwarded` (RFC 7239).
@@ -178,19 +179,19 @@ fn append_node(address: Option<(IpAddr, Option<u16>)>, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// What the client wants to switch to, unless that is HTTP/2: requests on such a connection would pass by the
-/// rules of this server. Neither with a body: a server that takes the protocol's bytes for those of the body, or the
+/// The protocol that the client wants to switch to, unless that is HTTP/2: requests on such a connection would pass by
+/// the rules of this server. None with a body: a server that takes the protocol's bytes for those of the body, or the
 /// other way round, would be out of step with this one.
 pub(crate) fn wanted_upgrade<'t>(exchange: &Exchange<'t>) -> Option<&'t [u8]> {
-    let (head, bytes): (&'t Head, &'t [u8]) = (exchange.request.head, exchange.request.bytes);
-    let protocol = head.value(bytes, Name::Upgrade)?;
-    let mut options = head.values(bytes, Name::Connection).flat_map(list);
-    let is_asked_for =
-        head.version() >= Version::Http11 && options.any(|option| option.eq_ignore_ascii_case(b"upgrade"));
+    let (head, bytes): (&'t ParsedHead, &'t [u8]) = (exchange.request.head, exchange.request.bytes);
+    let protocol = head.value(bytes, KnownField::Upgrade)?;
+    let mut options = head.values(bytes, KnownField::Connection).flat_map(list);
+    let is_asked_for = head.version() >= HttpVersion::Http11
+        && options.any(|option| option.eq_ignore_ascii_case(b"upgrade"));
     let is_http = |name: &[u8]| {
         name.eq_ignore_ascii_case(b"h2c")
             || name.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"http/"))
     };
-    let has_body = head.framing() != Framing::Length(0);
+    let has_body = head.framing() != RequestFraming::Length(0);
     (is_asked_for && !has_body && !list(protocol).any(is_http)).then_some(protocol)
 }

@@ -1,9 +1,10 @@
-//! A question about a request, which a server or an application answers without its body: a GET with the request's fields.
+//! A question about a request, which a server or an application answers without its body: a GET with the request's
+//! fields.
 
 use std::rc::Rc;
 
 use corral_config::upstream::Timeouts;
-use corral_http::request::Name;
+use corral_http::request::KnownField;
 use corral_http::response;
 use corral_http::upstream::{NamedFields, is_hop_by_hop};
 
@@ -18,7 +19,9 @@ use crate::clock::Millis;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Freshness, LoopGroup, LoopServer, Retry, ServerConnection, ServerFailure, Tried};
+use crate::upstream::{
+    Freshness, LoopGroup, LoopServer, Retry, ServerConnection, ServerFailure, TriedServers,
+};
 
 /// An answer whose head is there.
 pub(crate) struct SubrequestResponse {
@@ -53,7 +56,7 @@ pub(crate) async fn ask(
     group: &LoopGroup,
     target: &str,
 ) -> Result<Result<SubrequestResponse, SubrequestError>, Gone> {
-    let mut tried = Tried::new();
+    let mut tried = TriedServers::new();
     let mut last = SubrequestError::Nobody;
     while let Some(chosen) = group.choose(&tried, b"", exchange.now()) {
         let server = &group.servers[chosen];
@@ -92,7 +95,7 @@ pub(crate) async fn ask_application(
         Err(failure) => return Ok(Err(failure.into())),
     };
     let mut head = begin_head(target);
-    if let Some(host) = exchange.request.head.value(exchange.request.bytes, Name::Host) {
+    if let Some(host) = exchange.request.head.value(exchange.request.bytes, KnownField::Host) {
         response::append_checked_field(&mut head, b"Host", host);
     }
     response::append_field(&mut head, b"Connection", b"close");
@@ -203,7 +206,7 @@ impl SubrequestResponse {
     }
 }
 
-/// The first line of the question.
+/// The request line.
 fn begin_head(target: &str) -> Vec<u8> {
     let mut head = buffers::take();
     head.extend_from_slice(b"GET ");
@@ -215,7 +218,7 @@ fn begin_head(target: &str) -> Vec<u8> {
 /// All fields of the request that are no server's matter but the question's, and the end of the head.
 fn append_fields(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
-    let named = NamedFields::of(head.values(bytes, Name::Connection));
+    let named = NamedFields::of(head.values(bytes, KnownField::Connection));
     for (name, value) in exchange.request_fields() {
         let is_ours =
             ABOUT_REQUEST.iter().any(|ours| name.eq_ignore_ascii_case(ours)) || forwarded::is_one(name);

@@ -53,10 +53,10 @@ pub(crate) async fn join(
 ) -> StatusStart {
     let mut up = TunnelHalf::new(&exchange.carrier.take_over());
     let mut down = TunnelHalf::new(received);
-    // Nothing of HTTP follows. The client may still be sending, and would not get what it was sent if the connection were
-    // cut under it.
+    // Nothing of HTTP follows. The client may still be sending, and would not get what it was sent if the connection
+    // were cut under it.
     (exchange.reply.close, exchange.reply.linger) = (true, true);
-    // Whoever has ended it, or how: nothing comes after it.
+    // Whichever side has ended it, or how: nothing comes after it.
     let _ = pass(exchange, server, &mut up, &mut down, limit).await;
     exchange.reply.n_body_bytes += down.n_passed;
     buffers::give(up.buffer);
@@ -193,7 +193,7 @@ async fn pass(
 ) -> io::Result<()> {
     let (wire, deadline) = (exchange.carrier.wire(), exchange.deadline);
     loop {
-        // Who takes nothing more may have said something before that.
+        // A side that takes nothing more may have sent something before that.
         up.write(|pieces| far.try_write(pieces)).and_then(|()| far.flush()).unwrap_or_else(|_| up.give_up());
         down.write(|pieces| wire.try_write(pieces))?;
         if up.ends_now() {

@@ -4,7 +4,7 @@
 use std::io;
 use std::task::{Context, Poll, ready};
 
-use corral_http::request::Framing;
+use corral_http::request::RequestFraming;
 
 use crate::exchange::Exchange;
 use crate::exchange::carrier::Carrier;
@@ -18,14 +18,14 @@ const MAX_KEPT: usize = 64 * 1024;
 
 /// A body and how far it was sent.
 pub(crate) struct Upload {
-    /// Its length; none without a body, or when nobody knows it yet.
+    /// The body's length; none without a body, or as long as it is unknown.
     length: Option<u64>,
-    /// What has arrived: from the start of the body while that is short, else what was not sent yet.
+    /// Received bytes: from the start of the body while that is short, else those that were not sent yet.
     kept: Rest,
     n_sent: usize,
-    /// What was stored before; nothing more comes from the client then.
+    /// The part that was stored before; nothing more comes from the client then.
     stored: RequestBody,
-    /// What of that is in memory.
+    /// The memory that this part takes.
     held: HeldMemory,
     /// Another server may get it when one had it.
     is_repeatable: bool,
@@ -38,13 +38,14 @@ pub(crate) struct Upload {
 /// The servers that a body is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UploadDestination {
-    /// Some speak HTTP/1, and get it with its length (contract 23.3): if the client has not said that, the body goes into memory or a
-    /// file first.
+    /// Some speak HTTP/1, and get it with its length (contract 23.3): if the client has not said that, the body goes
+    /// into memory or a file first.
     Http1,
-    /// Each request has a process of theirs for itself. They get it when all of it is there, with its length, so that none waits for a
-    /// client.
+    /// Each request has a process of theirs for itself. They get it when all of it is there, with its length, so that
+    /// none waits for a client.
     Process,
-    /// All of them speak HTTP/2. They get it as it comes; and may say that they have not begun with a request, whatever it is.
+    /// All of them speak HTTP/2. They get it as it comes; and may say that they have not begun with a request, whatever
+    /// it is.
     Http2,
 }
 
@@ -69,7 +70,7 @@ impl Upload {
         destination: UploadDestination,
     ) -> Result<Self, BodyError> {
         let head = exchange.request.head;
-        let is_chunked = head.framing() == Framing::Chunked;
+        let is_chunked = head.framing() == RequestFraming::Chunked;
         let mut upload = Self {
             length: head.content_length(),
             kept: Rest::default(),
@@ -80,7 +81,7 @@ impl Upload {
             is_cut: false,
             is_complete: exchange.carrier.body_is_done(),
         };
-        // What answers in the place of another gets none, because somebody may have had it already.
+        // An action in the place of another gets none, because the first one may have had it already.
         if exchange.answers_in_place() {
             upload.length = upload.length.map(|_| 0);
             upload.is_complete = true;
@@ -103,7 +104,7 @@ impl Upload {
         self.length
     }
 
-    /// What can be sent now.
+    /// The bytes that can be sent now.
     pub(crate) fn pending(&self) -> &[u8] {
         &self.kept[self.n_sent..]
     }

@@ -22,7 +22,7 @@ struct ListingPage {
     next: Option<Vec<u8>>,
 }
 
-/// What is shown of a folder.
+/// The part of a folder that is shown.
 struct ListingFilter {
     /// Names that start with a dot, too.
     hidden: bool,

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use corral_http::encoding::{Accepted, Coding};
-use corral_http::request::Name;
+use corral_http::encoding::{Accepted, ContentCoding};
+use corral_http::request::KnownField;
 use smallvec::SmallVec;
 
 use crate::exchange::Exchange;
@@ -12,11 +12,11 @@ use crate::files::{CacheTime, ConfinedPath, OpenFile};
 use crate::reply::compression::{self, ChosenCompressor, CompressionChoice, Compressors};
 
 /// A file as it answers a request.
-pub(super) struct Representation<'a> {
+pub(super) struct FileRepresentation<'a> {
     /// The file, or the sibling that takes its place.
     pub(super) file: Rc<OpenFile>,
     pub(super) form: RepresentationForm,
-    /// It depends on the request's Accept-Encoding.
+    /// The choice depends on the request's Accept-Encoding.
     pub(super) varies: bool,
     pub(super) content_type: Option<&'a [u8]>,
     pub(super) cache_control: Option<Vec<u8>>,
@@ -25,19 +25,19 @@ pub(super) struct Representation<'a> {
 /// The bytes that are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepresentationForm {
-    /// Those of the file.
+    /// The bytes of the file.
     Plain,
-    /// Those of the sibling, which are in this coding.
-    Sibling(Coding),
-    /// What a compressor makes of the file.
+    /// The bytes of the sibling, which are in this coding.
+    Sibling(ContentCoding),
+    /// The bytes that a compressor makes of the file.
     Compressed(ChosenCompressor),
-    /// None that the client takes.
+    /// No form that the client takes.
     Unacceptable,
 }
 
-impl Representation<'_> {
-    /// The entity tag: weak for what a compressor makes, since other versions of it may make other bytes, and for a file that
-    /// may still change within the tick of the clock in which it has changed.
+impl FileRepresentation<'_> {
+    /// The entity tag: weak for what a compressor makes, since other versions of it may make other bytes, and for a
+    /// file that may still change within the tick of the clock in which it has changed.
     pub(super) fn etag(&self) -> Cow<'_, [u8]> {
         let etag = self.file.etag.as_bytes();
         match self.form {
@@ -47,11 +47,11 @@ impl Representation<'_> {
         }
     }
 
-    pub(super) fn coding(&self) -> Coding {
+    pub(super) fn coding(&self) -> ContentCoding {
         match self.form {
             RepresentationForm::Sibling(coding) => coding,
             RepresentationForm::Compressed(chosen) => chosen.coding,
-            RepresentationForm::Plain | RepresentationForm::Unacceptable => Coding::Identity,
+            RepresentationForm::Plain | RepresentationForm::Unacceptable => ContentCoding::Identity,
         }
     }
 }
@@ -63,12 +63,13 @@ pub(super) fn choose<'a>(
     file: Rc<OpenFile>,
     content_type: Option<&'a [u8]>,
     cache_control: Option<Vec<u8>>,
-) -> Representation<'a> {
-    let has_choice = exchange.request.head.has(Name::AcceptEncoding);
+) -> FileRepresentation<'a> {
+    let has_choice = exchange.request.head.has(KnownField::AcceptEncoding);
     let siblings = file.siblings(place, moment, has_choice);
     let compression = compression_for(exchange, &file, content_type, cache_control.as_deref());
     let varies = compression.is_some() || !siblings.is_empty();
-    let plain = Representation { file, form: RepresentationForm::Plain, varies, content_type, cache_control };
+    let plain =
+        FileRepresentation { file, form: RepresentationForm::Plain, varies, content_type, cache_control };
     if !varies || !has_choice {
         return plain;
     }
@@ -79,7 +80,7 @@ pub(super) fn choose<'a>(
         CompressionChoice::NotAcceptable => 0,
     };
     if let Some((file, coding)) = best_sibling(exchange, siblings, wanted) {
-        return Representation { file, form: RepresentationForm::Sibling(coding), ..plain };
+        return FileRepresentation { file, form: RepresentationForm::Sibling(coding), ..plain };
     }
     let form = match decision {
         CompressionChoice::Plain(_) => RepresentationForm::Plain,
@@ -91,7 +92,7 @@ pub(super) fn choose<'a>(
         }
         CompressionChoice::Compressed(chosen, _) => RepresentationForm::Compressed(chosen),
     };
-    Representation { form, ..plain }
+    FileRepresentation { form, ..plain }
 }
 
 fn compression_for<'c>(
@@ -100,7 +101,7 @@ fn compression_for<'c>(
     content_type: Option<&[u8]>,
     cache_control: Option<&[u8]>,
 ) -> Option<&'c Compressors> {
-    let compression = exchange.rules().compression.as_ref()?;
+    let compression = exchange.request_settings().compression.as_ref()?;
     let is_forbidden = cache_control.is_some_and(compression::forbids_transformation);
     let applies = file.size > 0 && !is_forbidden && compression.applies_to(content_type?);
     applies.then_some(compression)
@@ -109,20 +110,20 @@ fn compression_for<'c>(
 /// The sibling that the client wants most, if it wants it no less than what has this weight.
 fn best_sibling(
     exchange: &Exchange<'_>,
-    siblings: SmallVec<[(Coding, Rc<OpenFile>); 3]>,
+    siblings: SmallVec<[(ContentCoding, Rc<OpenFile>); 3]>,
     least: u16,
-) -> Option<(Rc<OpenFile>, Coding)> {
+) -> Option<(Rc<OpenFile>, ContentCoding)> {
     if siblings.is_empty() {
         return None;
     }
     let accepted =
-        Accepted::parse(exchange.request.head.values(exchange.request.bytes, Name::AcceptEncoding));
-    let is_there = |coding: &Coding| siblings.iter().any(|(known, _)| known == coding);
-    let best = accepted.preferred().take_while(|&coding| coding != Coding::Identity).find(is_there)?;
+        Accepted::parse(exchange.request.head.values(exchange.request.bytes, KnownField::AcceptEncoding));
+    let is_there = |coding: &ContentCoding| siblings.iter().any(|(known, _)| known == coding);
+    let best = accepted.preferred().take_while(|&coding| coding != ContentCoding::Identity).find(is_there)?;
     let (coding, file) = siblings.into_iter().find(|(known, _)| *known == best)?;
     (accepted.weight(coding) >= least).then_some((file, coding))
 }
 
 fn asks_for_range(exchange: &Exchange<'_>) -> bool {
-    exchange.request.head.has(Name::Range) && !exchange.is_head()
+    exchange.request.head.has(KnownField::Range) && !exchange.is_head()
 }

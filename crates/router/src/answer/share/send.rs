@@ -2,19 +2,19 @@
 
 use std::io;
 
-use corral_http::conditional::{Preconditions, Validators, Verdict};
-use corral_http::encoding::Coding;
-use corral_http::range::{self, Boundary, ByteRange, Multipart, Ranges, Selection};
-use corral_http::request::Name;
+use corral_http::conditional::{PreconditionResult, Preconditions, Validators};
+use corral_http::encoding::ContentCoding;
+use corral_http::range::{self, Boundary, ByteRange, Multipart, RangeSelection, Ranges};
+use corral_http::request::KnownField;
 
-use super::representation::{Representation, RepresentationForm};
+use super::representation::{FileRepresentation, RepresentationForm};
 use crate::clock;
 use crate::exchange::Exchange;
 use crate::reply::compression::{ChosenCompressor, add_vary, cache};
 use crate::request::client::Gone;
 
 /// Answers with the form that was chosen.
-pub(super) async fn file(exchange: &mut Exchange<'_>, reply: Representation<'_>) -> Result<(), Gone> {
+pub(super) async fn file(exchange: &mut Exchange<'_>, reply: FileRepresentation<'_>) -> Result<(), Gone> {
     exchange.reply.coding_is_settled = true;
     if reply.form == RepresentationForm::Unacceptable {
         return exchange.send_error(406).await;
@@ -26,46 +26,46 @@ pub(super) async fn file(exchange: &mut Exchange<'_>, reply: Representation<'_>)
             Err(status) => return exchange.send_error(status).await,
         }
     } else {
-        Selection::Whole
+        RangeSelection::Whole
     };
     match (selection, reply.form) {
-        (Selection::Whole, RepresentationForm::Compressed(chosen)) => {
+        (RangeSelection::Whole, RepresentationForm::Compressed(chosen)) => {
             Box::pin(send_compressed(exchange, reply, chosen)).await
         }
-        (Selection::Whole, _) => send_whole(exchange, &reply).await,
-        (Selection::One(range), _) => send_range(exchange, &reply, range).await,
-        (Selection::Many(ranges), _) => Box::pin(send_ranges(exchange, &reply, ranges)).await,
-        (Selection::Unsatisfiable, _) => send_unsatisfiable(exchange, &reply).await,
+        (RangeSelection::Whole, _) => send_whole(exchange, &reply).await,
+        (RangeSelection::One(range), _) => send_range(exchange, &reply, range).await,
+        (RangeSelection::Many(ranges), _) => Box::pin(send_ranges(exchange, &reply, ranges)).await,
+        (RangeSelection::Unsatisfiable, _) => send_unsatisfiable(exchange, &reply).await,
     }
 }
 
-/// What is asked for under the request's preconditions, or the status that they lead to.
-fn conditions(exchange: &Exchange<'_>, reply: &Representation<'_>) -> Result<Selection, u16> {
+/// The part that is asked for under the request's preconditions, or the status that they lead to.
+fn conditions(exchange: &Exchange<'_>, reply: &FileRepresentation<'_>) -> Result<RangeSelection, u16> {
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     let preconditions = Preconditions::of_request(head, bytes);
     let etag = reply.etag();
     let (modified, _) = reply.file.modified(clock::now());
     let current = Validators { etag: Some(&etag), modified };
     match preconditions.evaluate(head.method(bytes), &current) {
-        Verdict::NotModified => return Err(304),
-        Verdict::PreconditionFailed => return Err(412),
-        Verdict::Proceed => {}
+        PreconditionResult::NotModified => return Err(304),
+        PreconditionResult::PreconditionFailed => return Err(412),
+        PreconditionResult::Proceed => {}
     }
-    match head.value(bytes, Name::Range) {
+    match head.value(bytes, KnownField::Range) {
         // Range has a meaning for GET only (RFC 9110 section 14.2).
         Some(field) if !exchange.is_head() && preconditions.permit_range(&current, clock::now()) => {
             Ok(range::select(field, reply.file.size))
         }
-        _ => Ok(Selection::Whole),
+        _ => Ok(RangeSelection::Whole),
     }
 }
 
-async fn send_not_modified(exchange: &mut Exchange<'_>, reply: &Representation<'_>) -> Result<(), Gone> {
+async fn send_not_modified(exchange: &mut Exchange<'_>, reply: &FileRepresentation<'_>) -> Result<(), Gone> {
     reply.push_validators(exchange);
     exchange.send_empty(304).await
 }
 
-async fn send_whole(exchange: &mut Exchange<'_>, reply: &Representation<'_>) -> Result<(), Gone> {
+async fn send_whole(exchange: &mut Exchange<'_>, reply: &FileRepresentation<'_>) -> Result<(), Gone> {
     let file = &reply.file;
     reply.push_fields(exchange, reply.content_type);
     let mut writer = exchange.open(200, Some(file.size));
@@ -82,7 +82,7 @@ async fn send_whole(exchange: &mut Exchange<'_>, reply: &Representation<'_>) -> 
 /// Sends what a compressor makes of the file: kept for the next request, or while it is made if the file is large.
 async fn send_compressed(
     exchange: &mut Exchange<'_>,
-    reply: Representation<'_>,
+    reply: FileRepresentation<'_>,
     chosen: ChosenCompressor,
 ) -> Result<(), Gone> {
     let failure = if cache::is_kept(&reply.file, chosen) {
@@ -100,12 +100,12 @@ async fn send_compressed(
         }
     };
     tracing::warn!("compress a file: {failure}; it is sent as it is");
-    send_whole(exchange, &Representation { form: RepresentationForm::Plain, ..reply }).await
+    send_whole(exchange, &FileRepresentation { form: RepresentationForm::Plain, ..reply }).await
 }
 
 async fn send_stream(
     exchange: &mut Exchange<'_>,
-    reply: &Representation<'_>,
+    reply: &FileRepresentation<'_>,
     mut stream: cache::FileEncoder,
 ) -> Result<(), Gone> {
     reply.push_fields(exchange, reply.content_type);
@@ -131,7 +131,7 @@ fn cut(error: &io::Error) -> Gone {
 
 async fn send_range(
     exchange: &mut Exchange<'_>,
-    reply: &Representation<'_>,
+    reply: &FileRepresentation<'_>,
     range: ByteRange,
 ) -> Result<(), Gone> {
     let mut content_range = Vec::new();
@@ -145,7 +145,7 @@ async fn send_range(
 
 async fn send_ranges(
     exchange: &mut Exchange<'_>,
-    reply: &Representation<'_>,
+    reply: &FileRepresentation<'_>,
     ranges: Ranges,
 ) -> Result<(), Gone> {
     let boundary = Boundary::new(exchange.variables().random());
@@ -164,14 +164,14 @@ async fn send_ranges(
     writer.finish(exchange, &part_head).await
 }
 
-async fn send_unsatisfiable(exchange: &mut Exchange<'_>, reply: &Representation<'_>) -> Result<(), Gone> {
+async fn send_unsatisfiable(exchange: &mut Exchange<'_>, reply: &FileRepresentation<'_>) -> Result<(), Gone> {
     let mut content_range = Vec::new();
     range::append_unsatisfied(reply.file.size, &mut content_range);
     exchange.reply.fields.push(b"Content-Range", &content_range);
     exchange.send_empty(416).await
 }
 
-impl Representation<'_> {
+impl FileRepresentation<'_> {
     fn push_fields(&self, exchange: &mut Exchange<'_>, content_type: Option<&[u8]>) {
         self.push_validators(exchange);
         let fields = &mut exchange.reply.fields;
@@ -179,7 +179,7 @@ impl Representation<'_> {
             fields.push(b"Content-Type", content_type);
         }
         let coding = self.coding();
-        if coding != Coding::Identity {
+        if coding != ContentCoding::Identity {
             fields.push(b"Content-Encoding", coding.name().as_bytes());
         }
         if !matches!(self.form, RepresentationForm::Compressed(_)) {

@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::time::Instant;
 
 use corral_channel::Opcode;
-use corral_http::websocket::{Closing, Control, Incoming, Item, Part};
+use corral_http::websocket::{ClientFrames, ClientItem, CloseReason, Control, MessagePart};
 
 use super::accept;
 use super::client_side::ClientSide;
@@ -35,10 +35,10 @@ pub(crate) async fn run(
     exchange.reply.fields.push(b"Sec-WebSocket-Accept", accept(exchange.request).as_bytes());
     exchange.open_switch().finish(exchange, b"").await?;
     call.upgraded();
-    let rules = exchange.rules();
+    let rules = exchange.request_settings();
     let mut session = AppWebSocket {
         app,
-        incoming: Incoming::new(rules.websocket.max_frame_size),
+        incoming: ClientFrames::new(rules.websocket.max_frame_size),
         input: exchange.carrier.take_over(),
         client: ClientSide::new(exchange),
         unsent: None,
@@ -55,7 +55,7 @@ pub(crate) async fn run(
 
 struct AppWebSocket<'s> {
     app: &'s str,
-    incoming: Incoming,
+    incoming: ClientFrames,
     /// Bytes of the client that the application has not taken.
     input: Vec<u8>,
     client: ClientSide<'s>,
@@ -90,11 +90,11 @@ impl AppWebSocket<'_> {
                 Some(Ok(AnswerPiece::Head(_) | AnswerPiece::Interim(_) | AnswerPiece::Hijacked(_))) => {}
                 Some(Ok(AnswerPiece::File(_))) => self.refuse(),
                 Some(Ok(AnswerPiece::End)) => {
-                    self.client.close(Closing { code: 1011, reason: "the application has ended" });
+                    self.client.close(CloseReason { code: 1011, reason: "the application has ended" });
                 }
                 Some(Err(failure)) => {
                     tracing::error!("\"{}\": {failure}; a WebSocket connection is closed", self.app);
-                    self.client.close(Closing { code: 1011, reason: "the application has failed" });
+                    self.client.close(CloseReason { code: 1011, reason: "the application has failed" });
                 }
             }
         }
@@ -108,7 +108,7 @@ impl AppWebSocket<'_> {
 
     fn refuse(&mut self) {
         tracing::error!("\"{}\": the worker sends what is no frame of a WebSocket connection", self.app);
-        self.client.close(Closing { code: 1011, reason: "the application has failed" });
+        self.client.close(CloseReason { code: 1011, reason: "the application has failed" });
     }
 
     /// Passes on what the client has said, as far as the application takes it.
@@ -150,14 +150,14 @@ impl AppWebSocket<'_> {
         true
     }
 
-    fn take_item(&mut self, call: &AppCall, item: Option<Item>, start: usize) {
+    fn take_item(&mut self, call: &AppCall, item: Option<ClientItem>, start: usize) {
         let bytes = |range: std::ops::Range<usize>| start + range.start..start + range.end;
         match item {
-            None | Some(Item::Pong) => {}
-            Some(Item::Text(part)) => self.send_part(call, Opcode::Text, part, start),
-            Some(Item::Binary(part)) => self.send_part(call, Opcode::Binary, part, start),
-            Some(Item::Ping(range)) => self.client.control(Control::Pong, &self.input[bytes(range)]),
-            Some(Item::Close(range)) => {
+            None | Some(ClientItem::Pong) => {}
+            Some(ClientItem::Text(part)) => self.send_part(call, Opcode::Text, part, start),
+            Some(ClientItem::Binary(part)) => self.send_part(call, Opcode::Binary, part, start),
+            Some(ClientItem::Ping(range)) => self.client.control(Control::Pong, &self.input[bytes(range)]),
+            Some(ClientItem::Close(range)) => {
                 let payload = &self.input[bytes(range)];
                 // If there is no room for it, the application learns of the end by that of the request.
                 call.send_message(payload, Opcode::Close, true);
@@ -166,7 +166,7 @@ impl AppWebSocket<'_> {
         }
     }
 
-    fn send_part(&mut self, call: &AppCall, opcode: Opcode, part: Part, start: usize) {
+    fn send_part(&mut self, call: &AppCall, opcode: Opcode, part: MessagePart, start: usize) {
         let bytes = &self.input[start..][part.bytes];
         if !call.send_message(bytes, opcode, part.ends) {
             self.unsent = Some((opcode, bytes.to_vec(), part.ends));

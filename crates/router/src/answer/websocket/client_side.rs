@@ -1,10 +1,11 @@
-//! The client's side of a WebSocket connection: what is on its way to it, and how long it may be silent or take nothing.
+//! The client's side of a WebSocket connection: what is on its way to it, and how long it may be silent or take
+//! nothing.
 
 use std::io::{self, IoSlice};
 use std::time::{Duration, Instant};
 
 use corral_config::settings::WebSocketSettings;
-use corral_http::websocket::{Closing, Control, NoFrame, Outgoing};
+use corral_http::websocket::{CloseReason, Control, NoFrame, ServerFrames};
 
 use crate::exchange::Exchange;
 
@@ -20,7 +21,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 pub(crate) struct ClientSide<'r> {
     rules: &'r WebSocketSettings,
     send_timeout: Duration,
-    outgoing: Outgoing,
+    outgoing: ServerFrames,
     /// When the client last said something.
     heard: Instant,
     /// When it last took something.
@@ -34,11 +35,11 @@ pub(crate) struct ClientSide<'r> {
 impl<'r> ClientSide<'r> {
     /// The side of a client that has just been let in, under the rules of its configuration.
     pub(crate) fn new(exchange: &Exchange<'r>) -> Self {
-        let (rules, now) = (exchange.rules(), exchange.now());
+        let (rules, now) = (exchange.request_settings(), exchange.now());
         Self {
             rules: &rules.websocket,
             send_timeout: rules.send_timeout,
-            outgoing: Outgoing::default(),
+            outgoing: ServerFrames::default(),
             heard: now,
             wrote: now,
             has_pinged: false,
@@ -76,7 +77,7 @@ impl<'r> ClientSide<'r> {
         self.outgoing.control(kind, payload);
     }
 
-    pub(crate) fn close(&mut self, closing: Closing) {
+    pub(crate) fn close(&mut self, closing: CloseReason) {
         self.close_with(&closing.payload());
     }
 
@@ -139,7 +140,7 @@ impl<'r> ClientSide<'r> {
             return Err(io::ErrorKind::TimedOut.into());
         }
         if now >= self.heard + self.rules.read_timeout {
-            if !self.outgoing.close(&Closing { code: 1001, reason: "silent for too long" }.payload()) {
+            if !self.outgoing.close(&CloseReason { code: 1001, reason: "silent for too long" }.payload()) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         } else if self.rules.keepalive_interval.is_some_and(|interval| now >= self.heard + interval) {

@@ -6,8 +6,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use corral_http::chunked::Decoder;
-use corral_http::request::Framing;
+use corral_http::chunked::ChunkDecoder;
+use corral_http::request::RequestFraming;
 use corral_http::response::CONTINUE;
 
 use crate::clock::deadline::Deadline;
@@ -32,28 +32,28 @@ pub(super) struct Http1Body {
     expects_continue: bool,
     /// The last read has filled its room, or much came with the head.
     is_fast: bool,
-    /// The whole body, if it was read along with the head and nobody has taken it.
+    /// The whole body, if it was read along with the head and not taken yet.
     whole: Option<Rest>,
 }
 
 enum Decoding {
     /// Bytes that are still to come.
     Length(u64),
-    Chunked(Decoder),
+    Chunked(ChunkDecoder),
     Done,
 }
 
 impl Http1Body {
     pub(super) fn new(
-        framing: Framing,
+        framing: RequestFraming,
         expects_continue: bool,
         rules: &RequestSettings,
     ) -> Result<Self, BodyError> {
         let framing = match framing {
-            Framing::Length(0) => Decoding::Done,
-            Framing::Length(len) if len > rules.max_body_size => return Err(BodyError::TooLarge),
-            Framing::Length(len) => Decoding::Length(len),
-            Framing::Chunked => Decoding::Chunked(Decoder::new(rules.max_body_size)),
+            RequestFraming::Length(0) => Decoding::Done,
+            RequestFraming::Length(len) if len > rules.max_body_size => return Err(BodyError::TooLarge),
+            RequestFraming::Length(len) => Decoding::Length(len),
+            RequestFraming::Chunked => Decoding::Chunked(ChunkDecoder::new(rules.max_body_size)),
         };
         Ok(Self { framing, expects_continue, is_fast: false, whole: None })
     }
@@ -75,8 +75,8 @@ impl Http1Body {
         }
     }
 
-    /// Whether what is left comes without a word from here, so that it can be read and forgotten. A client that waits for
-    /// `100 Continue` has sent nothing, and nobody knows whether it will.
+    /// Whether what is left comes without a word from here, so that it can be read and forgotten. A client that waits
+    /// for `100 Continue` has sent nothing, and may never send it.
     pub(super) fn comes_uninvited(&self, input: &[u8]) -> bool {
         self.is_done() || !self.expects_continue || !input.is_empty()
     }
@@ -86,7 +86,8 @@ impl Http1Body {
         matches!(self.framing, Decoding::Done)
     }
 
-    /// Whether nothing of it has to be read that is not in the input. Of chunks nobody knows before they are taken apart.
+    /// Whether nothing of it has to be read that is not in the input. Of chunks that is unknown before they are taken
+    /// apart.
     pub(super) fn has_come(&self, input: &[u8]) -> bool {
         match self.framing {
             Decoding::Length(left) => left <= input.len() as u64,
@@ -95,7 +96,7 @@ impl Http1Body {
         }
     }
 
-    /// What came along with the head.
+    /// The bytes that came along with the head.
     pub(super) fn begin(&mut self, input: &mut Vec<u8>) -> Result<Rest, BodyError> {
         if let Some(whole) = self.whole.take() {
             return Ok(whole);

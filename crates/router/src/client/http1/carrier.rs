@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use corral_http::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
-use corral_http::request::{Head, Version};
-use corral_http::response::{self, Connection as ConnectionField, Framing, Trailer};
+use corral_http::request::{HttpVersion, ParsedHead};
+use corral_http::response::{self, ConnectionField, ReplyFraming, Trailer};
 
 use super::body::Http1Body;
 use crate::client::connection::AfterRequest;
@@ -27,8 +27,8 @@ use crate::request::head::ReceivedRequest;
 use crate::storage::buffers::{self, Rest};
 use crate::tls::TlsPeer;
 
-/// How long a client that has closed its sending half, as it has announced, may wait without getting anything. Whether it
-/// still listens shows when something is sent to it.
+/// How long a client that has closed its sending half, as it has announced, may wait without getting anything. Whether
+/// it still listens shows when something is sent to it.
 const HALF_CLOSED: Duration = Duration::from_secs(5);
 
 /// A connection while it carries an exchange.
@@ -36,13 +36,13 @@ pub(super) struct Http1Carrier<'c> {
     stream: &'c mut ClientStream,
     handle: &'c ListenerHandle,
     peer: Option<SocketAddr>,
-    head: &'c Head,
+    head: &'c ParsedHead,
     /// The head is that of a request.
     is_understood: bool,
     incoming: Http1Body,
-    /// What the client has sent behind the head.
+    /// Bytes that the client has sent behind the head.
     rest: Vec<u8>,
-    /// What has to be sent before the next piece: at first the reply's head.
+    /// Bytes that have to be sent before the next piece: at first the reply's head.
     held: Vec<u8>,
     /// The pieces of the reply's body are chunks.
     is_chunked: bool,
@@ -121,10 +121,10 @@ impl<'c> Http1Carrier<'c> {
         &mut self.held
     }
 
-    /// What the reply says about the connection.
+    /// The reply's `Connection` field.
     fn connection_field(&self, then: ConnectionUse) -> ConnectionField {
         // A request that was not understood gets an explicit word in any case.
-        let version = if self.is_understood { self.head.version() } else { Version::Http11 };
+        let version = if self.is_understood { self.head.version() } else { HttpVersion::Http11 };
         match then {
             ConnectionUse::More => ConnectionField::choose(version, true),
             ConnectionUse::Nothing => ConnectionField::choose(version, false),
@@ -205,8 +205,8 @@ impl Carrier for Http1Carrier<'_> {
         self.held().extend_from_slice(heads);
     }
 
-    fn framing(&self, status: u16, length: Option<u64>) -> Framing {
-        Framing::choose(status, self.head.version(), length)
+    fn framing(&self, status: u16, length: Option<u64>) -> ReplyFraming {
+        ReplyFraming::choose(status, self.head.version(), length)
     }
 
     /// A listener that was removed, or a body that will not be read to its end, closes the connection.
@@ -217,7 +217,7 @@ impl Carrier for Http1Carrier<'_> {
     fn begin(&mut self, head: &ReplyHead<'_>) {
         let connection = self.connection_field(head.then);
         let &ReplyHead { status, fields, server, date, framing, .. } = head;
-        self.is_chunked = head.has_body && framing == Framing::Chunked;
+        self.is_chunked = head.has_body && framing == ReplyFraming::Chunked;
         let held = self.held();
         response::append_status_line(held, status);
         fields.append_to(held);

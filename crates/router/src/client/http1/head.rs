@@ -4,7 +4,7 @@ use std::mem;
 use std::pin::pin;
 
 use corral_config::listener::Http2;
-use corral_http::request::{HeadError, Progress, parse_head};
+use corral_http::request::{HeadProgress, RequestHeadError, parse_head};
 
 use crate::client::connection::ClientConnection;
 use crate::client::http2;
@@ -22,7 +22,7 @@ pub(in crate::client) enum HeadResult {
     Http2,
     /// The client has closed the connection between two requests.
     Closed,
-    /// There was nothing to read after all.
+    /// No byte has come after all.
     NothingYet,
     Refused(HeadRefusal),
 }
@@ -31,7 +31,7 @@ pub(in crate::client) enum HeadResult {
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 pub(crate) enum HeadRefusal {
     #[error(transparent)]
-    Malformed(#[from] HeadError),
+    Malformed(#[from] RequestHeadError),
     #[error("the head did not arrive in time")]
     TimedOut,
     #[error("the client closed the connection within the head")]
@@ -49,7 +49,7 @@ impl ClientConnection {
         work: &mut RequestState,
         settings: &ListenerSettings,
     ) -> HeadResult {
-        let rules = &settings.generation.shared.rules;
+        let rules = &settings.generation.shared.request_settings;
         work.head.clear();
         work.started = None;
         let Self { services, stream, deadline, sends_much, .. } = self;
@@ -100,14 +100,14 @@ fn parse(
     if http2::is_preface(&work.input) && settings.listener().http2 == Http2::PriorKnowledge {
         return Some(HeadResult::Http2);
     }
-    let parsed = parse_head(&mut work.head, &work.input, &settings.generation.shared.rules.head);
+    let parsed = parse_head(&mut work.head, &work.input, &settings.generation.shared.request_settings.head);
     if work.started.is_none() && work.head.has_begun(&work.input) {
         work.started = Some(services.deadlines.now());
         services.counters.requests.add(1);
     }
     match parsed {
-        Ok(Progress::Complete { .. }) => Some(HeadResult::Complete),
-        Ok(Progress::Partial) => None,
+        Ok(HeadProgress::Complete { .. }) => Some(HeadResult::Complete),
+        Ok(HeadProgress::Partial) => None,
         Err(error) => Some(HeadResult::Refused(error.into())),
     }
 }

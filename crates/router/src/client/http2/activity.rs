@@ -1,5 +1,5 @@
-//! Whether a connection is active: from its first request until all replies were sent, so that no process ends with one that
-//! has not left.
+//! Whether a connection is active: from its first request until all replies were sent, so that no process ends with one
+//! that has not left.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use corral_http::request::{Framing, Head};
+use corral_http::request::{ParsedHead, RequestFraming};
 use h2::RecvStream;
 
 use crate::clock::deadline::Deadline;
@@ -31,16 +31,20 @@ pub(super) struct Http2Body {
     is_done: bool,
     /// The client waits for `100 Continue`.
     expects_continue: bool,
-    /// Received by who only wanted to know whether there is something.
+    /// Received by a look that only asked whether there is something.
     ahead: Bytes,
 }
 
 impl Http2Body {
     /// The body of the request with this head; with an error if it is not to be read.
-    pub(super) fn new(stream: RecvStream, head: &Head, rules: &RequestSettings) -> (Self, Option<BodyError>) {
+    pub(super) fn new(
+        stream: RecvStream,
+        head: &ParsedHead,
+        rules: &RequestSettings,
+    ) -> (Self, Option<BodyError>) {
         let length = match head.framing() {
-            Framing::Length(length) => Some(length),
-            Framing::Chunked => None,
+            RequestFraming::Length(length) => Some(length),
+            RequestFraming::Chunked => None,
         };
         let left = rules.max_body_size;
         let is_done = length == Some(0) || stream.is_end_stream();
@@ -77,8 +81,8 @@ impl Http2Body {
         }
     }
 
-    /// Reads and forgets what is left, as far as that is worth it: a client that still sends may take a reset, though there
-    /// is nothing wrong, for the end of the reply.
+    /// Reads and forgets what is left, as far as that is worth it: a client that still sends may take a reset, though
+    /// there is nothing wrong, for the end of the reply.
     pub(super) async fn discard(&mut self, deadline: &Deadline) {
         if self.expects_continue {
             return;

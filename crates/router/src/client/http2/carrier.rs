@@ -12,8 +12,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use corral_http::request::Version;
-use corral_http::response::Framing;
+use corral_http::request::HttpVersion;
+use corral_http::response::ReplyFraming;
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use http::{HeaderMap, Response, StatusCode};
@@ -46,7 +46,7 @@ pub(super) struct Http2Carrier<'s> {
     end: Option<HeaderMap>,
     /// The stream is that of another protocol.
     is_switched: bool,
-    /// The head that somebody writes who has taken the stream over.
+    /// The head that the application writes which has taken the stream over.
     pub(super) raw_head: RawHead,
 }
 
@@ -79,11 +79,11 @@ impl<'s> Http2Carrier<'s> {
 
     /// Ends what has been answered, or has switched to another protocol.
     pub(super) fn finish(&mut self) {
-        // Who is gone does not see it.
+        // A client that is gone does not see it.
         let _ = self.output.get_mut().end(&self.shared.unsent);
     }
 
-    /// Gives up what cannot be answered to its end; true if it was the client who did.
+    /// Gives up a reply that cannot be sent to its end; true if the client has given it up.
     pub(super) fn abandon(&mut self) -> bool {
         let output = self.output.get_mut();
         let is_theirs = output.was_reset();
@@ -301,13 +301,13 @@ impl Carrier for Http2Carrier<'_> {
 
     fn hold_interim(&mut self, heads: &[u8]) {
         for head in reply::interim(heads) {
-            // Who is gone does not see it.
+            // A client that is gone does not see it.
             let _ = self.output.get_mut().inform(head);
         }
     }
 
-    fn framing(&self, status: u16, length: Option<u64>) -> Framing {
-        Framing::choose(status, Version::Http2, length)
+    fn framing(&self, status: u16, length: Option<u64>) -> ReplyFraming {
+        ReplyFraming::choose(status, HttpVersion::Http2, length)
     }
 
     fn is_last(&self) -> bool {

@@ -1,6 +1,6 @@
-//! What fuzzing asks of heads: the one of HTTP/1 says what the one of HTTP/2 has said, and nothing more.
+//! Invariants of heads that fuzzing checks: the one of HTTP/1 says what the one of HTTP/2 has said, and nothing more.
 
-use corral_http::request::{Head, HeadRules, Progress, parse_head};
+use corral_http::request::{HeadProgress, HeadRules, ParsedHead, parse_head};
 use http::header::{self, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Uri};
@@ -20,18 +20,18 @@ pub(crate) fn head(data: &[u8]) {
     let mut rules = HeadRules::from_buffers(1 << 20, 4);
     rules.discard_unsafe_fields = options & 4 == 0;
     (rules.chunked_permitted, rules.is_stream) = (true, true);
-    let mut head = Head::default();
+    let mut head = ParsedHead::default();
     match parse_head(&mut head, &written, &rules) {
-        Ok(Progress::Complete { len }) => {
+        Ok(HeadProgress::Complete { len }) => {
             assert_eq!(len, written.len(), "there is something behind the head");
             check(&parts, kind, &head, &written, rules.discard_unsafe_fields);
         }
-        Ok(Progress::Partial) => panic!("a head without an end"),
+        Ok(HeadProgress::Partial) => panic!("a head without an end"),
         Err(_) => {}
     }
 }
 
-fn check(parts: &Parts, kind: StreamKind, head: &Head, written: &[u8], discards: bool) {
+fn check(parts: &Parts, kind: StreamKind, head: &ParsedHead, written: &[u8], discards: bool) {
     let method = if kind == StreamKind::WebSocket { &Method::GET } else { &parts.method };
     assert_eq!(head.method(written), method.as_str().as_bytes());
     if let Some(target) = parts.uri.path_and_query() {
@@ -55,7 +55,7 @@ fn check(parts: &Parts, kind: StreamKind, head: &Head, written: &[u8], discards:
     assert!(discards || head.fields(written).len() >= n_theirs.sum(), "fields are lost");
 }
 
-/// What `h2` could have decoded: it refuses fields of connections itself (RFC 9113 section 8.2.2).
+/// A head that `h2` could have decoded: it refuses fields of connections itself (RFC 9113 section 8.2.2).
 fn parts(data: &[u8]) -> Option<Parts> {
     let mut lines = data.split(|&byte| byte == b'\n');
     let method = Method::from_bytes(lines.next()?).ok()?;

@@ -9,13 +9,13 @@ use h2::ext::Protocol;
 use http::request::Parts;
 use http::{HeaderMap, Method, header};
 
-/// What a request asks for beside what all ask for.
+/// The kind of a request's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamKind {
     Plain,
     /// A WebSocket connection on its stream (RFC 8441 section 5).
     WebSocket,
-    /// Another protocol on its stream, which nobody here speaks.
+    /// Another protocol on its stream, which this server does not speak.
     Unknown,
 }
 
@@ -43,7 +43,7 @@ const MOST_ADDED: usize = 128;
 
 /// Appends the head of HTTP/1 that says the same. `is_whole` if there is no body.
 ///
-/// A WebSocket connection is asked for as in HTTP/1, with a key that nobody has sent, and a body whose length is not
+/// A WebSocket connection is asked for as in HTTP/1, with a key that no client has sent, and a body whose length is not
 /// announced comes as if in chunks.
 pub(super) fn append(parts: &Parts, kind: StreamKind, is_whole: bool, out: &mut Vec<u8>) {
     let method = if kind == StreamKind::WebSocket { &Method::GET } else { &parts.method };

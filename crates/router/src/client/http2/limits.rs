@@ -1,4 +1,4 @@
-//! What a connection may ask of the server.
+//! Limits on what a connection may ask of the server.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::generation::request_settings::RequestSettings;
 /// Bytes of a reply that a stream holds for its client.
 const MAX_UNSENT: usize = 32 * 1024;
 
-/// Memory for small frames of bodies that nobody has read, in bytes: some thousand frames.
+/// Memory for small frames of bodies that were not read yet, in bytes: some thousand frames.
 const MAX_OVERHEAD: usize = 512 * 1024;
 
-/// Streams that the client has reset before anybody has looked at them.
+/// Streams that the client has reset before they were looked at.
 const MAX_UNSEEN_RESETS: usize = 32;
 
 /// Streams that were reset because of what the client did, over the life of a connection.
@@ -51,12 +51,12 @@ fn head_bytes(rules: &RequestSettings) -> u32 {
 }
 
 /// How many of its own requests a client may take back: about as many as it waits for, and some more. Each costs work
-/// that nobody wants.
+/// that is thrown away.
 pub(super) struct ResetAllowance {
     left: u32,
 }
 
-/// Requests that a client may take back at once, as browsers do when somebody leaves a page.
+/// Requests that a client may take back at once, as browsers do when a user leaves a page.
 const MOST_RESETS: u32 = 200;
 
 impl ResetAllowance {

@@ -24,7 +24,7 @@ impl UnsentPiece {
         Self { bytes, n_used: 0, unsent: Rc::clone(unsent) }
     }
 
-    /// What the pieces hold, up to `len` bytes.
+    /// The first `len` bytes of the pieces, or all.
     pub(super) fn copy_of<'p>(
         pieces: impl IntoIterator<Item = &'p [u8]>,
         len: usize,

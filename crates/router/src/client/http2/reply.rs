@@ -6,7 +6,7 @@ use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, Response, StatusCode};
 
 use crate::exchange::carrier::{ConnectionUse, ReplyHead};
-use corral_http::response::Framing;
+use corral_http::response::ReplyFraming;
 
 /// The head of a reply.
 pub(super) fn response(head: &ReplyHead<'_>) -> Response<()> {
@@ -24,7 +24,7 @@ pub(super) fn response(head: &ReplyHead<'_>) -> Response<()> {
     if let Some(date) = head.date {
         append(fields, b"date", &date[..], false);
     }
-    if let Framing::Length(length) = head.framing {
+    if let ReplyFraming::Length(length) = head.framing {
         fields.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
     response
@@ -81,7 +81,7 @@ pub(super) fn interim(mut heads: &[u8]) -> Vec<Response<()>> {
     responses
 }
 
-/// A head that somebody else has written; none if its status is none.
+/// A head that an application or a server has written; none if its status is none.
 pub(super) fn bare(head: &ResponseHead, bytes: &[u8]) -> Option<Response<()>> {
     let mut response = Response::new(());
     *response.status_mut() = StatusCode::from_u16(head.status()).ok()?;

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 
-use corral_http::request::{HeadError, Progress, parse_head};
+use corral_http::request::{HeadProgress, RequestHeadError, parse_head};
 use corral_ipc::log;
 use h2::RecvStream;
 use h2::server::SendResponse;
@@ -28,7 +28,7 @@ use crate::request::head::ReceivedRequest;
 #[derive(Debug, thiserror::Error)]
 enum StreamRefusal {
     #[error(transparent)]
-    Malformed(#[from] HeadError),
+    Malformed(#[from] RequestHeadError),
     #[error("it asks for a protocol that is not spoken here")]
     UnknownProtocol,
 }
@@ -79,12 +79,12 @@ fn read(
     head::append(&parts, kind, stream.is_end_stream(), input);
     head.clear();
     let settings = shared.handle.settings();
-    let refusal = match parse_head(head, input, &settings.generation.shared.rules.stream_head) {
+    let refusal = match parse_head(head, input, &settings.generation.shared.request_settings.stream_head) {
         // It is a CONNECT that is for no proxy (RFC 8441 section 4).
-        Err(HeadError::Connect) if kind == StreamKind::Unknown => Some(StreamRefusal::UnknownProtocol),
+        Err(RequestHeadError::Connect) if kind == StreamKind::Unknown => Some(StreamRefusal::UnknownProtocol),
         Err(error) => Some(error.into()),
-        Ok(Progress::Partial) => Some(HeadError::TooLarge.into()),
-        Ok(Progress::Complete { .. }) => None,
+        Ok(HeadProgress::Partial) => Some(RequestHeadError::TooLarge.into()),
+        Ok(HeadProgress::Complete { .. }) => None,
     };
     StreamRequest { work, refusal, stream, respond }
 }
@@ -96,10 +96,10 @@ async fn answer(shared: &StreamContext, asked: StreamRequest) {
         Box::pin(dev.be_current()).await;
     }
     let settings = shared.handle.settings();
-    let (body, body_error) = Http2Body::new(stream, &work.head, &settings.generation.shared.rules);
+    let (body, body_error) = Http2Body::new(stream, &work.head, &settings.generation.shared.request_settings);
     let deadline = shared.services.deadlines.add(shared.handle.id());
     let mut carrier = Http2Carrier::new(shared, body, respond);
-    // Boxed, because most of it is over while a client still sends what nobody wants.
+    // Boxed, because most of it is over while a client still sends what is thrown away.
     let answered =
         Box::pin(converse(&mut carrier, &deadline, &settings, &work, refusal.as_ref(), body_error.as_ref()))
             .await;

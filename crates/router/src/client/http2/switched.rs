@@ -13,10 +13,10 @@ use crate::exchange::carrier::RawBytes;
 use crate::io::SocketInterest;
 use crate::request::body::BodyError;
 
-/// The longest head of a response that somebody writes by himself.
+/// The longest head of a response that an application writes by itself.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// A head of HTTP/1 as far as it was written by who has taken the stream over (Rack's full hijack).
+/// A head of HTTP/1, as far as it was written by the application that has taken the stream over (Rack's full hijack).
 #[derive(Default)]
 pub(super) struct RawHead(Vec<u8>);
 

@@ -36,7 +36,7 @@ pub(super) struct Transport {
     n_sent: usize,
     /// Encrypted, before that.
     n_encrypted: usize,
-    /// There was no room for what waits, whose beginning must stay as it is.
+    /// The waiting bytes had no room, and their beginning must stay as it is.
     is_stuck: bool,
 }
 
@@ -174,8 +174,8 @@ impl Transport {
     }
 }
 
-/// Has the connection polled again once the event loop has looked for what happens on others: a waker would have it polled
-/// before, up to 61 times (tokio's `event_interval`).
+/// Has the connection polled again once the event loop has looked for what happens on others: a waker would have it
+/// polled before, up to 61 times (tokio's `event_interval`).
 fn postpone<T>(context: &mut Context<'_>) -> Poll<T> {
     let _ = pin!(tokio::task::yield_now()).poll(context);
     Poll::Pending
@@ -218,7 +218,7 @@ impl AsyncWrite for TransportHandle {
         true
     }
 
-    /// What was gathered goes out when `h2` has nothing more to say for now, which it does not tell: it flushes after
+    /// The gathered bytes go out when `h2` has nothing more to say for now, which it does not tell: it flushes after
     /// each frame.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))

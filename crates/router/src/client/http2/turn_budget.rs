@@ -1,5 +1,5 @@
-//! How much of what a client has sent is handled in one turn of its connection, by the frames that it consists of: a few
-//! kilobytes may be hundreds of frames, and other connections wait meanwhile.
+//! How much of what a client has sent is handled in one turn of its connection, by the frames that it consists of: a
+//! few kilobytes may be hundreds of frames, and other connections wait meanwhile.
 
 /// The connection preface (RFC 9113 section 3.4) in bytes, which is not a frame.
 const PREFACE: u32 = 24;

@@ -1,4 +1,4 @@
-//! What waits in a connection for its client, of all its streams together.
+//! Bytes that wait in a connection for its client, of all its streams together.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Waker};

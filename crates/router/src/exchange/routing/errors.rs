@@ -30,8 +30,8 @@ impl<'c> Exchange<'c> {
         true
     }
 
-    /// The same for an error that an application has answered with, or for an answer that names what is to be sent in its
-    /// place: it is to be dropped.
+    /// The same for an error that an application has answered with, or for an answer that names what is to be sent in
+    /// its place: it is to be dropped.
     pub(crate) fn intercepts<'f>(
         &mut self,
         status: u16,
@@ -46,7 +46,8 @@ impl<'c> Exchange<'c> {
         is_caught || self.finds_redirect(fields)
     }
 
-    /// A page in the place of a 401 asks for the credentials that were asked for: there is none without (RFC 9110 section
+    /// A page in the place of a 401 asks for the credentials that were asked for: there is none without (RFC 9110
+    /// section
     /// 15.5.2).
     fn keep_challenges<'f>(&mut self, fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) {
         let asked = fields.filter(|(name, _)| name.eq_ignore_ascii_case(b"www-authenticate"));
@@ -68,7 +69,7 @@ impl<'c> Exchange<'c> {
         self.way.error.is_some()
     }
 
-    /// What an error's page is sent with: the first error, whatever came of the action in its place.
+    /// The status that an error's page is sent with: the first error, whatever came of the action in its place.
     pub(crate) fn first_error(&self, status: u16) -> u16 {
         self.way.error.unwrap_or(status)
     }

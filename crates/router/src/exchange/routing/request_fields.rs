@@ -37,7 +37,8 @@ impl<'c> Exchange<'c> {
         kept.chain(changes.filter_map(|change| Some((change.name, change.value.as_deref()?))))
     }
 
-    /// Whether the configuration has its own word on the fields of this name, or of one that scripts cannot tell from it.
+    /// Whether the configuration has its own word on the fields of this name, or of one that scripts cannot tell from
+    /// it.
     pub(crate) fn changes_field(&self, name: &[u8]) -> bool {
         self.field_changes.iter().any(|change| is_one_variable(change.name, name))
     }

@@ -75,7 +75,7 @@ impl Exchange<'_> {
         if let Some(query) = query {
             self.set_query(query);
         }
-        if self.rules().log_route {
+        if self.request_settings().log_route {
             log::rewritten(self.path(), self.rewritten_query.as_deref());
         }
         Ok(())

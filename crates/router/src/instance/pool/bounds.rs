@@ -1,4 +1,4 @@
-//! What the configuration says about how many requests an application has at once, and for how long each runs.
+//! Bounds of the configuration on how many requests an application has at once, and on how long each runs.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Bounds on the requests of a pool.
 #[derive(Debug, Clone)]
 pub(crate) struct PoolBounds {
-    /// Of each worker.
+    /// Requests that each worker runs at once.
     pub(super) concurrency: Hands,
-    /// Most requests in the hands of workers.
+    /// Most requests that workers have.
     pub(super) in_progress: usize,
-    /// Most requests that are in the hands of workers or wait.
+    /// Most requests that workers have or that wait.
     pub(super) active: usize,
     pub(super) slow: Option<Duration>,
     pub(super) kill_after: Option<Duration>,
@@ -47,7 +47,7 @@ impl PoolBounds {
         self.kill_after = self.kill_after.map(|limit| limit.saturating_add(GRACE));
     }
 
-    /// What to report of a request that has ended after so many microseconds.
+    /// The finding about a request that has ended after so many microseconds, if it was slow.
     pub(super) fn was_slow<P: PoolPort>(
         &self,
         worker: &PoolWorker<P>,

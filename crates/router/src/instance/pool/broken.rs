@@ -1,4 +1,4 @@
-//! Workers that break the rules of the channel: they get nothing more, and somebody is told to end them.
+//! Workers that break the rules of the channel: they get nothing more, and main is told to end them.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::worker::WorkerKey;
 
 impl<P: PoolPort> Pool<P> {
     /// Takes the worker out; says so once, however much else it breaks. What it holds and has not started stays
-    /// there until `replace_broken`, as whoever finds the damage may be walking over it.
+    /// there until `replace_broken`, as the caller that finds the damage may be walking over it.
     pub(crate) fn give_up(&mut self, worker: WorkerKey, reason: &dyn fmt::Display) {
         if self.find(worker).is_some() {
             self.give_up_at(worker.index, reason);
@@ -26,7 +26,7 @@ impl<P: PoolPort> Pool<P> {
         self.idle.retain(|&idle| idle != worker);
     }
 
-    /// Gives what broken workers have not started to others; returns those that nobody was told of.
+    /// Gives what broken workers have not started to others; returns those that main was not told of.
     pub(crate) fn replace_broken(&mut self) -> Vec<BrokenWorker> {
         let broken = std::mem::take(&mut self.broken);
         for BrokenWorker { worker, .. } in &broken {

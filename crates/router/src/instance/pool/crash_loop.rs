@@ -34,7 +34,7 @@ impl CrashLoop {
     }
 }
 
-/// Somebody may have killed some by hand.
+/// An operator may have killed some by hand.
 const N_AT_ONCE: u32 = 5;
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);

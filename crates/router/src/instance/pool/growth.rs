@@ -1,11 +1,11 @@
 //! When an application with `"processes": "auto"` gets one more worker: when a request has waited for some time,
 //! and one more would get something done.
 //!
-//! That is so while fewer workers than there are processors want one. A worker that sleeps in the middle
+//! One more does so while fewer workers than there are processors want one. A worker that sleeps in the middle
 //! of a request (for a database, say) wants none; one that computes does, and a further one would only take
 //! turns with it. One that computes for long does not count either: short requests shall not wait for it.
 //!
-//! Whoever asks reads outside of the lock what the system says about workers, hence the two steps.
+//! The caller reads outside of the lock what the system says about workers, hence the two steps.
 //!
 //! Event loops say that requests wait, and the control thread then looks every 5 ms until none does. It reads `/proc`
 //! outside of the pool's lock. While nothing waits, nothing looks.
@@ -25,22 +25,22 @@ pub(crate) const LOOK: Duration = Duration::from_millis(5);
 /// A shorter wait costs less than a worker.
 const WAIT: Duration = Duration::from_millis(5);
 
-/// What runs for longer holds up others, whatever it does.
+/// A request that runs for longer holds up others, whatever it does.
 const LONG: Duration = Duration::from_millis(100);
 
 /// Looks, one after the other, that have to say the same: one may find a script that sleeps for a moment.
 const N_LOOKS: u32 = 2;
 
 impl<P: PoolPort> Pool<P> {
-    /// Whether requests wait and somebody has to look after them.
+    /// Whether requests wait and have to be looked after.
     pub(crate) fn needs_look(&self) -> bool {
         self.processes.growth == Growth::ByWaiting
             && self.idle.is_empty()
             && !(self.queue.is_empty() && self.ahead.is_empty())
     }
 
-    /// The first step: the workers of which has to be known whether they sleep. `None` when nobody need
-    /// look again until more requests come.
+    /// The first step: the workers of which has to be known whether they sleep. `None` when no look is needed until
+    /// more requests come.
     pub(crate) fn survey(&mut self, now: Instant) -> Option<Vec<(WorkerId, u32)>> {
         let running: Vec<_> = self.workers.iter_mut().filter_map(|(_, worker)| worker.survey(now)).collect();
         if !self.needs_look() {
@@ -96,7 +96,7 @@ impl<P: PoolPort> Pool<P> {
 }
 
 impl<P: PoolPort> PoolWorker<P> {
-    /// Its process, if it runs a request and does not wait for the router meanwhile.
+    /// The worker's process, if it runs a request and does not wait for the router meanwhile.
     fn survey(&mut self, now: Instant) -> Option<(WorkerId, u32)> {
         self.time_of_running(now)?;
         (!self.port.is_waiting()).then_some((self.id, self.pid))

@@ -7,23 +7,23 @@ use corral_ipc::message::WorkerId;
 
 use super::Pool;
 use super::port::PoolPort;
-use super::verdict::Condemned;
+use super::verdict::KillReason;
 use super::worker::{PoolWorker, WorkerKey};
 
 /// A worker that is gone.
 #[derive(Debug)]
-pub(crate) struct Removed<P> {
+pub(crate) struct RemovedWorker<P> {
     pub(crate) index: usize,
     pub(crate) pid: u32,
     pub(crate) port: P,
     /// Requests that it had begun.
     pub(crate) started: Vec<(Lane, RequestId)>,
     /// Why it was to be killed.
-    pub(crate) condemned: Option<Condemned>,
+    pub(crate) kill_reason: Option<KillReason>,
 }
 
 impl<P: PoolPort> Pool<P> {
-    /// The worker leaves after what it runs now: what waits in its hands goes to others.
+    /// The worker leaves after what it runs now: what waits ahead there goes to others.
     pub(crate) fn leaving(&mut self, worker: WorkerKey, now: Instant) {
         self.now = now;
         let Some(entry) = self.find(worker) else { return };
@@ -53,7 +53,7 @@ impl<P: PoolPort> Pool<P> {
 
     /// A worker's process is gone. What it had not started goes to others; the rest is returned, to be
     /// answered with an error.
-    pub(crate) fn remove_worker(&mut self, id: WorkerId, now: Instant) -> Option<Removed<P>> {
+    pub(crate) fn remove_worker(&mut self, id: WorkerId, now: Instant) -> Option<RemovedWorker<P>> {
         self.now = now;
         let index = self.index_of(id)?;
         self.idle.retain(|&idle| idle != index);
@@ -72,7 +72,7 @@ impl<P: PoolPort> Pool<P> {
             self.crash_loop.died(now);
         }
         self.dispatch();
-        let PoolWorker { pid, port, condemned, .. } = worker;
-        Some(Removed { index, pid, port, started, condemned })
+        let PoolWorker { pid, port, kill_reason, .. } = worker;
+        Some(RemovedWorker { index, pid, port, started, kill_reason })
     }
 }

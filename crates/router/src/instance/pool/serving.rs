@@ -20,7 +20,7 @@ pub(crate) struct NotHeld;
 
 /// A request that was not taken in.
 #[derive(Debug)]
-pub(crate) struct Rejected {
+pub(crate) struct RejectedRequest {
     pub(crate) request: PoolRequest,
     pub(crate) reason: Rejection,
 }
@@ -30,48 +30,48 @@ pub(crate) struct Rejected {
 pub(crate) enum Rejection {
     /// Too many wait already.
     QueueFull,
-    /// There is no worker, none could be started, and it is too early to try again.
+    /// The application has no worker, none could be started, and it is too early to try again.
     NoWorker,
 }
 
-/// What became of a request that nobody wants an answer to any more.
+/// The state of a request that was cancelled.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Cancelled {
+pub(crate) enum CancelOutcome {
     /// No worker had started it; it is gone.
     Forgotten,
     /// This worker runs it and may be told.
     Running(WorkerKey),
-    /// It is not known here: it ended in the meantime.
+    /// The request is not known here: it ended in the meantime.
     Unknown,
 }
 
 /// A request that has ended.
 #[derive(Debug, Default)]
 pub(crate) struct EndedRequest {
-    /// What it was encoded in.
+    /// The buffer that it was encoded in.
     pub(crate) payload: Vec<u8>,
     pub(crate) inline: Rest,
-    /// It took long, and nobody has said so yet.
+    /// The request took long, which was not logged yet.
     pub(crate) slow: Option<Finding>,
 }
 
 impl<P: PoolPort> Pool<P> {
-    /// Takes a request in; it is handed over at once when a worker has a hand free. Gives it back when too many
-    /// wait already, or nobody is going to serve it.
-    pub(crate) fn submit(&mut self, request: PoolRequest, now: Instant) -> Result<(), Rejected> {
+    /// Takes a request in; it is handed over at once when a worker has room. Gives it back when too many
+    /// wait already, or no worker is going to serve it.
+    pub(crate) fn submit(&mut self, request: PoolRequest, now: Instant) -> Result<(), RejectedRequest> {
         self.now = now;
         if self.n_active() >= self.bounds.active {
-            return Err(Rejected { request, reason: Rejection::QueueFull });
+            return Err(RejectedRequest { request, reason: Rejection::QueueFull });
         }
         if self.is_deserted() && !self.start_failures.allows_start(now) {
-            return Err(Rejected { request, reason: Rejection::NoWorker });
+            return Err(RejectedRequest { request, reason: Rejection::NoWorker });
         }
         self.queue.push_back(request);
         self.dispatch();
         Ok(())
     }
 
-    /// A worker with many hands has begun what was sent to it: there is room for more.
+    /// A worker that runs many requests at once has begun those that were sent: it has room for more.
     pub(crate) fn started(&mut self, worker: WorkerKey, now: Instant) {
         self.now = now;
         if let Some(entry) = self.find(worker) {
@@ -80,7 +80,7 @@ impl<P: PoolPort> Pool<P> {
         }
     }
 
-    /// A request has ended after it ran for `run_time` microseconds: its worker's hand is free.
+    /// A request has ended after it ran for `run_time` microseconds: its worker has room again.
     pub(crate) fn done(
         &mut self,
         worker: WorkerKey,
@@ -92,7 +92,7 @@ impl<P: PoolPort> Pool<P> {
         self.now = now;
         self.run_time.note(run_time);
         self.crash_loop.end();
-        // The end of its worker was heard of before that of its last requests, which nobody holds any more.
+        // The end of its worker was heard of before that of its last requests, which have no worker any more.
         let Some(entry) = self.find(worker) else { return Ok(EndedRequest::default()) };
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
@@ -135,22 +135,22 @@ impl<P: PoolPort> Pool<P> {
         Some(std::mem::take(&mut held.request.payload))
     }
 
-    /// Nobody waits for the answer any more.
-    pub(crate) fn cancel(&mut self, lane: Lane, id: RequestId) -> Cancelled {
+    /// The answer is not waited for any more.
+    pub(crate) fn cancel(&mut self, lane: Lane, id: RequestId) -> CancelOutcome {
         if let Some(position) = self.queue.iter().position(|r| r.lane == lane && r.id == id) {
             self.queue.remove(position);
-            return Cancelled::Forgotten;
+            return CancelOutcome::Forgotten;
         }
         let Some((index, position)) =
             self.workers.iter().find_map(|(index, worker)| Some((index, worker.position(lane, id)?)))
         else {
-            return Cancelled::Unknown;
+            return CancelOutcome::Unknown;
         };
         if self.take_from(index, position).is_none() {
-            return Cancelled::Running(self.key_at(index));
+            return CancelOutcome::Running(self.key_at(index));
         }
         self.dispatch();
-        Cancelled::Forgotten
+        CancelOutcome::Forgotten
     }
 
     /// The worker that has the request.
@@ -168,7 +168,7 @@ impl<P: PoolPort> Pool<P> {
         }
     }
 
-    /// Whether a worker has a hand for the request, which it may not have begun yet.
+    /// Whether a worker runs the request, or will as soon as it looks.
     pub(crate) fn is_in_hand(&self, lane: Lane, id: RequestId) -> bool {
         let holder = self.workers.iter().find_map(|(_, worker)| Some((worker, worker.position(lane, id)?)));
         holder.is_some_and(|(worker, position)| {

@@ -1,5 +1,5 @@
-//! How many workers there are: when `main` is asked for one more, when one is told to quit, and what becomes of requests
-//! when none comes.
+//! How many workers there are: when `main` is asked for one more, when one is told to quit, and what becomes of
+//! requests when none comes.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ impl<P: PoolPort> Pool<P> {
         self.idle.len() as u32 + self.n_starting + arriving.count() as u32
     }
 
-    /// Whether somebody has to look after it regularly.
+    /// Whether it has to be looked after regularly.
     pub(crate) fn is_busy(&self) -> bool {
         self.n_active() > 0 || !self.touched.is_empty() || self.lacks_worker()
     }
@@ -106,7 +106,7 @@ impl<P: PoolPort> Pool<P> {
         self.processes.spare = 0;
     }
 
-    /// A worker that was asked for will not come. Returns the requests that nobody can serve now.
+    /// A worker that was asked for will not come. Returns the requests that no worker can serve now.
     pub(crate) fn worker_failed(&mut self, now: Instant) -> Vec<PoolRequest> {
         self.now = now;
         self.n_starting = self.n_starting.saturating_sub(1);

@@ -6,12 +6,12 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::time::Duration;
 
-use corral_channel::{Corrupt, N_SLOTS, SendError, Slot};
+use corral_channel::{Corrupt, N_SLOTS, RequestSlot, SendError};
 use corral_config::plan::{Growth, Hands, Limits};
 
 use super::growth::LOOK;
-use super::serving::Cancelled;
-use super::verdict::{Condemned, Finding, WorkerExcess, WorkerVerdict};
+use super::serving::CancelOutcome;
+use super::verdict::{Finding, KillReason, WorkerExcess, WorkerVerdict};
 use super::*;
 use crate::storage::buffers::Rest;
 
@@ -24,7 +24,7 @@ const N_PROCESSORS: usize = 1;
 /// A run time, in microseconds, that repays waking a worker.
 const LONG: u32 = 10_000;
 
-/// What a worker's channel would hold.
+/// Content of a worker's channel.
 #[derive(Debug, Default)]
 struct FakeChannel {
     submitted: Vec<u32>,
@@ -39,7 +39,7 @@ struct FakeChannel {
 }
 
 impl FakeChannel {
-    fn is_in(&self, slot: Slot, request: &PoolRequest) -> bool {
+    fn is_in(&self, slot: RequestSlot, request: &PoolRequest) -> bool {
         self.slots.get(&slot.index()) == Some(&request.id.0)
     }
 }
@@ -48,7 +48,7 @@ impl FakeChannel {
 struct FakePort(Rc<RefCell<FakeChannel>>);
 
 impl PoolPort for FakePort {
-    fn submit(&mut self, slot: Slot, request: &PoolRequest) -> Result<(), SendError> {
+    fn submit(&mut self, slot: RequestSlot, request: &PoolRequest) -> Result<(), SendError> {
         let mut memory = self.0.borrow_mut();
         if memory.full {
             return Err(SendError::Full);
@@ -61,12 +61,12 @@ impl PoolPort for FakePort {
         Ok(())
     }
 
-    fn take_back(&self, slot: Slot, request: &PoolRequest) -> bool {
+    fn take_back(&self, slot: RequestSlot, request: &PoolRequest) -> bool {
         let memory = self.0.borrow();
         memory.is_in(slot, request) && !memory.started.contains(&request.id.0)
     }
 
-    fn is_started(&self, slot: Slot, request: &PoolRequest) -> bool {
+    fn is_started(&self, slot: RequestSlot, request: &PoolRequest) -> bool {
         let memory = self.0.borrow();
         memory.is_in(slot, request) && memory.started.contains(&request.id.0)
     }
@@ -180,7 +180,7 @@ impl Scene {
             }
             "cancel" => {
                 self.log.push(match self.pool.cancel(lane, RequestId(number(1))) {
-                    Cancelled::Running(worker) => format!("Running({})", worker.id.0),
+                    CancelOutcome::Running(worker) => format!("Running({})", worker.id.0),
                     cancelled => format!("{cancelled:?}"),
                 });
             }
@@ -229,7 +229,7 @@ impl Scene {
         }
     }
 
-    /// What each worker was given, then what was logged: `0: 1 2 | 1: 3 | lost 1`.
+    /// The requests that each worker was given, then the log: `0: 1 2 | 1: 3 | lost 1`.
     fn summary(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         for (worker, port) in self.ports.iter().enumerate() {
@@ -316,7 +316,7 @@ fn a_request_that_is_not_held_is_a_violation() {
     check(1, "submit 1; done 0 7", "0: 1 | not held 7");
 }
 
-/// Its frames may be heard of after its end, and then there are more of them.
+/// A dead worker's frames may be heard of after its end, and then there are more of them.
 #[test]
 fn what_a_worker_said_before_it_was_gone_is_no_violation() {
     check(
@@ -358,7 +358,7 @@ fn idle_workers_above_spare_are_told_to_quit_oldest_first() {
     assert_eq!(scene.pool.figures().running, 1);
 }
 
-/// Those that come together are known before the first of them takes requests.
+/// Workers that come together are known before the first of them takes requests.
 #[test]
 fn workers_that_are_about_to_take_requests_count_as_spare() {
     let mut scene = Scene::new(0, 8, 2);

@@ -13,7 +13,7 @@ pub(crate) struct Finding {
     pub(crate) pid: u32,
     /// The request that it runs, encoded; empty if it runs none.
     pub(crate) payload: Vec<u8>,
-    /// What the worker says that it runs; empty if that is not known.
+    /// The worker's note about what it runs; empty if that is not known.
     pub(crate) note: Vec<u8>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum WorkerExcess {
 
 /// Why a worker is to be killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Condemned {
+pub(crate) struct KillReason {
     /// The request that it ran.
     pub(crate) request: Option<(Lane, RequestId)>,
     pub(crate) excess: WorkerExcess,

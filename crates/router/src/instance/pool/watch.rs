@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::Pool;
 use super::port::PoolPort;
-use super::verdict::{Condemned, Finding, WorkerExcess, WorkerVerdict};
+use super::verdict::{Finding, KillReason, WorkerExcess, WorkerVerdict};
 use super::worker::{HeldRequest, PoolWorker, WorkerKey};
 
 impl<P: PoolPort> Pool<P> {
@@ -17,7 +17,7 @@ impl<P: PoolPort> Pool<P> {
         let (slow, kill_after) = (self.bounds.slow, self.bounds.kill_after);
         let mut found = Vec::new();
         let mut overdue = Vec::new();
-        for (index, worker) in self.workers.iter_mut().filter(|(_, worker)| worker.condemned.is_none()) {
+        for (index, worker) in self.workers.iter_mut().filter(|(_, worker)| worker.kill_reason.is_none()) {
             let times = worker.times_of_running(now);
             let is_over = |limit: Option<Duration>, elapsed| limit.is_some_and(|limit| elapsed >= limit);
             if let Some(&(position, elapsed)) =
@@ -33,16 +33,16 @@ impl<P: PoolPort> Pool<P> {
                 }
             }
         }
-        let condemned =
+        let kill_reason =
             overdue.into_iter().map(|(index, position, excess)| self.condemn(index, position, excess, now));
-        found.extend(condemned);
+        found.extend(kill_reason);
         found
     }
 
     /// The workers whose memory is bounded. One that has had no request yet is as small as they get.
     pub(crate) fn growing(&self) -> Vec<(WorkerId, u32)> {
         let growing =
-            self.workers.iter().filter(|(_, worker)| worker.was_used() && worker.condemned.is_none());
+            self.workers.iter().filter(|(_, worker)| worker.was_used() && worker.kill_reason.is_none());
         growing.map(|(_, worker)| (worker.id, worker.pid)).collect()
     }
 
@@ -55,7 +55,7 @@ impl<P: PoolPort> Pool<P> {
         for &(id, used) in used {
             let Some(index) = self.index_of(id) else { continue };
             let worker = &self.workers[index];
-            if is_over(memory.hard, used) && worker.condemned.is_none() {
+            if is_over(memory.hard, used) && worker.kill_reason.is_none() {
                 found.push(self.condemn(index, 0, WorkerExcess::Memory(used), now));
             } else if is_over(memory.soft, used) && !worker.leaving {
                 found.push(worker.finding(WorkerVerdict::Replace(used), 0));
@@ -75,9 +75,9 @@ impl<P: PoolPort> Pool<P> {
     fn condemn(&mut self, index: usize, position: usize, excess: WorkerExcess, now: Instant) -> Finding {
         let worker = &mut self.workers[index];
         let request = worker.running(position).map(|held| (held.request.lane, held.request.id));
-        let condemned = Condemned { request, excess };
-        worker.condemned = Some(condemned);
-        worker.port.condemn(condemned);
+        let kill_reason = KillReason { request, excess };
+        worker.kill_reason = Some(kill_reason);
+        worker.port.condemn(kill_reason);
         if let Some(held) = worker.held.get_mut(position) {
             held.reported = true;
         }
@@ -99,7 +99,7 @@ impl<P: PoolPort> PoolWorker<P> {
         self.held.get(position).filter(|held| held.is_started(&self.port))
     }
 
-    /// For how long each request in its hands has been seen to run, with its position.
+    /// For how long each request that it has has been seen to run, with its position.
     fn times_of_running(&mut self, now: Instant) -> SmallVec<[(usize, Duration); 2]> {
         let port = &self.port;
         let times = self.held.iter_mut().map(|held| held.time_of_running(port, now));

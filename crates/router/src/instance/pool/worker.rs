@@ -2,31 +2,31 @@
 
 use std::time::Instant;
 
-use corral_channel::{Lane, N_SLOTS, RequestId, Slot};
+use corral_channel::{Lane, N_SLOTS, RequestId, RequestSlot};
 use corral_ipc::message::WorkerId;
 use smallvec::SmallVec;
 
 use super::pool_request::PoolRequest;
 use super::port::PoolPort;
-use super::verdict::{Condemned, Finding, WorkerVerdict};
+use super::verdict::{Finding, KillReason, WorkerVerdict};
 
-/// A request in a worker's hands.
+/// A request that a worker has.
 #[derive(Debug)]
 pub(super) struct HeldRequest {
-    /// None once it is known that the worker has started it, and another request needed the slot.
-    slot: Option<Slot>,
+    /// `None` once it is known that the worker has started it, and another request needed the slot.
+    slot: Option<RequestSlot>,
     pub(super) request: PoolRequest,
     pub(super) since: Instant,
     /// When it was first seen to run.
     pub(super) running_since: Option<Instant>,
-    /// Somebody was told that it takes long.
+    /// The log has said that the request takes long.
     pub(super) reported: bool,
-    /// It may take as long as it likes.
+    /// The request may take as long as it likes.
     pub(super) is_timeless: bool,
 }
 
 impl HeldRequest {
-    pub(super) fn new(slot: Slot, request: PoolRequest, since: Instant) -> Self {
+    pub(super) fn new(slot: RequestSlot, request: PoolRequest, since: Instant) -> Self {
         Self { slot: Some(slot), request, since, running_since: None, reported: false, is_timeless: false }
     }
 
@@ -54,23 +54,23 @@ pub(super) struct PoolWorker<P> {
     pub(super) id: WorkerId,
     pub(super) pid: u32,
     pub(super) port: P,
-    /// In the order in which they were handed over; as many of the first as it has hands run.
+    /// In the order in which they were handed over; as many of the first as it runs at once are running.
     pub(super) held: SmallVec<[HeldRequest; 2]>,
     /// Every event loop listens to it.
     pub(super) is_here: bool,
     /// No more requests for this one: it was told to quit, or said that it leaves.
     pub(super) leaving: bool,
-    /// It broke the rules of the channel and is to be killed for that.
+    /// The worker broke the rules of the channel and is to be killed for that.
     pub(super) broken: bool,
-    /// It kept a request waiting for too long: it gets nothing ahead until it has ended what it runs.
+    /// The worker kept a request waiting for too long: it gets nothing ahead until it has ended what it runs.
     pub(super) slow: bool,
-    /// It is to be killed, and this is why.
-    pub(super) condemned: Option<Condemned>,
+    /// The worker is to be killed, and this is why.
+    pub(super) kill_reason: Option<KillReason>,
     pub(super) idle_since: Instant,
     /// Counts the changes of `held`: tells whether an entry of the pool's `open` is still true.
     pub(super) epoch: u32,
     next_slot: usize,
-    /// It has answered a request.
+    /// The worker has answered a request.
     pub(super) has_served: bool,
 }
 
@@ -85,7 +85,7 @@ impl<P> PoolWorker<P> {
             leaving: false,
             broken: false,
             slow: false,
-            condemned: None,
+            kill_reason: None,
             idle_since: now,
             epoch: 0,
             next_slot: 0,
@@ -118,7 +118,7 @@ impl<P> PoolWorker<P> {
         self.held.remove(position)
     }
 
-    /// What was found of it, with a request that it holds or has held.
+    /// The finding about it, with a request that it holds or has held.
     pub(super) fn found(&self, verdict: WorkerVerdict, held: Option<&HeldRequest>, note: Vec<u8>) -> Finding {
         let payload = held.map_or_else(Vec::new, |held| held.request.payload.clone());
         Finding { verdict, worker: self.id, pid: self.pid, payload, note }
@@ -128,7 +128,7 @@ impl<P> PoolWorker<P> {
 impl<P: PoolPort> PoolWorker<P> {
     /// A slot that holds no request that was not started. The oldest one comes first: requests that were taken back
     /// again and again must not come round to the slot of the one that runs meanwhile.
-    pub(super) fn free_slot(&mut self) -> Option<Slot> {
+    pub(super) fn free_slot(&mut self) -> Option<RequestSlot> {
         self.next_free_slot().or_else(|| {
             let port = &self.port;
             self.held.iter_mut().filter(|held| held.is_started(port)).for_each(|held| held.slot = None);
@@ -136,11 +136,11 @@ impl<P: PoolPort> PoolWorker<P> {
         })
     }
 
-    fn next_free_slot(&mut self) -> Option<Slot> {
+    fn next_free_slot(&mut self) -> Option<RequestSlot> {
         let mut used = [false; N_SLOTS];
         self.held.iter().filter_map(|held| held.slot).for_each(|slot| used[slot.index()] = true);
         let number = (0..N_SLOTS).map(|n| (self.next_slot + n) % N_SLOTS).find(|&number| !used[number])?;
         self.next_slot = (number + 1) % N_SLOTS;
-        Slot::new(number)
+        RequestSlot::new(number)
     }
 }

@@ -1,4 +1,4 @@
-//! Which worker gets the next request: one with a free hand, or one that may hold it ahead.
+//! The choice of the worker that gets the next request: one with room, or one that may hold it ahead.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const AHEAD: Duration = Duration::from_micros(150);
 const MAX_AHEAD: u128 = 7;
 
 impl<P: PoolPort> Pool<P> {
-    /// Gives a worker whose hands became freer what has waited longest.
+    /// Gives a worker that has more room what has waited longest.
     pub(super) fn refill(&mut self, worker: usize) {
         let is_idle = self.workers[worker].held.is_empty();
         let has_nothing_to_do = self.workers[worker].held.len() < self.n_at_once() && self.queue.is_empty();
@@ -76,7 +76,7 @@ impl<P: PoolPort> Pool<P> {
         }
     }
 
-    /// Takes one request out of a worker's hands, if it was not started.
+    /// Takes one request from a worker, if it was not started.
     pub(super) fn take_from(&mut self, worker: usize, position: usize) -> Option<PoolRequest> {
         let entry = &mut self.workers[worker];
         let held = &entry.held[position];

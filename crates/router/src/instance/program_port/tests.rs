@@ -39,7 +39,7 @@ fn port(n_requests: Option<u32>) -> (ProgramPort, Arc<TurnCell>) {
 #[test]
 fn a_turn_can_be_taken_back_until_it_begins() {
     let (mut port, cell) = port(None);
-    let slot = Slot::new(0).unwrap();
+    let slot = RequestSlot::new(0).unwrap();
     port.submit(slot, &request()).unwrap();
     assert!(!port.is_started(slot, &request()) && port.take_back(slot, &request()));
     assert!(!port.take_back(slot, &request()), "it is back");
@@ -54,7 +54,7 @@ fn a_request_that_nobody_serves_fails_unless_it_has_begun() {
     let (mut port, cell) = port(None);
     let failure = AppFailure::NoWorker("none".to_owned());
     assert!(!port.turns.fail(Lane(1), RequestId(5), &failure), "that is another one");
-    port.submit(Slot::new(0).unwrap(), &request()).unwrap();
+    port.submit(RequestSlot::new(0).unwrap(), &request()).unwrap();
     cell.begin();
     assert!(port.turns.fail(Lane(0), RequestId(5), &failure));
     assert!(cell.is_started());
@@ -66,7 +66,7 @@ fn a_request_that_nobody_serves_fails_unless_it_has_begun() {
 #[test]
 fn a_program_is_told_to_end_behind_its_last_turn() {
     let (mut port, _) = port(Some(2));
-    let slot = Slot::new(0).unwrap();
+    let slot = RequestSlot::new(0).unwrap();
     for _ in 0..3 {
         port.submit(slot, &request()).unwrap();
     }

@@ -1,4 +1,4 @@
-//! TCP connections of clients. The event loop watches one only from when somebody has to wait for it: one that brings its
+//! TCP connections of clients. The event loop watches one only from when a task has to wait for it: one that brings its
 //! request along, and is answered at once, costs two system calls less.
 
 use std::io;
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// A connection that was accepted. As long as it is not watched it counts as ready for whatever has not failed: who tries
+/// A connection that was accepted. As long as it is not watched it counts as ready for whatever has not failed: trying
 /// finds out.
 pub(crate) struct AcceptedStream {
     /// The socket until it is watched.

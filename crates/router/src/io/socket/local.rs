@@ -1,4 +1,4 @@
-//! Unix sockets. Whoever has the other end may put descriptors into one, whose end is waited for: no event loop closes those.
+//! Unix sockets. The other side may put descriptors into one, whose end is waited for: no event loop closes those.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -10,9 +10,9 @@ use tokio::net::UnixStream;
 
 /// A Unix socket of a client, a server or an application.
 pub(crate) struct LocalStream {
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     stream: Option<UnixStream>,
-    /// There may be something in it that nobody has looked at.
+    /// The socket may hold descriptors that were not looked at.
     closes_aside: bool,
 }
 
@@ -22,7 +22,7 @@ impl LocalStream {
         Self { stream: Some(stream), closes_aside: !socket::can_refuse_descriptors() }
     }
 
-    /// One that was made by somebody else.
+    /// A socket that another process has made.
     pub(super) fn foreign(stream: UnixStream) -> Self {
         Self { stream: Some(stream), closes_aside: true }
     }

@@ -54,7 +54,7 @@ fn append_value(
     Ok(())
 }
 
-/// What happens to values.
+/// Escaping of values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EscapeStyle {
     /// They are escaped for a line of text.

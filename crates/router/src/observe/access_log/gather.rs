@@ -7,7 +7,7 @@ use corral_channel::Lane;
 use corral_config::access_log::Buffer;
 use parking_lot::Mutex;
 
-pub(crate) struct Gatherer {
+pub(crate) struct EntryBuffer {
     size: usize,
     flush: Duration,
     /// Only locked by others than their loop when everything is written out.
@@ -15,7 +15,7 @@ pub(crate) struct Gatherer {
     last_flush: Mutex<Instant>,
 }
 
-impl Gatherer {
+impl EntryBuffer {
     pub(crate) fn new(buffer: Buffer, n_lanes: usize) -> Self {
         Self {
             size: buffer.size.get(),
@@ -84,7 +84,7 @@ mod tests {
     #[track_caller]
     fn check(entries: &[(u16, &str)], expect: (&[&str], &str)) {
         let size = NonZeroUsize::new(8).expect("8 is not 0");
-        let gatherer = Gatherer::new(Buffer { size, flush: Duration::from_secs(1) }, 2);
+        let gatherer = EntryBuffer::new(Buffer { size, flush: Duration::from_secs(1) }, 2);
         let writes = RefCell::new(Vec::new());
         let write = |entries: &[u8]| {
             writes.borrow_mut().push(String::from_utf8(entries.to_vec()).unwrap());
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn entries_are_due_after_a_while() {
         let size = NonZeroUsize::new(8).expect("8 is not 0");
-        let gatherer = Gatherer::new(Buffer { size, flush: Duration::from_secs(5) }, 1);
+        let gatherer = EntryBuffer::new(Buffer { size, flush: Duration::from_secs(5) }, 1);
         let start = Instant::now();
         assert!(!gatherer.is_due(start + Duration::from_secs(4)));
         assert!(gatherer.is_due(start + Duration::from_secs(6)));

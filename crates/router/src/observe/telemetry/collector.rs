@@ -16,7 +16,7 @@ use tonic::transport::Endpoint;
 
 use super::export::TIMEOUT;
 
-/// What sends spans. `trust` is whom it believes when the collector speaks TLS.
+/// The exporter of spans. `trust` has the authorities for a collector that speaks TLS.
 pub(super) fn exporter(
     settings: &TelemetrySettings,
     trust: Option<ClientConfig>,

@@ -6,7 +6,7 @@ pub(crate) const PARENT_LEN: usize = 55;
 /// Longest `tracestate` that is handed on; the standard asks for 512 at least.
 const MAX_STATE: usize = 1024;
 
-/// What `traceparent` says.
+/// The content of `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TraceParent {
     pub(super) trace_id: u128,

@@ -24,8 +24,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Between two words about what was lost.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Starts the thread; it ends when the queue has no senders and is empty. `trust` is whom it believes when the
-/// collector speaks TLS.
+/// Starts the thread; it ends when the queue has no senders and is empty. `trust` has the authorities for a collector
+/// that speaks TLS.
 pub(super) fn spawn(
     settings: TelemetrySettings,
     trust: Option<ClientConfig>,

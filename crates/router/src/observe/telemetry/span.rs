@@ -1,9 +1,9 @@
-//! What a span says of a request: Unit's events, and the attributes of OpenTelemetry's HTTP conventions.
+//! The content of a request's span: Unit's events, and the attributes of OpenTelemetry's HTTP conventions.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use corral_http::request::{Head, Version};
+use corral_http::request::{HttpVersion, ParsedHead};
 use opentelemetry::trace::{Event, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry::{InstrumentationScope, KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
@@ -16,7 +16,7 @@ use crate::variables::RequestVariables;
 pub(crate) struct SpanRecord {
     trace: Trace,
     duration: Duration,
-    head: Head,
+    head: ParsedHead,
     bytes: Vec<u8>,
     path: Vec<u8>,
     client: Option<SocketAddr>,
@@ -122,11 +122,11 @@ impl SpanRecord {
 }
 
 /// As the conventions for spans have it.
-fn version(version: Version) -> &'static str {
+fn version(version: HttpVersion) -> &'static str {
     match version {
-        Version::Http10 => "1.0",
-        Version::Http11 => "1.1",
-        Version::Http2 => "2",
+        HttpVersion::Http10 => "1.0",
+        HttpVersion::Http11 => "1.1",
+        HttpVersion::Http2 => "2",
     }
 }
 

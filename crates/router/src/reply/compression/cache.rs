@@ -38,7 +38,7 @@ type CompressedEntry = Arc<OnceCell<Arc<[u8]>>>;
 #[derive(Default)]
 struct CompressedFile {
     entries: HashMap<CompressedKey, CompressedEntry>,
-    /// Those that are complete, oldest first, with their sizes.
+    /// The forms that are complete, oldest first, with their sizes.
     order: VecDeque<(CompressedKey, usize)>,
     n_bytes: usize,
 }
@@ -57,7 +57,7 @@ pub(crate) fn is_kept(file: &OpenFile, chosen: ChosenCompressor) -> bool {
     file.size <= limit
 }
 
-/// The file's compressed form; made by the first who asks, while others wait for it.
+/// The file's compressed form; made by the first request that asks, while others wait for it.
 ///
 /// # Errors
 ///
@@ -136,7 +136,7 @@ impl CompressedFile {
 
 /// A large file on its way through an encoder, a piece at a time.
 pub(crate) struct FileEncoder {
-    /// None once the file has ended.
+    /// `None` once the file has ended.
     encoder: Option<Encoder>,
     source: Arc<File>,
     offset: u64,
@@ -265,6 +265,6 @@ mod tests {
         assert!(kept.entries.is_empty());
         let newer = Arc::clone(kept.entries.entry(key(1)).or_default());
         kept.forget(&key(1), &entry);
-        assert!(Arc::ptr_eq(&newer, &kept.entries[&key(1)]), "somebody else's attempt stays");
+        assert!(Arc::ptr_eq(&newer, &kept.entries[&key(1)]), "another attempt stays");
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use brotli::CompressorWriter;
-use corral_http::encoding::Coding;
+use corral_http::encoding::ContentCoding;
 use flate2::Compression as ZlibLevel;
 use flate2::write::{GzEncoder, ZlibEncoder};
 
@@ -30,13 +30,13 @@ impl Encoder {
     /// # Errors
     ///
     /// When there is no memory for it, or for the coding `identity`, which has no encoder.
-    pub(crate) fn new(coding: Coding, level: Option<i32>, effort: Effort) -> io::Result<Self> {
+    pub(crate) fn new(coding: ContentCoding, level: Option<i32>, effort: Effort) -> io::Result<Self> {
         let level = level_for(coding, level, effort);
         let is_streamed = effort == Effort::Streamed;
         Ok(match coding {
-            Coding::Gzip => Self::Gzip(GzEncoder::new(Vec::new(), zlib_level(level))),
-            Coding::Deflate => Self::Deflate(ZlibEncoder::new(Vec::new(), zlib_level(level))),
-            Coding::Zstd => {
+            ContentCoding::Gzip => Self::Gzip(GzEncoder::new(Vec::new(), zlib_level(level))),
+            ContentCoding::Deflate => Self::Deflate(ZlibEncoder::new(Vec::new(), zlib_level(level))),
+            ContentCoding::Zstd => {
                 let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), level)?;
                 let window = if is_streamed { ZSTD_STREAM_WINDOW } else { ZSTD_WINDOW };
                 if level > ZSTD_NARROW_LEVELS || is_streamed {
@@ -44,12 +44,12 @@ impl Encoder {
                 }
                 Self::Zstd(encoder)
             }
-            Coding::Br => {
+            ContentCoding::Br => {
                 let window = if is_streamed { BROTLI_STREAM_WINDOW } else { BROTLI_WINDOW };
                 let writer = CompressorWriter::new(Vec::new(), BROTLI_BUFFER, level.unsigned_abs(), window);
                 Self::Brotli(Box::new(writer))
             }
-            Coding::Identity => return Err(io::Error::from(io::ErrorKind::Unsupported)),
+            ContentCoding::Identity => return Err(io::Error::from(io::ErrorKind::Unsupported)),
         })
     }
 
@@ -63,7 +63,7 @@ impl Encoder {
         self.inner().flush()
     }
 
-    /// Compressed bytes that nobody has taken yet.
+    /// Compressed bytes that were not taken yet.
     pub(crate) fn output(&mut self) -> &mut Vec<u8> {
         match self {
             Self::Gzip(encoder) => encoder.get_mut(),
@@ -94,22 +94,22 @@ impl Encoder {
 }
 
 /// The level that is used. Streams stop where a piece would keep an event loop busy for milliseconds.
-fn level_for(coding: Coding, configured: Option<i32>, effort: Effort) -> i32 {
+fn level_for(coding: ContentCoding, configured: Option<i32>, effort: Effort) -> i32 {
     let (default, greatest_streamed) = match (coding, effort) {
-        (Coding::Br, Effort::Kept { size }) if size <= BROTLI_BEST_SIZE => (11, 5),
-        (Coding::Br, Effort::Kept { .. }) => (6, 5),
-        (Coding::Br, Effort::Streamed) => (4, 5),
-        (Coding::Zstd, _) => (3, 9),
+        (ContentCoding::Br, Effort::Kept { size }) if size <= BROTLI_BEST_SIZE => (11, 5),
+        (ContentCoding::Br, Effort::Kept { .. }) => (6, 5),
+        (ContentCoding::Br, Effort::Streamed) => (4, 5),
+        (ContentCoding::Zstd, _) => (3, 9),
         _ => (6, 9),
     };
     // -1 is the default in the zlib library's own words.
-    let is_zlib = matches!(coding, Coding::Gzip | Coding::Deflate);
+    let is_zlib = matches!(coding, ContentCoding::Gzip | ContentCoding::Deflate);
     let level = configured.filter(|&level| !is_zlib || level >= 0).unwrap_or(default);
     if effort == Effort::Streamed { level.min(greatest_streamed) } else { level }
 }
 
 /// Whether a whole file can be compressed in one go in about a second, that is, at the cost of a stream.
-pub(crate) fn is_cheap(coding: Coding, configured: Option<i32>) -> bool {
+pub(crate) fn is_cheap(coding: ContentCoding, configured: Option<i32>) -> bool {
     let kept = level_for(coding, configured, Effort::Kept { size: u64::MAX });
     kept <= level_for(coding, Some(i32::MAX), Effort::Streamed) + 1
 }
@@ -139,18 +139,19 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Coding; 4] = [Coding::Gzip, Coding::Deflate, Coding::Zstd, Coding::Br];
+    const ALL: [ContentCoding; 4] =
+        [ContentCoding::Gzip, ContentCoding::Deflate, ContentCoding::Zstd, ContentCoding::Br];
 
     fn text(n: usize) -> Vec<u8> {
         (0..n).map(|i| b'a' + (i * i % 23) as u8).collect()
     }
 
     /// As much as can be read of a body that may not have ended.
-    fn decode(coding: Coding, bytes: &[u8]) -> Vec<u8> {
+    fn decode(coding: ContentCoding, bytes: &[u8]) -> Vec<u8> {
         let mut decoder: Box<dyn Read + '_> = match coding {
-            Coding::Gzip => Box::new(flate2::read::GzDecoder::new(bytes)),
-            Coding::Deflate => Box::new(flate2::read::ZlibDecoder::new(bytes)),
-            Coding::Zstd => Box::new(zstd::stream::read::Decoder::new(bytes).unwrap()),
+            ContentCoding::Gzip => Box::new(flate2::read::GzDecoder::new(bytes)),
+            ContentCoding::Deflate => Box::new(flate2::read::ZlibDecoder::new(bytes)),
+            ContentCoding::Zstd => Box::new(zstd::stream::read::Decoder::new(bytes).unwrap()),
             _ => Box::new(brotli::Decompressor::new(bytes, 4096)),
         };
         let (mut out, mut buffer) = (Vec::new(), [0; 4096]);
@@ -192,25 +193,25 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_level(coding: Coding, configured: Option<i32>, effort: Effort, expect: i32) {
+    fn check_level(coding: ContentCoding, configured: Option<i32>, effort: Effort, expect: i32) {
         assert_eq!(level_for(coding, configured, effort), expect, "{coding:?} {configured:?} {effort:?}");
     }
 
     #[test]
     fn levels_suit_what_is_compressed() {
         let (small, large) = (Effort::Kept { size: 1000 }, Effort::Kept { size: 1 << 20 });
-        check_level(Coding::Br, None, small, 11);
-        check_level(Coding::Br, None, large, 6);
-        check_level(Coding::Br, None, Effort::Streamed, 4);
-        check_level(Coding::Br, Some(11), large, 11);
-        check_level(Coding::Br, Some(11), Effort::Streamed, 5);
-        check_level(Coding::Gzip, Some(-1), small, 6);
-        check_level(Coding::Gzip, Some(0), small, 0);
-        check_level(Coding::Deflate, Some(9), Effort::Streamed, 9);
-        check_level(Coding::Zstd, Some(-7), Effort::Streamed, -7);
-        check_level(Coding::Zstd, Some(22), Effort::Streamed, 9);
-        check_level(Coding::Zstd, Some(22), small, 22);
-        assert!(is_cheap(Coding::Br, None) && is_cheap(Coding::Gzip, Some(9)));
-        assert!(!is_cheap(Coding::Br, Some(11)) && !is_cheap(Coding::Zstd, Some(22)));
+        check_level(ContentCoding::Br, None, small, 11);
+        check_level(ContentCoding::Br, None, large, 6);
+        check_level(ContentCoding::Br, None, Effort::Streamed, 4);
+        check_level(ContentCoding::Br, Some(11), large, 11);
+        check_level(ContentCoding::Br, Some(11), Effort::Streamed, 5);
+        check_level(ContentCoding::Gzip, Some(-1), small, 6);
+        check_level(ContentCoding::Gzip, Some(0), small, 0);
+        check_level(ContentCoding::Deflate, Some(9), Effort::Streamed, 9);
+        check_level(ContentCoding::Zstd, Some(-7), Effort::Streamed, -7);
+        check_level(ContentCoding::Zstd, Some(22), Effort::Streamed, 9);
+        check_level(ContentCoding::Zstd, Some(22), small, 22);
+        assert!(is_cheap(ContentCoding::Br, None) && is_cheap(ContentCoding::Gzip, Some(9)));
+        assert!(!is_cheap(ContentCoding::Br, Some(11)) && !is_cheap(ContentCoding::Zstd, Some(22)));
     }
 }

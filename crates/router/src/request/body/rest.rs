@@ -11,7 +11,7 @@ pub(crate) enum RequestBody {
     Complete,
     /// The rest of it, in memory.
     Memory { bytes: Vec<u8>, position: usize },
-    /// None, but messages of a WebSocket connection, which the connection's own task sends.
+    /// No body, but messages of a WebSocket connection, which the connection's own task sends.
     Messages,
     /// All of it, which the connection's own task sends as it comes.
     Live,

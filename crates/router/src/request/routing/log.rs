@@ -1,4 +1,4 @@
-//! What `settings.http.log_route` writes (contract 2.3).
+//! The lines of `settings.http.log_route` (contract 2.3).
 
 use corral_config::route::{Facts, Route, Step, Undecided};
 

@@ -15,8 +15,8 @@ use crate::limits::{ConcurrencyPermit, DelayedTurn};
 /// Where a request stands on its way through the configuration.
 #[derive(Debug, Default)]
 pub(crate) struct RouteProgress<'c> {
-    /// The actions that say something of replies, the innermost last: what one of them leads to is inside of it, be it by
-    /// `pass`, as its `fallback` or in the place of an error.
+    /// The actions that say something of replies, the innermost last: what one of them leads to is inside of it, be it
+    /// by `pass`, as its `fallback` or in the place of an error.
     pub(crate) layers: SmallVec<[&'c Action; 2]>,
     pub(crate) n_actions: u16,
     /// The pages of an action that is closed, which go before all `errors`.
@@ -35,7 +35,7 @@ pub(crate) struct RouteProgress<'c> {
     pub(crate) delay: Duration,
     /// The request's turns in limits, given back if it does not wait for them.
     pub(crate) turns: Vec<DelayedTurn>,
-    /// Its places in limits, until it is over.
+    /// The permits of limits, until the request is over.
     pub(crate) held: Vec<ConcurrencyPermit>,
     /// Whether it is run if its client leaves while it waits.
     pub(crate) abandoned: Abandoned,
@@ -70,8 +70,8 @@ impl<'c> RouteProgress<'c> {
         }
     }
 
-    /// The changes of a reply's fields, from the outermost action to the innermost, which has the last word on a field. What is
-    /// about the content of an action is said of nothing that stands in for it.
+    /// The changes of a reply's fields, from the outermost action to the innermost, which has the last word on a field.
+    /// A change that is about the content of an action is not made to a reply in its place.
     pub(crate) fn changes(&self, status: u16) -> impl Iterator<Item = &'c HeaderChange> + use<'c, '_> {
         let layers = &self.layers;
         layers.iter().enumerate().flat_map(move |(idx, layer)| {
@@ -98,6 +98,6 @@ pub(crate) enum StandIn<'c> {
 #[derive(Debug)]
 pub(crate) struct FieldChange<'c> {
     pub(crate) name: &'c [u8],
-    /// None when it is left out.
+    /// `None` when it is left out.
     pub(crate) value: Option<Vec<u8>>,
 }

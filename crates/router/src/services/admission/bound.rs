@@ -11,13 +11,13 @@ const LEAST: u64 = 8;
 /// With fewer descriptors than these, a server that was told of no bound should be known to have one.
 const FEW: u64 = 4096;
 
-/// What there can be.
+/// The number of connections, and what it follows from.
 pub(crate) struct ConnectionBound {
     pub(crate) connections: usize,
     pub(crate) shortage: Option<DescriptorShortage>,
 }
 
-/// That there are too few descriptors.
+/// The shortage of descriptors.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DescriptorShortage {
     #[error(

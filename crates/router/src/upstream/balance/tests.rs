@@ -8,8 +8,8 @@ fn balancer(method: BalanceMethod, weights: &[u64]) -> Balancer {
     Balancer::new(method, NAMES.into_iter().zip(weights.iter().copied()))
 }
 
-fn idle<'s>(is_usable: &'s dyn Fn(usize) -> bool, key: &'s [u8]) -> Situation<'s> {
-    Situation { is_usable, load: &|_| 0, key }
+fn idle<'s>(is_usable: &'s dyn Fn(usize) -> bool, key: &'s [u8]) -> BalanceInput<'s> {
+    BalanceInput { is_usable, load: &|_| 0, key }
 }
 
 /// The first choices, one letter each; `-` for none.
@@ -49,7 +49,7 @@ fn pile_up(method: BalanceMethod, weights: &[u64], n_requests: u64) -> Vec<u64> 
     let mut loads = vec![0; weights.len()];
     for _ in 0..n_requests {
         let known = loads.clone();
-        let situation = Situation { is_usable: &|_| true, load: &|idx| known[idx], key: b"" };
+        let situation = BalanceInput { is_usable: &|_| true, load: &|idx| known[idx], key: b"" };
         loads[balancer.choose(&situation).unwrap()] += 1;
     }
     loads
@@ -61,7 +61,7 @@ fn the_least_busy_for_its_weight_is_chosen() {
     assert_eq!(pile_up(BalanceMethod::LeastConnections, &[3, 1], 40), [30, 10]);
     let mut balancer = balancer(BalanceMethod::LeastConnections, &[1, 1]);
     let loads = [7, 3];
-    let situation = Situation { is_usable: &|_| true, load: &|idx| loads[idx], key: b"" };
+    let situation = BalanceInput { is_usable: &|_| true, load: &|idx| loads[idx], key: b"" };
     assert_eq!(balancer.choose(&situation), Some(1));
 }
 

@@ -9,7 +9,8 @@ use super::settings::builder;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::server_connection::ServerConnection;
 
-/// Sends a request without a body; the head of the response, in the form of HTTP/1. Cancel safe: the connection ends with it.
+/// Sends a request without a body; the head of the response, in the form of HTTP/1. Cancel safe: the connection ends
+/// with it.
 pub(crate) async fn ask(
     server_connection: ServerConnection,
     request: &H2RequestHead<'_>,

@@ -16,7 +16,7 @@ use super::settings::{MOST_STREAMS, UNSAID, builder};
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::server_connection::ServerConnection;
 
-/// How long a connection that nobody uses any more may take to say so.
+/// How long a connection that is not used any more may take to say so.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 /// A connection to a server.
@@ -31,7 +31,7 @@ pub(super) struct H2Connection {
     idle_since: Cell<Instant>,
 }
 
-/// What the task that drives a connection tells those who use it, and they it.
+/// Words between the task that drives a connection and those that use it.
 #[derive(Default)]
 struct ConnectionStatus {
     /// The server's SETTINGS have come.
@@ -42,11 +42,11 @@ struct ConnectionStatus {
     abandoned: Notify,
 }
 
-/// A place for one request on a connection.
+/// A permit for one request on a connection.
 pub(crate) struct StreamPermit {
     h2_connection: Rc<H2Connection>,
     sender: SendRequest<Bytes>,
-    /// Nobody has used the connection before.
+    /// The connection was not used before.
     is_first: bool,
 }
 
@@ -71,8 +71,8 @@ impl H2Connection {
         Ok(h2_connection)
     }
 
-    /// A place on it, if there is one; `Err` when it is of no use any more.
-    pub(super) fn place(self: &Rc<Self>, rules: &KeepAlive) -> Result<Option<StreamPermit>, Unusable> {
+    /// A permit on it, if there is one; `Err` when it is of no use any more.
+    pub(super) fn permit(self: &Rc<Self>, rules: &KeepAlive) -> Result<Option<StreamPermit>, Unusable> {
         let mut sender = self.sender.clone();
         // An error is the server's GOAWAY, or the connection's end.
         let refuses =
@@ -94,7 +94,7 @@ impl H2Connection {
         most > 0 && self.n_requests.get() >= most
     }
 
-    /// The moment since which nobody has used it, if nobody does.
+    /// The moment since which it is idle, if it is.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         (self.n_streams.get() == 0).then(|| self.idle_since.get())
     }
@@ -146,12 +146,12 @@ async fn drive(mut connection: Connection<ServerConnection, Bytes>, state: Rc<Co
 }
 
 impl StreamPermit {
-    /// A request may meet a connection that the server is about to close, unless nobody has used it before.
+    /// A request may meet a connection that the server is about to close, unless it is the first one on it.
     pub(crate) fn is_first(&self) -> bool {
         self.is_first
     }
 
-    /// Nothing new is sent on the connection: nobody knows whether anything arrives.
+    /// Nothing new is sent on the connection, as it is unknown whether anything arrives.
     pub(crate) fn retire(&self) {
         self.h2_connection.is_retired.set(true);
     }

@@ -20,38 +20,38 @@ pub(crate) struct H2Connections {
 }
 
 impl H2Connections {
-    /// A place for a request: on the new connection that `connecting` makes if there is none on another one; `opened` is told
-    /// of that. The caller limits the time.
-    pub(crate) async fn place_or_open(
+    /// A permit for a request: on the new connection that `connecting` makes if there is none on another one; `opened`
+    /// is told of that. The caller limits the time.
+    pub(crate) async fn permit_or_open(
         &self,
         rules: &KeepAlive,
         opened: &Notify,
         connecting: impl Future<Output = Result<ServerConnection, ServerFailure>>,
     ) -> Result<StreamPermit, ServerFailure> {
-        if let Some(place) = self.place(rules) {
-            return Ok(place);
+        if let Some(permit) = self.permit(rules) {
+            return Ok(permit);
         }
         let _turn = self.opening.lock().await;
-        if let Some(place) = self.place(rules) {
-            return Ok(place);
+        if let Some(permit) = self.permit(rules) {
+            return Ok(permit);
         }
         let h2_connection = H2Connection::open(connecting.await?).await?;
-        let place = h2_connection.place(rules).unwrap_or_default().ok_or(ServerFailure::NoStreams)?;
+        let permit = h2_connection.permit(rules).unwrap_or_default().ok_or(ServerFailure::NoStreams)?;
         self.open.borrow_mut().push(h2_connection);
         opened.notify_one();
-        Ok(place)
+        Ok(permit)
     }
 
-    /// A place on the first connection that has one, so that those behind it become idle; drops what is of no use.
-    fn place(&self, rules: &KeepAlive) -> Option<StreamPermit> {
+    /// A permit on the first connection that has one, so that those behind it become idle; drops what is of no use.
+    fn permit(&self, rules: &KeepAlive) -> Option<StreamPermit> {
         let mut found = None;
         self.open.borrow_mut().retain(|h2_connection| {
             if found.is_some() {
                 return true;
             }
-            match h2_connection.place(rules) {
-                Ok(place) => {
-                    found = place;
+            match h2_connection.permit(rules) {
+                Ok(permit) => {
+                    found = permit;
                     true
                 }
                 Err(_) => false,
@@ -60,7 +60,8 @@ impl H2Connections {
         found
     }
 
-    /// Closes what has been idle for too long, and what is idle beyond the number that is kept. True when something is left.
+    /// Closes what has been idle for too long, and what is idle beyond the number that is kept. True when something is
+    /// left.
     pub(crate) fn sweep(&self, rules: &KeepAlive, now: Instant) -> bool {
         let mut open = self.open.borrow_mut();
         let mut n_idle = 0;

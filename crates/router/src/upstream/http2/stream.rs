@@ -12,14 +12,14 @@ use super::h2_connection::StreamPermit;
 use super::message::{self, H2RequestHead, StreamUse};
 use crate::upstream::failure::ServerFailure;
 
-/// A request that was sent, or is being sent. Dropped before its end, the server is told that nobody wants it any more.
+/// A request that was sent, or is being sent. Dropped before its end, it is reset at the server.
 pub(crate) struct H2Stream {
     sending: SendStream<Bytes>,
     /// The end of the request was sent.
     is_sent: bool,
     receiving: Receiving,
     /// Behind what has to be dropped before it.
-    place: StreamPermit,
+    permit: StreamPermit,
 }
 
 enum Receiving {
@@ -46,17 +46,17 @@ pub(crate) enum StreamInput {
 impl H2Stream {
     /// Sends a head; `is_all` when no body follows.
     pub(crate) fn begin(
-        mut place: StreamPermit,
+        mut permit: StreamPermit,
         head: &H2RequestHead<'_>,
         is_all: bool,
     ) -> Result<Self, ServerFailure> {
-        if head.kind == StreamUse::WebSocket && !place.takes_tunnels() {
+        if head.kind == StreamUse::WebSocket && !permit.takes_tunnels() {
             return Err(ServerFailure::NoTunnels);
         }
-        let request = head.request(place.is_tls())?;
-        let sent = place.sender().send_request(request, is_all);
+        let request = head.request(permit.is_tls())?;
+        let sent = permit.sender().send_request(request, is_all);
         let (response, sending) = sent.map_err(ServerFailure::Refused)?;
-        Ok(Self { sending, is_sent: is_all, receiving: Receiving::Head(response), place })
+        Ok(Self { sending, is_sent: is_all, receiving: Receiving::Head(response), permit })
     }
 
     /// Waits for what comes next. Not to be asked again after the end, or an error.
@@ -134,7 +134,7 @@ impl H2Stream {
         Poll::Ready(Ok(()))
     }
 
-    pub(crate) fn place(&self) -> &StreamPermit {
-        &self.place
+    pub(crate) fn permit(&self) -> &StreamPermit {
+        &self.permit
     }
 }

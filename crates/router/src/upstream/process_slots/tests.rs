@@ -1,4 +1,5 @@
-//! Seats of one server as two event loops take and leave them, on connections whose other end does what a process would.
+//! Seats of one server as two event loops take and leave them, on connections whose other end does what a process
+//! would.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream as StdStream;
@@ -34,7 +35,7 @@ fn wait(slots: &Arc<ProcessSlots>, lane: usize, now: Instant) -> SlotFuture {
 
 fn leave(slot: ProcessSlot, connection: ServerConnection, now: Instant) -> bool {
     slot.keep(
-        KeptConnection { connection, presence: Presence::Away },
+        KeptConnection { connection, presence: ProcessPresence::Away },
         &KeepAlive { idle_timeout: 5 * SECOND, ..KeepAlive::default() },
         now,
     )
@@ -118,7 +119,7 @@ async fn an_event_loop_is_served_first_unless_another_one_has_waited_for_longer(
     }
 }
 
-/// `expect` says whether a kept connection is used, and how many are open if nobody uses it.
+/// `expect` says whether a kept connection is used, and how many are open if none is used.
 #[track_caller]
 fn check(connection: ServerConnection, freshness: Freshness, later: Duration, expect: (bool, usize)) {
     let (slots, now) = (slots(8), Instant::now());
@@ -186,9 +187,13 @@ async fn who_is_back_is_known_without_an_announcement_once_that_was_seen() {
     let (slots, now) = (slots(1), Instant::now());
     let (slot, _) = take(&slots, 0, now);
     let ((early, _far), (late, _other)) = (connection(b""), connection(b"end"));
-    assert_eq!(slot.presence(&early), Presence::Unknown, "it may have read all before it ended the request");
-    assert_eq!(slot.presence(&late), Presence::Away);
-    assert_eq!(slot.presence(&early), Presence::Back);
+    assert_eq!(
+        slot.presence(&early),
+        ProcessPresence::Unknown,
+        "it may have read all before it ended the request"
+    );
+    assert_eq!(slot.presence(&late), ProcessPresence::Away);
+    assert_eq!(slot.presence(&early), ProcessPresence::Back);
 }
 
 #[tokio::test]

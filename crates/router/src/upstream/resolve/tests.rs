@@ -82,7 +82,7 @@ async fn names_are_looked_up_again_and_kept_when_that_fails() {
     let mut addresses = name.addresses();
     let theirs = Arc::clone(&server);
     let task = tokio::spawn(keep_up(Arc::downgrade(&name), move || theirs.resolver()));
-    // Whoever waits has seen the news; requests wait with a copy as well.
+    // A waiting request has seen the change; requests wait with a copy as well.
     addresses.clone().wait().await;
     assert_eq!(addresses.current(), [IpAddr::from(first)]);
     server.set(Some(second));
@@ -95,5 +95,5 @@ async fn names_are_looked_up_again_and_kept_when_that_fails() {
     server.set(Some(third));
     eventually("the server has recovered", || addresses.current() == [IpAddr::from(third)]).await;
     drop(name);
-    eventually("nobody needs the name", || task.is_finished()).await;
+    eventually("the name is not needed any more", || task.is_finished()).await;
 }

@@ -17,7 +17,7 @@ pub(crate) struct ClientSession {
 }
 
 impl ClientSession {
-    /// Connects, and convinces itself of who the server is.
+    /// Connects, and verifies the server's certificate.
     pub(crate) async fn connect(socket: &AnySocket, target: &TlsTarget) -> io::Result<Self> {
         let connection = ClientConnection::new(target.config.clone(), target.name.clone());
         let mut session = Self { connection: connection.map_err(io::Error::other)? };
@@ -38,8 +38,8 @@ impl ClientSession {
         Ok(session)
     }
 
-    /// As `Line::read`. All that was decrypted is taken before anybody waits, so that a socket with nothing to
-    /// read means a session with nothing to read.
+    /// As `ServerConnection::read`. All that was decrypted is taken before anything waits, so that a socket with
+    /// nothing to read means a session with nothing to read.
     pub(crate) async fn read(&mut self, socket: &AnySocket, buffer: &mut Vec<u8>) -> io::Result<usize> {
         loop {
             match self.take_plaintext(buffer) {
@@ -68,7 +68,7 @@ impl ClientSession {
         self.connection.alpn_protocol() == Some(protocol)
     }
 
-    /// As `Line::try_write`. What is encrypted and not sent goes out with the next call of anything.
+    /// As `ServerConnection::try_write`. What is encrypted and not sent goes out with the next call of anything.
     pub(crate) fn try_write(&mut self, socket: &AnySocket, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         self.flush(socket)?;
         if self.connection.wants_write() {
@@ -84,7 +84,7 @@ impl ClientSession {
         self.connection.wants_write()
     }
 
-    /// As `Line::is_quiet`; tickets and the like are no noise, unless there is no end of them.
+    /// As `ServerConnection::is_quiet`; tickets and the like are no noise, unless there is no end of them.
     pub(crate) fn is_quiet(&mut self, socket: &AnySocket) -> bool {
         let mut reads = (0..MOST_QUIET_READS).map(|_| self.receive(socket));
         let end = reads.find(|read| !matches!(read, Ok(n) if *n > 0));
@@ -95,7 +95,7 @@ impl ClientSession {
         matches!(left, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// As `Line::has_spoken`.
+    /// As `ServerConnection::has_spoken`.
     pub(crate) fn has_spoken(&mut self, socket: &AnySocket) -> bool {
         !self.is_quiet(socket) && self.connection.reader().fill_buf().is_ok_and(|bytes| !bytes.is_empty())
     }
@@ -128,7 +128,7 @@ impl ClientSession {
 
     /// Receives and decrypts; 0 at the end.
     pub(crate) fn receive(&mut self, socket: &AnySocket) -> io::Result<usize> {
-        let n = self.connection.read_tls(&mut Direct(socket))?;
+        let n = self.connection.read_tls(&mut DirectSocket(socket))?;
         self.connection
             .process_new_packets()
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
@@ -138,7 +138,7 @@ impl ClientSession {
     /// Sends what is encrypted, as far as there is room.
     pub(crate) fn flush(&mut self, socket: &AnySocket) -> io::Result<()> {
         while self.connection.wants_write() {
-            match self.connection.write_tls(&mut Direct(socket)) {
+            match self.connection.write_tls(&mut DirectSocket(socket)) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
@@ -153,15 +153,15 @@ impl ClientSession {
 }
 
 /// A socket that is read and written without waiting.
-struct Direct<'s>(&'s AnySocket);
+struct DirectSocket<'s>(&'s AnySocket);
 
-impl Read for Direct<'_> {
+impl Read for DirectSocket<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.try_read(buffer)
     }
 }
 
-impl Write for Direct<'_> {
+impl Write for DirectSocket<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.try_write(&[IoSlice::new(bytes)])
     }

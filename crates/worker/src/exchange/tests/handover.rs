@@ -100,11 +100,11 @@ fn there_are_only_so_many_files_on_the_way() {
     let (mut router, mut inbox) = channel();
     let large = file(100_000);
     for n in 0..=MAX_FILES {
-        router.port.submit(Slot::new(0).unwrap(), RequestId(n), LANE, &[&request_head()]).unwrap();
+        router.port.submit(RequestSlot::new(0).unwrap(), RequestId(n), LANE, &[&request_head()]).unwrap();
         serve(&mut inbox, After::Another, |it| assert_eq!(send_file(it, &large, 0), n < MAX_FILES));
     }
     assert_eq!(router.frames().len(), 2 * MAX_FILES as usize + 1);
-    router.port.submit(Slot::new(0).unwrap(), RequestId(0), LANE, &[&request_head()]).unwrap();
+    router.port.submit(RequestSlot::new(0).unwrap(), RequestId(0), LANE, &[&request_head()]).unwrap();
     serve(&mut inbox, After::Another, |it| assert!(send_file(it, &large, 0)));
 }
 
@@ -119,7 +119,7 @@ fn request_head() -> Vec<u8> {
 #[track_caller]
 fn socket_of_frame(router: &mut Router) -> UnixStream {
     let head = router.lane.recv(&mut vec![]).unwrap().expect("a frame");
-    assert_eq!((head.kind, head.flags), (Kind::Hijacked, Flags::END));
+    assert_eq!((head.kind, head.flags), (FrameKind::Hijacked, Flags::END));
     let socket = router.lane.take_socket(head.aux).unwrap().expect("a descriptor is left for it");
     socket.into_inner().into()
 }

@@ -1,7 +1,7 @@
 //! The next part of an answer to go out: frames that are made of what is pending, as far as there is credit for it.
 
 use corral_channel::message::FilePart;
-use corral_channel::{Flags, FrameHead, Kind};
+use corral_channel::{Flags, FrameHead, FrameKind};
 
 use super::{ActiveRequest, Client, Protocol, Response, Step, Told};
 
@@ -12,16 +12,16 @@ impl ActiveRequest {
             return None;
         }
         if let Some(room) = self.arriving.news().filter(|_| self.ran.is_none()) {
-            let frame = self.frame(Kind::BodyCredit, Flags::NONE).with_aux(room);
+            let frame = self.frame(FrameKind::BodyCredit, Flags::NONE).with_aux(room);
             return Some(Step { frame, n_bytes: 0 });
         }
         if let Some(head) = self.informational.front() {
-            let frame = self.frame(Kind::Informational, Flags::NONE);
+            let frame = self.frame(FrameKind::Informational, Flags::NONE);
             return (head.len() as u64 <= self.credit).then_some(Step { frame, n_bytes: head.len() });
         }
         if self.n_pending() == 0 && !self.trailers.is_empty() {
             let n_bytes = self.trailers.len();
-            let frame = self.frame(Kind::Trailers, Flags::NONE);
+            let frame = self.frame(FrameKind::Trailers, Flags::NONE);
             return (n_bytes as u64 <= self.credit).then_some(Step { frame, n_bytes });
         }
         if self.n_pending() == 0 {
@@ -38,7 +38,7 @@ impl ActiveRequest {
         if n_now == 0 && n_body > 0 && self.n_head == 0 {
             return None;
         }
-        let kind = if self.n_head > 0 { Kind::Response } else { Kind::Data };
+        let kind = if self.n_head > 0 { FrameKind::Response } else { FrameKind::Data };
         let flags = if n_now == n_body { self.closing_flags() } else { Flags::NONE };
         let frame = self.frame(kind, flags).with_aux(self.micros(flags));
         Some(Step { frame, n_bytes: self.n_head + n_now })
@@ -55,7 +55,7 @@ impl ActiveRequest {
         let is_begun = self.protocol == Protocol::Http && self.response == Response::Begun;
         let is_next = self.informational.is_empty() && is_begun;
         let fits = n_bytes + FilePart::SIZE <= max_payload && (n_bytes - self.n_head) as u64 <= self.credit;
-        let kind = if self.n_head > 0 { Kind::Response } else { Kind::Data };
+        let kind = if self.n_head > 0 { FrameKind::Response } else { FrameKind::Data };
         let flags = if ends { Flags::END } else { Flags::NONE };
         (is_next && fits).then(|| Step { frame: self.frame(kind, flags), n_bytes })
     }
@@ -76,13 +76,15 @@ impl ActiveRequest {
     /// The frame that says the end, when everything else is sent.
     fn last_step(&self) -> Option<Step> {
         let kind = match (self.ran.is_some(), self.told) {
-            (true, Told::End) => Kind::Finished,
-            (true, Told::Nothing) if self.has_failed() => Kind::Failed,
-            (true, Told::Nothing) => Kind::End,
-            (false, Told::Nothing) if self.response == Response::Whole && !self.is_cancelled() => Kind::End,
+            (true, Told::End) => FrameKind::Finished,
+            (true, Told::Nothing) if self.has_failed() => FrameKind::Failed,
+            (true, Told::Nothing) => FrameKind::End,
+            (false, Told::Nothing) if self.response == Response::Whole && !self.is_cancelled() => {
+                FrameKind::End
+            }
             _ => return None,
         };
-        let end = if kind == Kind::Finished { Flags::NONE } else { Flags::END };
+        let end = if kind == FrameKind::Finished { Flags::NONE } else { Flags::END };
         let done = if self.ran.is_some() { Flags::DONE } else { Flags::NONE };
         let flags = end | done;
         Some(Step { frame: self.frame(kind, flags).with_aux(self.micros(flags)), n_bytes: 0 })
@@ -105,31 +107,31 @@ impl ActiveRequest {
         u32::try_from(ran.as_micros()).unwrap_or(u32::MAX)
     }
 
-    fn frame(&self, kind: Kind, flags: Flags) -> FrameHead {
+    fn frame(&self, kind: FrameKind, flags: Flags) -> FrameHead {
         FrameHead::new(kind, self.request.lane, self.request.request).with_flags(flags)
     }
 
     /// The bytes of a step.
     pub(in super::super) fn pending(&self, step: &Step) -> &[u8] {
         match self.informational.front() {
-            Some(head) if step.frame.kind == Kind::Informational => head,
-            _ if step.frame.kind == Kind::Trailers => &self.trailers,
+            Some(head) if step.frame.kind == FrameKind::Informational => head,
+            _ if step.frame.kind == FrameKind::Trailers => &self.trailers,
             _ => &self.out[self.n_sent..][..step.n_bytes],
         }
     }
 
     /// A step has been taken.
     pub(in super::super) fn sent(&mut self, frame: &FrameHead, n_bytes: usize) {
-        if frame.kind == Kind::BodyCredit {
+        if frame.kind == FrameKind::BodyCredit {
             self.arriving.told();
             return;
         }
-        if frame.kind == Kind::Informational {
+        if frame.kind == FrameKind::Informational {
             self.credit -= n_bytes as u64;
             self.informational.pop_front();
             return;
         }
-        if frame.kind == Kind::Trailers {
+        if frame.kind == FrameKind::Trailers {
             self.credit -= n_bytes as u64;
             self.trailers.clear();
             return;

@@ -2,7 +2,9 @@
 
 use super::request_sender::announce;
 use crate::clock::deadline::Deadlines;
-use crate::upstream::{KeptConnection, LoopServer, LoopServers, Presence, ProcessSlot, ServerConnection};
+use crate::upstream::{
+    KeptConnection, LoopServer, LoopServers, ProcessPresence, ProcessSlot, ServerConnection,
+};
 
 /// Keeps one connection to a server of this event loop.
 pub(super) struct ConnectionReturn<'k> {
@@ -13,12 +15,13 @@ pub(super) struct ConnectionReturn<'k> {
 }
 
 impl ConnectionReturn<'_> {
-    /// Announces the next request, whatever that will be, if that is what says whether the process is back from the last one.
+    /// Announces the next request, whatever that will be, if that is what says whether the process is back from the
+    /// last one.
     pub(super) fn keep(self, mut connection: ServerConnection) {
         let Self { slot, server, servers, clock } = self;
         let presence = slot.presence(&connection);
         // Nothing comes of it if there is no room.
-        if presence == Presence::Unknown && announce(&mut connection).is_err() {
+        if presence == ProcessPresence::Unknown && announce(&mut connection).is_err() {
             return;
         }
         if server.leave_slot(slot, KeptConnection { connection, presence }, clock.now()) {

@@ -1,5 +1,5 @@
-//! One request on one connection: asks, and passes the response on as fast as the client takes it. The server is never kept
-//! waiting by a client: what that does not take is stored.
+//! One request on one connection: asks, and passes the response on as fast as the client takes it. The server is never
+//! kept waiting by a client: what that does not take is stored.
 
 use std::io;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::{LoopServer, ServerFailure};
 
-/// Bytes that a server may say of a request before the head of its response: words for the log, and records without content.
+/// Bytes that a server may say of a request before the head of its response: words for the log, and records without
+/// content.
 const MOST_BEFORE_HEAD: u64 = 16 * 1024 * 1024;
 
 /// A request and its response on their way.
@@ -68,7 +69,7 @@ impl<'e> GatewayExchange<'e> {
         let sent = self.outgoing.send(connection);
         self.source.is_asked = self.outgoing.is_complete();
         let error = sent.err()?;
-        // Of what nobody has seen anything, all can be sent to somebody else.
+        // A body of which no server has seen anything can be sent to another one in full.
         if !self.outgoing.has_sent_nothing() {
             self.outgoing.abandon();
         }

@@ -1,5 +1,5 @@
-//! A request at a program of an application, whose turn it is. Nobody else asks that program, so that there is one connection for
-//! each of its hands, which is kept from one request to the next.
+//! A request at a program of an application, whose turn it is. No other request is at that program, so that there is
+//! one connection for each that it serves at once, which is kept from one request to the next.
 
 use std::io;
 use std::pin::pin;
@@ -21,7 +21,7 @@ use crate::answer::proxy::upload::Upload;
 use crate::clock::deadline::Elapsed;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
-use crate::upstream::{KeptConnection, LoopServer, Presence, ServerConnection, ServerFailure};
+use crate::upstream::{KeptConnection, LoopServer, ProcessPresence, ServerConnection, ServerFailure};
 
 /// How often others are let run before the program is waited for by the clock.
 const MOST_YIELDS: u32 = 8;
@@ -35,7 +35,7 @@ pub(crate) struct ProgramRequest<'e> {
     pub(crate) server: &'e Rc<LoopServer>,
     pub(crate) upload: &'e mut Upload,
     pub(crate) gateway_request: &'e GatewayRequest,
-    /// Called as soon as the program has its hand free; the client may still take the response.
+    /// Called as soon as the program is released; the client may still take the response.
     pub(crate) on_end: &'e dyn Fn(),
     /// Nothing of the request is sent before the program is seen to listen, because it could not be repeated.
     pub(crate) is_careful: bool,
@@ -81,7 +81,7 @@ async fn connect<'k, 'c: 'k>(
         };
         let is_kept = kept.is_some();
         let (mut connection, begin) = match kept {
-            Some(KeptConnection { connection, presence: Presence::Unknown }) => {
+            Some(KeptConnection { connection, presence: ProcessPresence::Unknown }) => {
                 (connection, RequestStart::Announced)
             }
             Some(KeptConnection { connection, .. }) => (connection, RequestStart::Again),
@@ -116,7 +116,8 @@ async fn connect<'k, 'c: 'k>(
     }
 }
 
-/// Waits until a program whose request was given up is seen to be back, and keeps the connection at which that was seen.
+/// Waits until a program whose request was given up is seen to be back, and keeps the connection at which that was
+/// seen.
 pub(crate) async fn await_return(server: Rc<LoopServer>) {
     let Some((slot, kept)) = server.take_own_slot(Instant::now()) else { return };
     let kept = match kept {
@@ -125,7 +126,7 @@ pub(crate) async fn await_return(server: Rc<LoopServer>) {
             let connecting = tokio::time::timeout(server.shared.options.timeouts.connect, server.connect());
             connecting.await.ok().and_then(Result::ok).and_then(|mut connection| {
                 announce(&mut connection).ok()?;
-                Some(KeptConnection { connection, presence: Presence::Unknown })
+                Some(KeptConnection { connection, presence: ProcessPresence::Unknown })
             })
         }
     };
@@ -135,8 +136,8 @@ pub(crate) async fn await_return(server: Rc<LoopServer>) {
     }
 }
 
-/// Waits until the program has read the beginning of a request, from where on the request is its own; false when it closes the
-/// connection before.
+/// Waits until the program has read the beginning of a request, from where on the request is its own; false when it
+/// closes the connection before.
 async fn is_back(connection: &mut ServerConnection) -> bool {
     let (mut n_looks, mut pause) = (0, FIRST_PAUSE);
     loop {

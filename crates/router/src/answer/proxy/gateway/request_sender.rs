@@ -35,7 +35,7 @@ impl<'e> RequestSender<'e> {
         }
     }
 
-    /// Has whoever reads a body without framing see its end, whether or not he counts.
+    /// Has a server that reads a body without framing see its end, whether or not it counts the bytes.
     pub(super) fn ending_visibly(self) -> Self {
         Self { closes: self.stdin.is_none(), ..self }
     }

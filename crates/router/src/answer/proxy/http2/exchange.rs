@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use corral_config::upstream::Timeouts;
-use corral_http::upstream::{Body, ResponseHead, parse_response};
+use corral_http::upstream::{ResponseBody, ResponseHead, parse_response};
 use http::HeaderMap;
 
 use super::websocket;
@@ -82,7 +82,8 @@ impl<'c> Http2Request<'c> {
         }
     }
 
-    /// Makes a WebSocket connection of the stream if that is what the server has agreed to; the conversation itself if not.
+    /// Makes a WebSocket connection of the stream if that is what the server has agreed to; the conversation itself if
+    /// not.
     pub(super) async fn switch(
         self,
         exchange: &mut Exchange<'_>,
@@ -106,8 +107,11 @@ impl<'c> Http2Request<'c> {
             return Ok(None);
         }
         let body = head.body(exchange.is_head());
-        let length =
-            if begun.is_all && body == Body::UntilClose { Some(0) } else { relay::length(head, body) };
+        let length = if begun.is_all && body == ResponseBody::UntilClose {
+            Some(0)
+        } else {
+            relay::length(head, body)
+        };
         let mut writer = relay::open(exchange, head, input, length);
         if begun.is_all {
             writer.finish(exchange, b"").await?;
@@ -193,7 +197,7 @@ impl<'c> Http2Request<'c> {
                 Http1Event::Client(read) => read.map_err(|_| Gone)?,
                 Http1Event::Gone => return Err(Gone),
                 Http1Event::Elapsed => {
-                    self.stream.place().retire();
+                    self.stream.permit().retire();
                     return Ok(Err(ServerFailure::ReadTimedOut(limit)));
                 }
             }
@@ -230,7 +234,7 @@ impl<'c> Http2Request<'c> {
         if self.is_blocked() {
             self.timeouts.send
         } else if self.is_starving() {
-            exchange.rules().body_read_timeout
+            exchange.request_settings().body_read_timeout
         } else {
             clock.left(self.timeouts.response, exchange.now())
         }
@@ -240,7 +244,7 @@ impl<'c> Http2Request<'c> {
         if self.is_starving() {
             return Http1Failure::Body(BodyError::TimedOut);
         }
-        self.stream.place().retire();
+        self.stream.permit().retire();
         if self.is_blocked() {
             ServerFailure::SendTimedOut(self.timeouts.send).into()
         } else {
@@ -248,8 +252,8 @@ impl<'c> Http2Request<'c> {
         }
     }
 
-    /// Waits for the first thing that happens: the server sends or takes something, the client sends more of the body or
-    /// goes away, or nothing does for too long.
+    /// Waits for the first thing that happens: the server sends or takes something, the client sends more of the body
+    /// or goes away, or nothing does for too long.
     async fn next_event(&mut self, exchange: &mut Exchange<'_>, limit: Duration) -> StreamEvent {
         if limit.is_zero() {
             return Http1Event::Elapsed;

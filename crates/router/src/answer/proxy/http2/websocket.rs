@@ -1,4 +1,5 @@
-//! A stream that has become a WebSocket connection (RFC 8441): to the client it is one of HTTP/1, or a stream of its own.
+//! A stream that has become a WebSocket connection (RFC 8441): to the client it is one of HTTP/1, or a stream of its
+//! own.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -36,7 +37,7 @@ pub(super) async fn run(
 /// A stream as bytes in both directions.
 struct StreamBytes {
     stream: H2Stream,
-    /// Received by who only wanted to know whether there is something.
+    /// Received by a look that only asked whether there is something.
     ahead: Bytes,
     is_ended: bool,
 }

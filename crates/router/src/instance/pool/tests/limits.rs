@@ -79,7 +79,7 @@ fn the_one_that_was_too_slow_is_known_when_its_worker_is_gone() {
     scene.play("submit 1; start 0 1; watch; +2s; watch");
     let removed = scene.pool.remove_worker(WorkerId(0), scene.now).expect("it was there");
     let excess = WorkerExcess::Time(Duration::from_secs(2));
-    assert_eq!(removed.condemned, Some(Condemned { request: Some((Lane(0), RequestId(1))), excess }));
+    assert_eq!(removed.kill_reason, Some(KillReason { request: Some((Lane(0), RequestId(1))), excess }));
 }
 
 #[test]

@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 /// Failed writes are told of this often at most.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// What has been lost since the last line about it.
+/// Entries that were lost since the last line about it.
 #[derive(Default)]
-pub(super) struct Losses(Mutex<LossCounts>);
+pub(super) struct LostEntries(Mutex<LossCounts>);
 
 #[derive(Default)]
 struct LossCounts {
@@ -18,7 +18,7 @@ struct LossCounts {
     told: Option<Instant>,
 }
 
-impl Losses {
+impl LostEntries {
     /// Logs what became of a write, if it is a failure and time to do so.
     pub(super) fn note(&self, written: io::Result<()>) {
         if let Err(error) = written

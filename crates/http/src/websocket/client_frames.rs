@@ -5,15 +5,15 @@ use std::ops::Range;
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-use super::frames::{Closing, LONGEST_CONTROL, LONGEST_HEAD, parse_head};
+use super::frames::{CloseReason, LONGEST_CONTROL, LONGEST_HEAD, parse_head};
 
 /// Something that the client has said. Ranges are of the bytes that were given.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum ClientItem {
     /// A part of a text.
-    Text(Part),
+    Text(MessagePart),
     /// A part of a message of bytes.
-    Binary(Part),
+    Binary(MessagePart),
     /// Asks for a pong.
     Ping(Range<usize>),
     /// Answers a ping, or is a sign of life.
@@ -24,7 +24,7 @@ pub enum Item {
 
 /// A part of a message.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct MessagePart {
     /// A range of the bytes that were given.
     pub bytes: Range<usize>,
     /// True for the last part of a message.
@@ -36,7 +36,7 @@ pub type ControlFrame = (Control, Vec<u8>);
 
 /// A frame whose payload is being read.
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct ClientFrame {
     /// Opcode of the frame's message: text or binary.
     opcode: Data,
     is_final: bool,
@@ -47,16 +47,16 @@ struct Frame {
 
 /// The state between two frames, or within one.
 #[derive(Debug)]
-pub struct Incoming {
+pub struct ClientFrames {
     max_frame: u64,
     /// Both sides have agreed on an extension, which gives reserved bits a meaning.
     is_extended: bool,
-    frame: Option<Frame>,
+    frame: Option<ClientFrame>,
     /// Opcode of the message that is not complete.
     message: Option<Data>,
 }
 
-impl Incoming {
+impl ClientFrames {
     /// The state at the beginning. Frames may have `max_frame` bytes, their heads included.
     #[must_use]
     pub fn new(max_frame: u64) -> Self {
@@ -74,7 +74,11 @@ impl Incoming {
     ///
     /// # Errors
     /// When the client breaks the rules: the connection is to be closed.
-    pub fn next(&mut self, bytes: &mut [u8], window: usize) -> Result<(usize, Option<Item>), Closing> {
+    pub fn next(
+        &mut self,
+        bytes: &mut [u8],
+        window: usize,
+    ) -> Result<(usize, Option<ClientItem>), CloseReason> {
         if let Some(frame) = self.frame {
             return Ok(self.part(frame, bytes, 0, window));
         }
@@ -84,19 +88,19 @@ impl Incoming {
             return control(&head, len, mask, bytes, n_head);
         };
         if len.saturating_add(n_head as u64) > self.max_frame {
-            return Err(Closing { code: 1009, reason: "frame too big" });
+            return Err(CloseReason { code: 1009, reason: "frame too big" });
         }
         let frame = self.begin(&head, data, len, mask)?;
         let (n, item) = self.part(frame, bytes, n_head, window);
         Ok((n, item))
     }
 
-    /// Checks the beginning of `bytes`, which are not changed. Returns how many keep to the rules, 0 when more has to come first,
-    /// and the kind and payload of a control frame.
+    /// Checks the beginning of `bytes`, which are not changed. Returns how many keep to the rules, 0 when more has to
+    /// come first, and the kind and payload of a control frame.
     ///
     /// # Errors
     /// When the client breaks the rules: the connection is to be closed.
-    pub fn check(&mut self, bytes: &[u8]) -> Result<(usize, Option<ControlFrame>), Closing> {
+    pub fn check(&mut self, bytes: &[u8]) -> Result<(usize, Option<ControlFrame>), CloseReason> {
         if let Some(frame) = self.frame {
             let n = frame.room(bytes.len());
             self.advance(frame, n);
@@ -112,7 +116,7 @@ impl Incoming {
             }
             OpCode::Data(_) if len.saturating_add(n_head as u64) > self.max_frame => {
                 // As Unit counts, with the head.
-                Err(Closing { code: 1009, reason: "frame too big" })
+                Err(CloseReason { code: 1009, reason: "frame too big" })
             }
             OpCode::Data(data) => {
                 let frame = self.begin(&head, data, len, mask)?;
@@ -123,37 +127,43 @@ impl Incoming {
         }
     }
 
-    fn check_head(&self, head: &FrameHeader) -> Result<[u8; 4], Closing> {
-        let mask = head.mask.ok_or(Closing::protocol("a frame is not masked"))?;
+    fn check_head(&self, head: &FrameHeader) -> Result<[u8; 4], CloseReason> {
+        let mask = head.mask.ok_or(CloseReason::protocol("a frame is not masked"))?;
         let is_reserved = head.rsv1 || head.rsv2 || head.rsv3;
         if is_reserved && !self.is_extended {
-            Err(Closing::protocol("a reserved bit is set"))
+            Err(CloseReason::protocol("a reserved bit is set"))
         } else {
             Ok(mask)
         }
     }
 
-    fn begin(&mut self, head: &FrameHeader, data: Data, left: u64, mask: [u8; 4]) -> Result<Frame, Closing> {
+    fn begin(
+        &mut self,
+        head: &FrameHeader,
+        data: Data,
+        left: u64,
+        mask: [u8; 4],
+    ) -> Result<ClientFrame, CloseReason> {
         let opcode = match (data, self.message) {
             (Data::Continue, Some(opcode)) => opcode,
             (Data::Text | Data::Binary, None) => data,
-            (Data::Continue, None) => return Err(Closing::protocol("nothing to continue")),
+            (Data::Continue, None) => return Err(CloseReason::protocol("nothing to continue")),
             (Data::Text | Data::Binary, Some(_)) => {
-                return Err(Closing::protocol("a message within another"));
+                return Err(CloseReason::protocol("a message within another"));
             }
-            (Data::Reserved(_), _) => return Err(Closing::protocol("unknown opcode")),
+            (Data::Reserved(_), _) => return Err(CloseReason::protocol("unknown opcode")),
         };
-        Ok(Frame { opcode, is_final: head.is_final, mask, left })
+        Ok(ClientFrame { opcode, is_final: head.is_final, mask, left })
     }
 
     /// Takes what is there of a frame's payload, from `start` on.
     fn part(
         &mut self,
-        mut frame: Frame,
+        mut frame: ClientFrame,
         bytes: &mut [u8],
         start: usize,
         window: usize,
-    ) -> (usize, Option<Item>) {
+    ) -> (usize, Option<ClientItem>) {
         let n = frame.room(window.min(bytes.len() - start));
         let range = start..start + n;
         unmask(&mut bytes[range.clone()], frame.mask);
@@ -161,13 +171,13 @@ impl Incoming {
         let ends = self.advance(frame, n);
         let says_something = n > 0 || ends;
         let end = range.end;
-        let part = Part { bytes: range, ends };
-        let item = if frame.opcode == Data::Text { Item::Text(part) } else { Item::Binary(part) };
+        let part = MessagePart { bytes: range, ends };
+        let item = if frame.opcode == Data::Text { ClientItem::Text(part) } else { ClientItem::Binary(part) };
         (end, says_something.then_some(item))
     }
 
     /// Leaves `n` bytes of the payload behind. Returns whether they are the last ones of a message.
-    fn advance(&mut self, mut frame: Frame, n: usize) -> bool {
+    fn advance(&mut self, mut frame: ClientFrame, n: usize) -> bool {
         frame.left -= n as u64;
         let is_complete = frame.left == 0;
         let ends = is_complete && frame.is_final;
@@ -177,7 +187,7 @@ impl Incoming {
     }
 }
 
-impl Frame {
+impl ClientFrame {
     /// How many of `n` bytes belong to it.
     fn room(&self, n: usize) -> usize {
         n.min(usize::try_from(self.left).unwrap_or(usize::MAX))
@@ -191,41 +201,41 @@ fn control(
     mask: [u8; 4],
     bytes: &mut [u8],
     n_head: usize,
-) -> Result<(usize, Option<Item>), Closing> {
+) -> Result<(usize, Option<ClientItem>), CloseReason> {
     if !head.is_final || len > LONGEST_CONTROL {
-        return Err(Closing::protocol("a control frame is divided or too long"));
+        return Err(CloseReason::protocol("a control frame is divided or too long"));
     }
     let range = n_head..n_head + len as usize;
     let Some(payload) = bytes.get_mut(range.clone()) else { return Ok((0, None)) };
     unmask(payload, mask);
     let item = match head.opcode {
-        OpCode::Control(Control::Ping) => Item::Ping(range.clone()),
-        OpCode::Control(Control::Pong) => Item::Pong,
+        OpCode::Control(Control::Ping) => ClientItem::Ping(range.clone()),
+        OpCode::Control(Control::Pong) => ClientItem::Pong,
         OpCode::Control(Control::Close) => {
             check_close(payload)?;
-            Item::Close(range.clone())
+            ClientItem::Close(range.clone())
         }
         OpCode::Control(Control::Reserved(_)) | OpCode::Data(_) => {
-            return Err(Closing::protocol("unknown opcode"));
+            return Err(CloseReason::protocol("unknown opcode"));
         }
     };
     Ok((range.end, Some(item)))
 }
 
 /// RFC 6455 section 7.4.
-fn check_close(payload: &[u8]) -> Result<(), Closing> {
+fn check_close(payload: &[u8]) -> Result<(), CloseReason> {
     let [high, low, reason @ ..] = payload else {
         let is_empty = payload.is_empty();
-        return if is_empty { Ok(()) } else { Err(Closing::protocol("half a close code")) };
+        return if is_empty { Ok(()) } else { Err(CloseReason::protocol("half a close code")) };
     };
     let is_allowed = match u16::from_be_bytes([*high, *low]) {
         1004..=1006 | 1015..=2999 => false,
         code => (1000..5000).contains(&code),
     };
     if !is_allowed {
-        return Err(Closing::protocol("invalid close code"));
+        return Err(CloseReason::protocol("invalid close code"));
     }
-    std::str::from_utf8(reason).map_err(|_| Closing { code: 1007, reason: "a reason is not UTF-8" })?;
+    std::str::from_utf8(reason).map_err(|_| CloseReason { code: 1007, reason: "a reason is not UTF-8" })?;
     Ok(())
 }
 
@@ -252,7 +262,7 @@ mod tests {
 
     /// All that is said, in short: the window is opened again after each item.
     fn read(mut bytes: Vec<u8>, step: usize, window: usize) -> Result<String, u16> {
-        let mut incoming = Incoming::new(1000);
+        let mut incoming = ClientFrames::new(1000);
         let mut said = Vec::new();
         let (mut given, mut buffer) = (0, Vec::new());
         while given < bytes.len() {
@@ -262,17 +272,17 @@ mod tests {
             loop {
                 let (n, item) = incoming.next(&mut buffer, window).map_err(|closing| closing.code)?;
                 let text = |range: Range<usize>| String::from_utf8_lossy(&buffer[range]).into_owned();
-                let end = |part: &Part| if part.ends { "." } else { "" };
+                let end = |part: &MessagePart| if part.ends { "." } else { "" };
                 match item {
-                    Some(Item::Text(part)) => {
+                    Some(ClientItem::Text(part)) => {
                         said.push(format!("1:{}{}", text(part.bytes.clone()), end(&part)));
                     }
-                    Some(Item::Binary(part)) => {
+                    Some(ClientItem::Binary(part)) => {
                         said.push(format!("2:{}{}", text(part.bytes.clone()), end(&part)));
                     }
-                    Some(Item::Ping(range)) => said.push(format!("ping {}", text(range))),
-                    Some(Item::Pong) => said.push("pong".to_owned()),
-                    Some(Item::Close(range)) => said.push(format!("close {}", range.len())),
+                    Some(ClientItem::Ping(range)) => said.push(format!("ping {}", text(range))),
+                    Some(ClientItem::Pong) => said.push("pong".to_owned()),
+                    Some(ClientItem::Close(range)) => said.push(format!("close {}", range.len())),
                     None if n == 0 => break,
                     None => {}
                 }
@@ -302,7 +312,7 @@ mod tests {
 
     /// The checked bytes that are passed on, in short, some at a time.
     fn pass(bytes: &[u8], step: usize) -> Result<String, u16> {
-        let (mut incoming, mut buffer) = (Incoming::new(1000), Vec::new());
+        let (mut incoming, mut buffer) = (ClientFrames::new(1000), Vec::new());
         let (mut passed, mut said) = (Vec::new(), String::new());
         for piece in bytes.chunks(step) {
             buffer.extend_from_slice(piece);
@@ -347,7 +357,7 @@ mod tests {
         }
         assert_eq!(pass(&[0x82, 0xfe, 4, 0, 0, 0, 0, 0], 3), Err(1009));
         let extended = frame(0xc1, b"x");
-        assert_eq!(Incoming::new(1000).extended(true).check(&extended), Ok((extended.len(), None)));
+        assert_eq!(ClientFrames::new(1000).extended(true).check(&extended), Ok((extended.len(), None)));
     }
 
     #[test]

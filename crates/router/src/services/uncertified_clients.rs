@@ -1,4 +1,4 @@
-//! Clients that get no certificate: what is said about them, and whom main is told of.
+//! Clients that get no certificate: the lines about them, and the names that main is told of.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::services::wanted::WantedNames;
 use crate::tls::NoCertificate;
 
 /// Notes them for all event loops.
-pub(crate) struct Unserved {
+pub(crate) struct UncertifiedClients {
     main: MainSender,
     wanted: Mutex<WantedNames>,
     /// Names of the configuration that have none yet.
     missing: LogThrottle,
     /// Names that main was told of.
     told: LogThrottle,
-    /// All others: anybody can ask for anything.
+    /// All others: a client can ask for anything.
     unknown: LogThrottle,
 }
 
-impl Unserved {
+impl UncertifiedClients {
     pub(crate) fn new(main: MainSender) -> Arc<Self> {
         let [missing, told, unknown] = Default::default();
         Arc::new(Self { main, wanted: Mutex::default(), missing, told, unknown })
@@ -69,7 +69,7 @@ impl Unserved {
             }
             NoCertificate::NoChallenge => {
                 tracing::info!(
-                    "somebody wants to validate \"{name}\", for which nothing was ordered{suppressed}"
+                    "a client wants to validate \"{name}\", for which nothing was ordered{suppressed}"
                 );
             }
             _ => tracing::info!(

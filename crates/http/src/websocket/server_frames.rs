@@ -6,7 +6,7 @@ use super::frames::{LONGEST_HEAD, append_control, parse_head};
 
 /// Frames of the application on their way, and those of the router that wait for the end of one.
 #[derive(Debug, Default)]
-pub struct Outgoing {
+pub struct ServerFrames {
     /// Bytes for the client, from `n_sent` on.
     bytes: Vec<u8>,
     n_sent: usize,
@@ -34,7 +34,7 @@ const MOST_BEFORE_PONG: usize = 4 * 1024;
 /// Room that is kept when nothing waits, and before which bytes that were sent are not moved out of the way.
 const KEPT_ROOM: usize = 16 * 1024;
 
-impl Outgoing {
+impl ServerFrames {
     /// Bytes to be sent now.
     #[must_use]
     pub fn pending(&self) -> &[u8] {
@@ -147,7 +147,7 @@ mod tests {
 
     #[track_caller]
     fn check(pieces: &[&[u8]], expect: &[u8]) {
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = ServerFrames::default();
         for piece in pieces {
             outgoing.take(piece).unwrap();
             outgoing.control(Control::Pong, b"!");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     /// Many pings of a client that takes nothing while they come.
-    fn after_pings(outgoing: &mut Outgoing) {
+    fn after_pings(outgoing: &mut ServerFrames) {
         for n in 0..100_000_u32 {
             outgoing.control(Control::Pong, &n.to_be_bytes());
             let n_waiting = outgoing.bytes.capacity() + outgoing.own.capacity() + outgoing.pong.capacity();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     /// All bytes that come out, taken some at a time.
-    fn drain(outgoing: &mut Outgoing) -> Vec<u8> {
+    fn drain(outgoing: &mut ServerFrames) -> Vec<u8> {
         let mut out = Vec::new();
         while !outgoing.pending().is_empty() {
             let n = outgoing.pending().len().min(1000);
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn of_many_pings_the_latest_is_answered() {
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = ServerFrames::default();
         after_pings(&mut outgoing);
         let out = drain(&mut outgoing);
         let (frames, rest) = out.as_chunks::<6>();
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn pings_within_a_frame_are_answered_behind_it() {
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = ServerFrames::default();
         outgoing.take(b"\x81\x05h").unwrap();
         after_pings(&mut outgoing);
         assert_eq!(drain(&mut outgoing), b"\x81\x05h");
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_waits_is_forgotten_when_another_one_is_given() {
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = ServerFrames::default();
         outgoing.take(&[b"\x82\x7e\x10\x00".to_vec(), vec![0; MOST_BEFORE_PONG]].concat()).unwrap();
         outgoing.control(Control::Pong, b"1");
         outgoing.sent(1000);
@@ -221,11 +221,11 @@ mod tests {
 
     #[test]
     fn a_close_is_the_last_frame_though_pings_came_before() {
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = ServerFrames::default();
         after_pings(&mut outgoing);
         assert!(outgoing.close(b"\x03\xe9"));
         assert!(drain(&mut outgoing).ends_with(b"\x88\x02\x03\xe9"));
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = ServerFrames::default();
         outgoing.take(b"\x88\x02\x03").unwrap();
         after_pings(&mut outgoing);
         outgoing.take(b"\xe8").unwrap();
@@ -235,7 +235,7 @@ mod tests {
     /// A client that is always a little behind.
     #[test]
     fn what_was_sent_is_given_back_before_all_is_sent() {
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = ServerFrames::default();
         let frame = [b"\x82\x7e\x40\x00".to_vec(), vec![0; 0x4000]].concat();
         outgoing.take(&frame).unwrap();
         for _ in 0..1000 {
@@ -252,7 +252,7 @@ mod tests {
     fn nothing_follows_a_close() {
         check(&[b"\x88\x02\x03\xe8\x81\x01x"], b"\x88\x02\x03\xe8");
         check(&[b"\x88\x02\x03", b"\xe8\x81\x01x"], b"\x88\x02\x03\xe8");
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = ServerFrames::default();
         assert!(outgoing.close(b"\x03\xe9") && outgoing.is_closed());
         outgoing.take(b"\x81\x01x").unwrap();
         assert_eq!(outgoing.pending(), b"\x88\x02\x03\xe9");
@@ -262,14 +262,14 @@ mod tests {
 
     #[test]
     fn a_frame_that_is_under_way_cannot_be_closed() {
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = ServerFrames::default();
         outgoing.take(b"\x81\x05h").unwrap();
         assert!(!outgoing.close(b""));
     }
 
     #[test]
     fn what_is_no_frame_of_a_server_is_refused() {
-        assert_eq!(Outgoing::default().take(b"\x81\x81\0\0\0\0x"), Err(NoFrame));
-        assert_eq!(Outgoing::default().take(b"\x83\x00"), Err(NoFrame));
+        assert_eq!(ServerFrames::default().take(b"\x81\x81\0\0\0\0x"), Err(NoFrame));
+        assert_eq!(ServerFrames::default().take(b"\x83\x00"), Err(NoFrame));
     }
 }

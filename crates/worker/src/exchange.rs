@@ -32,7 +32,7 @@ enum Phase {
     HeadCollected(usize),
     /// The head is sent; `out` holds body only.
     HeadSent,
-    /// The client has all of it, or gets the rest from the router.
+    /// The client has all of it, or gets the rest from elsewhere.
     Ended,
     /// The client has what there is of it, and there will be no more.
     Aborted,

@@ -116,8 +116,8 @@ impl AppSpec {
         matches!(&self.runtime, RuntimeSpec::Process(process) if process.with.is_some())
     }
 
-    /// The queue that decides how many processes it has, if one does. Then `spare` of them run in any case, and there are
-    /// fewer when the queue has been shorter for `idle_timeout`.
+    /// The queue that decides how many processes it has, if one does. Then `spare` of them run in any case, and there
+    /// are fewer when the queue has been shorter for `idle_timeout`.
     #[must_use]
     pub fn queue(&self) -> Option<&QueueSpec> {
         match &self.runtime {

@@ -1,5 +1,5 @@
-//! `/control/applications/NAME/exec`: what `corral exec` runs a command with. Main decides whether the user may know it, by
-//! what the kernel says about the connection.
+//! `/control/applications/NAME/exec`: what `corral exec` runs a command with. Main decides whether the user may know
+//! it, by what the kernel says about the connection.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

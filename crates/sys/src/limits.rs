@@ -24,7 +24,7 @@ const RESOURCES: [Resource; 16] = [
     Resource::Rttime,
 ];
 
-/// A limit: the one that counts, and the highest that it may be raised to. `None` is no limit.
+/// A limit: the one that counts, and the highest that it may be raised to. `None` is unlimited.
 pub type Limit = (Option<u64>, Option<u64>);
 
 /// The limits of this process, in an order that [`set`] knows.

@@ -48,7 +48,7 @@ pub fn is_terminal(fd: BorrowedFd<'_>) -> bool {
 /// Whether this process has the keyboard of a terminal: those in the background do not.
 #[must_use]
 pub fn is_in_foreground(terminal: BorrowedFd<'_>) -> bool {
-    // SAFETY: only asks; fails for what is no terminal of this session.
+    // SAFETY: only asks; fails for what is not a terminal of this session.
     let group = unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) };
     // SAFETY: cannot fail.
     group == unsafe { libc::getpgrp() }

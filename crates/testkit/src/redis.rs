@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use crate::site::{Site, site};
 use crate::wait::eventually;
 
-/// A server with a socket of its own, which everybody may connect to.
+/// A server with a socket of its own, which every user may connect to.
 #[derive(Debug)]
 pub struct Redis {
     child: Child,

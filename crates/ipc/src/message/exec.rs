@@ -1,4 +1,4 @@
-//! What `corral exec` is told by main, and what it and the process beside the command tell each other.
+//! Messages from main to `corral exec`, and between that and the process beside the command.
 
 use std::ffi::{CString, OsString};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::link::{Incoming, MAX_INLINE};
 pub struct ExecContext {
     /// The application, as it is in force. Its control group is absolute.
     pub spec: AppSpec,
-    /// Its variables, `NAME=value` each.
+    /// Environment variables, `NAME=value` each.
     pub environment: Vec<CString>,
     /// The user that its processes change to, by the numbers of their namespace; none if they change to none.
     pub credentials: Option<UserNumbers>,
@@ -68,7 +68,7 @@ impl From<UserNumbers> for Credentials {
 }
 
 impl ExecContext {
-    /// As bytes, for those who only hand it on.
+    /// Bytes, for processes that only hand it on.
     ///
     /// # Errors
     /// When it is too large for this machine.
@@ -92,7 +92,7 @@ pub enum ToExec {
     Start {
         /// The application.
         spec: Box<AppSpec>,
-        /// What the language consists of, which stays readable.
+        /// Files of the language, which stays readable.
         dependencies: Vec<PathBuf>,
         /// The folder to run it in if the application names none.
         folder: FolderChoice,
@@ -103,7 +103,7 @@ pub enum ToExec {
     },
     /// Send the command a signal.
     Signal {
-        /// Its number.
+        /// Number of the signal.
         number: i32,
     },
 }
@@ -113,7 +113,7 @@ pub enum ToExec {
 pub enum FolderChoice {
     /// The one that the process is in already.
     Given,
-    /// That of the application's code, or else the daemon's.
+    /// The folder of the application's code, or else the daemon's.
     OfCode {
         /// The daemon's.
         otherwise: PathBuf,
@@ -125,7 +125,7 @@ pub enum FolderChoice {
 pub enum FromExec {
     /// The command could not be run.
     Failed {
-        /// What went wrong.
+        /// The reason, in words.
         reason: String,
         /// The code that shells have for that.
         code: u8,

@@ -93,7 +93,7 @@ fn a_worker_is_restarted_with_the_code_of_the_site() {
     assert!(run.interrupt().status.success());
 }
 
-/// What does not run does not keep the site from being served, and says why.
+/// A command that does not run does not keep the site from being served, and says why.
 #[test]
 fn a_command_that_fails_is_shown_and_the_site_served() {
     let site = procfile("worker: no-such-program --x\n");

@@ -110,7 +110,7 @@ fn sidekiq_does_what_a_site_of_ruby_enqueues() {
     .check();
 }
 
-/// Its queue is looked at every second.
+/// Laravel, with a queue that is looked at every second.
 fn laravel(change: impl FnOnce(&mut Value)) -> Shop {
     let site = laravel_site().copy_of(&fixture("laravel-queue"));
     serve(LARAVEL, site, "", |applications, redis| {

@@ -18,8 +18,8 @@ fn check(file: &str, text: &str, answers: &[(&str, &str)], app: impl FnOnce(&Sit
     assert!(!server.log().contains("channel is damaged"), "{}", server.log());
 }
 
-/// `shared()` says how much a child has in common with its parent besides its standard streams, `killed()` how children end
-/// that are told to in the moment of their birth.
+/// `shared()` says how much a child has in common with its parent besides its standard streams, `killed()` how children
+/// end that are told to in the moment of their birth.
 const PYTHON: &str = r#"
 import multiprocessing, os, signal, subprocess, sys, time
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{assert_one_at_a_time, begun, journal, script, scripts, server, status};
 
-/// A command that runs until somebody opens a pipe, and costs nothing before.
+/// A command that runs until a test opens a pipe, and costs nothing before.
 fn pipe(site: &Site) {
     let made = Command::new("mkfifo").args(["-m", "666"]).arg(site.path("out/go")).status();
     assert!(made.expect("mkfifo runs").success());
@@ -51,7 +51,8 @@ fn the_end_of_the_daemon_waits_for_a_command_that_has_a_job() {
     assert_eq!(journal(&site).len(), 2, "it has finished its job\n{}", server.log());
 }
 
-/// Celery, Horizon and others have processes of their own, which finish their jobs only if nobody but the worker tells them to.
+/// Celery, Horizon and others have processes of their own, which finish their jobs only if the worker alone tells them to
+/// end.
 #[test]
 fn only_the_command_itself_is_told_to_end() {
     let worker = "echo \"begin $$\" >> \"$JOURNAL\"
@@ -87,7 +88,7 @@ fn a_command_in_a_namespace_of_processes_is_kept_running() {
     assert_eq!(journal(&site).iter().filter(|line| line.starts_with("end ")).count(), 2, "both were told");
 }
 
-/// What has ended before main could look at it has a number all the same.
+/// A process that has ended before main could look at it has a number all the same.
 #[test]
 fn a_process_that_ends_at_once_has_its_number() {
     let app = json!({

@@ -20,7 +20,7 @@ fn by_queue(site: &Site, members: Value) -> Value {
 }
 
 fn length(site: &Site, length: u32) {
-    // Nobody sees an empty file.
+    // An empty file is never seen.
     site.write("out/new", length.to_string());
     fs::rename(site.path("out/new"), site.path("out/length")).expect("rename a file");
 }

@@ -100,7 +100,7 @@ fn mistakes_are_explained() {
     Run::spawn(&mut exec(&server, nowhere)).ended().expect_one_line(&["/nonexistent/control"]);
 }
 
-/// A port tells nobody who asks, so that nothing is answered there.
+/// A port does not tell which user asks, so that nothing is answered there.
 #[test]
 fn what_a_command_is_run_with_is_told_on_unix_sockets_alone() {
     let server = daemon()

@@ -35,7 +35,7 @@ fn a_command_has_a_terminal_of_its_own() {
     assert!(shown.contains("to tty\r\n") && !shown.contains("\r\r"), "{shown:?}");
 }
 
-/// What a program types into its terminal (TIOCSTI) is not typed into root's.
+/// Input that a program pushes into its terminal (TIOCSTI) is not typed into root's.
 #[test]
 fn a_command_types_nothing_into_the_terminal_of_root() {
     let site = site().file(

@@ -1,4 +1,4 @@
-//! Users: those who may run a command as an application, and who it then is.
+//! Users that may run a command as an application, and the user that it then has.
 
 use std::os::unix::process::CommandExt;
 

@@ -189,10 +189,11 @@ impl Children {
     /// Others take the place of these instances, or none: what runs all the time ends at once, a run goes on to its end.
     pub(crate) fn leave_background(&mut self, replaced: &[AppId]) {
         for id in replaced {
-            if let Some(work) = self.apps.get_mut(id).and_then(|app| app.background.as_mut()) {
-                work.leaves();
-                self.end_if_done(*id);
+            let Some(work) = self.apps.get_mut(id).and_then(|app| app.background.as_mut()) else { continue };
+            if work.leaves() {
+                self.complain_of(*id, "runs that wait are left out, as it is replaced");
             }
+            self.end_if_done(*id);
         }
     }
 

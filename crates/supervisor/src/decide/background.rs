@@ -88,11 +88,12 @@ impl Background {
         self.is_held = false;
     }
 
-    /// Another instance takes its place, or none.
-    pub(crate) fn leaves(&mut self) {
+    /// Another instance takes its place, or none. True if runs that wait are left out.
+    pub(crate) fn leaves(&mut self) -> bool {
         self.is_leaving = true;
-        if let Work::Runs(runs) = &mut self.work {
-            runs.forget_waiting();
+        match &mut self.work {
+            Work::Services(_) => false,
+            Work::Runs(runs) => runs.forget_waiting(),
         }
     }
 

@@ -139,8 +139,10 @@ impl Runs {
         self.n_wanted > 0 || !self.running.is_empty()
     }
 
-    pub(super) fn forget_waiting(&mut self) {
-        self.n_waiting = 0;
+    /// True if any has waited.
+    pub(super) fn forget_waiting(&mut self) -> bool {
+        let is_delayed = std::mem::take(&mut self.is_delayed);
+        std::mem::take(&mut self.n_waiting) > 0 || is_delayed
     }
 
     pub(super) fn deadline(&self, may_start: bool) -> Option<Instant> {

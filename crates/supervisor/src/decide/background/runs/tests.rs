@@ -69,6 +69,22 @@ fn a_run_begins_at_its_time() {
 }
 
 #[test]
+fn a_run_waits_for_room_and_is_not_lost() {
+    let mut bench = Bench::new("*/5 * * * *", "2026-01-05T10:04:59Z", Overlap::Skip);
+    assert_eq!(bench.runs.wait(true, bench.now), [], "its time has not come");
+    assert_eq!(bench.sleep(), 1);
+    bench.now.instant += Duration::from_secs(1);
+    bench.now.wall = "2026-01-05T10:05:00Z".parse().unwrap();
+    assert_eq!(bench.runs.wait(true, bench.now), [Step::Delayed]);
+    assert_eq!((bench.runs.wait(true, bench.now), bench.sleep()), (vec![], 1), "it is said once");
+    assert_eq!(bench.pass(600, 0), [Step::Start], "times that have passed make one run");
+    assert_eq!(bench.next(), "2026-01-05T11:20:00+01:00");
+    bench.end(1);
+    assert_eq!((bench.runs.status().runs, bench.runs.status().failed), (1, 0));
+    assert!(!bench.runs.forget_waiting());
+}
+
+#[test]
 fn a_machine_that_has_slept_catches_up_with_one_run() {
     let mut bench = Bench::new("0 3 * * *", "2026-01-05T00:30:00Z", Overlap::Queue);
     // Two nights, during which only the clock on the wall goes on.

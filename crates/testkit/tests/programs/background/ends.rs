@@ -5,7 +5,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use corral_testkit::{Daemon, Request, Signal, Site, daemon, eventually, is_alive, signal, within};
+use corral_testkit::{Daemon, Request, Run, Signal, Site, daemon, eventually, is_alive, signal, within};
 use serde_json::{Value, json};
 
 use super::{assert_one_at_a_time, begun, journal, script, scripts, server, status};
@@ -101,6 +101,8 @@ fn a_process_that_ends_at_once_has_its_number() {
     }
     assert_eq!(status(&server)["schedule"]["runs"], json!({ "total": 20, "failed": 20 }));
     assert_eq!(status(&server)["crashes"], Value::Null, "a run that fails is no crash");
+    let shown = Run::to_end(&["status", "--control", &server.control_address()]).expect_success().stdout;
+    assert!(shown.contains("; 20 of 20 runs have failed"), "{shown}");
     assert!(!server.log().contains("process 0"), "{}", server.log());
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use corral_testkit::{Daemon, Signal, Site, daemon, eventually, is_alive, signal, site, within};
+use corral_testkit::{Daemon, Run, Signal, Site, daemon, eventually, is_alive, signal, site, within};
 use serde_json::{Value, json};
 
 use super::{begun, journal, script, scripts, server, status};
@@ -53,6 +53,8 @@ fn a_longer_queue_has_more_processes_and_a_shorter_one_fewer() {
     length(&site, 1000);
     begun(&site, 3);
     wait_for_queue(&server, &json!({ "length": 1000, "wanted": 3 }));
+    let shown = Run::to_end(&["status", "--control", &server.control_address()]).expect_success().stdout;
+    assert!(shown.contains("queue length 1000, 3 processes wanted\n"), "{shown}");
     assert_eq!(status(&server)["processes"]["running"], 3);
     length(&site, 0);
     eventually("all have ended", || (n_ended(&site) == 3).then_some(()));

@@ -10,8 +10,8 @@ use rustix::process::chdir;
 pub(super) fn enter(spec: &AppSpec, choice: &FolderChoice) {
     let FolderChoice::OfCode { otherwise } = choice else { return };
     // In a root of its own, the daemon's folder is another one or none.
-    let places = [Some(Path::new("/")), Some(otherwise)].into_iter().flatten();
-    for place in places.chain(of_code(spec).as_deref()) {
+    let places = [Path::new("/"), otherwise.as_path()];
+    for place in places.into_iter().chain(of_code(spec).as_deref()) {
         let _ = chdir(place);
     }
 }

@@ -41,15 +41,24 @@ pub(super) struct ProcessesDraft {
 pub(super) const PROCESSES: &[Member<ProcessesDraft>] = &[
     optional("max", INTEGER)
         .at_most(bounds::PROCESSES)
+        .default("1")
+        .means("the largest number of processes")
         .read(|cx, field, draft| draft.numbers.max = count(cx, field).unwrap_or(NonZeroU32::MAX)),
-    optional("spare", INTEGER).at_most(bounds::PROCESSES).read(|cx, field, draft| {
-        let spare = integer(cx, field, 0..=INT_MAX).and_then(|spare| u32::try_from(spare).ok());
-        draft.numbers.spare = spare.unwrap_or_default();
-    }),
-    optional("idle_timeout", INTEGER).read(|cx, field, draft| {
-        let timeout = seconds(cx, field, 0..=MAX_SECONDS);
-        draft.numbers.idle_timeout = timeout.unwrap_or(IDLE_TIMEOUT);
-    }),
+    optional("spare", INTEGER)
+        .at_most(bounds::PROCESSES)
+        .default("0")
+        .means("processes that are kept although there is nothing for them to do")
+        .read(|cx, field, draft| {
+            let spare = integer(cx, field, 0..=INT_MAX).and_then(|spare| u32::try_from(spare).ok());
+            draft.numbers.spare = spare.unwrap_or_default();
+        }),
+    optional("idle_timeout", INTEGER)
+        .default("15")
+        .means("seconds after which a further process that is not needed ends")
+        .read(|cx, field, draft| {
+            let timeout = seconds(cx, field, 0..=MAX_SECONDS);
+            draft.numbers.idle_timeout = timeout.unwrap_or(IDLE_TIMEOUT);
+        }),
     // Beyond Unit.
     optional("queue", STRING.or(ARRAY).or(OBJECT))
         .default("none")

@@ -108,9 +108,9 @@ const fn own(seed: &'static str) -> [Source; 1] {
     [Source::new(seed, "/applications/name").part(1)]
 }
 
-/// The numbers beside it are told by the page.
+/// The members of `processes` that decide how many there are.
 const QUEUE: [Source; 2] = [
-    Source::new(PROCESS, "/applications/name/processes").only("queue"),
+    Source::new(PROCESS, "/applications/name/processes"),
     Source::new(PROCESS, "/applications/name/processes/queue").prefix("queue."),
 ];
 

@@ -196,9 +196,9 @@ fn a_response_that_fails_before_its_trailers_is_cut() {
         (body("more"), "\"http.response.body\" is not expected now"),
         (
             trailers.replace("b'x-a'", "b'Content-Length'"),
-            "trailers that cannot be sent: field 0 must not be",
+            "trailers that cannot be sent: header 0 must not be",
         ),
-        (trailers.replace("x-a", "TRAILER"), "trailers that cannot be sent: field 0 must not be"),
+        (trailers.replace("x-a", "TRAILER"), "trailers that cannot be sent: header 0 must not be"),
         (trailers.replace("b'1'", "b'1\\r\\nx-b: 2'"), "a header of the response is none of HTTP"),
         (trailers.replace("x-a", "x a"), "a header of the response is none of HTTP"),
         (trailers.replace("b'1'", "5"), "are bytes, not"),

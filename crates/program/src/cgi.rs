@@ -1,8 +1,9 @@
-//! The parent of scripts of CGI (RFC 3875): one process for each request, which has the request's connection for its standard input
-//! and output. Nothing is copied here: a request's body is behind its head on the connection, and the response is what the script writes.
+//! The parent of scripts of CGI (RFC 3875): one process for each request, which has the request's connection for its
+//! standard input and output. Nothing is copied here: a request's body is behind its head on the connection, and the
+//! response is what the script writes.
 //!
-//! A process with one thread. It keeps each connection until its script has ended and the router has seen that, however long
-//! somebody whom the script has started holds it.
+//! The parent is a process with one thread. It keeps each connection until its script has ended and the router has seen
+//! that; a process that the script has started may hold the connection longer.
 
 mod arrival;
 mod script;
@@ -79,7 +80,7 @@ struct Running {
     deadline: Option<Instant>,
 }
 
-/// Time for a script to end when nobody wants its response any more.
+/// Time for a script to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Connections that are accepted at a time, before others are looked at.
@@ -175,7 +176,7 @@ impl Host {
             }
             Err(refusal) => {
                 complain(&refusal);
-                // Who is not there any more needs no answer.
+                // The router may have closed the connection, and needs no answer then.
                 let _ = rustix::net::send(
                     &connection,
                     refusal.response().as_bytes(),
@@ -190,7 +191,8 @@ impl Host {
     fn ended(&mut self, pid: Pid, ended: Ended) {
         let Some(running) = self.scripts.remove(&pid) else { return };
         if running.deadline.is_some() {
-            // What it has started was told, too. The group's number is nobody else's so soon.
+            // The processes that it has started were told, too. The group's number cannot be that of another group so
+            // soon.
             let _ = signal::kill_group(pid, Signal::KILL);
         } else {
             match ended {
@@ -202,8 +204,8 @@ impl Host {
         self.leave(running.connection);
     }
 
-    /// Ends a response, whoever else has the connection. What the script has not read of the request is read here: a connection
-    /// that is closed before loses the end of the response.
+    /// Ends a response, even if another process has the connection, too. What the script has not read of the request is
+    /// read here: a connection that is closed before loses the end of the response.
     fn leave(&mut self, connection: OwnedFd) {
         let _ = rustix::net::shutdown(&connection, Shutdown::Write);
         if !is_over(connection.as_fd()) {
@@ -243,7 +245,7 @@ impl Running {
     }
 }
 
-/// Reads what nobody wants. Whether the other side has closed the connection.
+/// Reads and drops what is left. Returns whether the other side has closed the connection.
 fn is_over(connection: BorrowedFd<'_>) -> bool {
     let mut piece = [0; 64 * 1024];
     loop {

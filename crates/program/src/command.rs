@@ -1,4 +1,4 @@
-//! What is run: the executable, its arguments and its environment.
+//! The command of a program: its executable, its arguments and its environment.
 
 use std::env;
 use std::ffi::{CString, OsStr, OsString};
@@ -30,7 +30,8 @@ pub(crate) struct Command {
     null: File,
 }
 
-/// What every program that is run by a service manager of this kind knows (`sd_listen_fds`, `sd_notify`).
+/// Environment variables by which a service manager passes sockets (`sd_listen_fds`) and takes notifications
+/// (`sd_notify`).
 const LISTEN: [&str; 4] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"];
 
 /// This executable, whatever its path is.

@@ -19,12 +19,11 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use crate::folder::{Folder, SocketPath};
 use crate::port::{self, Place};
 
-/// What a program that starts is to be reached by.
+/// The socket or port of a program that starts.
 #[derive(Debug)]
 pub(crate) enum Doorway {
-    /// A socket that listens already. The listener is here only until the program has it: nobody shall wait for one
-    /// that has ended.
-    /// `number` is the descriptor that it becomes.
+    /// A socket that listens already. The listener is here only until the program is ready: no connection shall wait
+    /// for a program that has ended. `number` is the descriptor that the socket becomes.
     Inherited { listener: OwnedFd, path: SocketPath, number: RawFd },
     /// A socket that the program makes.
     Unix { path: SocketPath },
@@ -34,7 +33,7 @@ pub(crate) enum Doorway {
     Strayed(Place),
 }
 
-/// What a program that is ready is reached by.
+/// The socket or port of a program that is ready.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) door: Door,
@@ -47,7 +46,7 @@ pub(crate) struct Opened {
 /// Where `sd_listen_fds` begins.
 const FIRST_DESCRIPTOR: RawFd = 3;
 
-/// The router runs as another user. Nobody else can enter the folder.
+/// The mode of a socket's file: the router runs as another user. Other users cannot enter the folder.
 const FOR_THE_ROUTER: u32 = 0o666;
 
 impl Doorway {
@@ -126,7 +125,7 @@ impl Doorway {
         }
     }
 
-    /// What the messages call it.
+    /// The name of the socket or port in messages.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Inherited { number, .. } => format!("descriptor {number}"),

@@ -1,8 +1,8 @@
-//! The process beside a command of `corral exec`: runs it in the application's place, hands on signals, and says how it has
-//! ended. It ends the command when `corral exec` is gone.
+//! The process beside a command of `corral exec`: runs it in the application's place, hands on signals, and says how it
+//! has ended. It ends the command when `corral exec` is gone.
 //!
-//! A process with one thread, that of the application's user. In a namespace of processes it is the first one, which a command
-//! could not be: the kernel keeps signals from that.
+//! The process has one thread and runs as the application's user. In a namespace of processes it is the first one,
+//! which a command could not be: the kernel keeps signals from that.
 
 mod folder;
 
@@ -132,7 +132,7 @@ impl Host {
         }
     }
 
-    /// `corral exec` is gone, and nobody sees what the command does.
+    /// Ends the command: `corral exec` is gone, and the command's output is not seen any more.
     fn end(&mut self) {
         self.deadline = Some(Instant::now() + GRACE);
         for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {

@@ -1,5 +1,5 @@
-//! A folder for sockets, which nobody but the application's user can enter. The router need not: it gets the sockets'
-//! files as descriptors.
+//! A folder for sockets that only the application's user can enter. The router need not: it gets the sockets' files as
+//! descriptors.
 
 use std::env;
 use std::fs::{self, DirBuilder};

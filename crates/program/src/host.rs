@@ -23,7 +23,7 @@ use crate::own_files;
 use crate::probe::Probe;
 use crate::stray::Stray;
 
-/// How often a program is started in vain because somebody else has taken its port meanwhile.
+/// How often a program is started in vain because another process has taken its port meanwhile.
 const MOST_PORTS: u32 = 5;
 
 struct Host {
@@ -32,7 +32,7 @@ struct Host {
     command: Command,
     folder: Option<Folder>,
     starting: Vec<Starting>,
-    /// What is removed when they end.
+    /// Socket files of ready programs, removed when these end.
     ready: HashMap<WorkerId, Option<SocketPath>>,
 }
 
@@ -124,7 +124,7 @@ impl Host {
         self.keeper.sleep(&fds, limit)
     }
 
-    /// Those that may become ready.
+    /// Programs that may become ready.
     fn waited_for(&self) -> impl Iterator<Item = &Starting> {
         let is_stopping = self.keeper.is_stopping();
         self.starting.iter().filter(move |starting| !is_stopping && starting.failure.is_none())
@@ -210,7 +210,7 @@ impl Host {
             complain(format_args!("{} was taken: trying another one", starting.doorway.describe()));
             return self.start(worker, starting.deadline, starting.n_before + 1);
         }
-        // Who is told to end is in no need of advice.
+        // A program that was told to end needs no advice.
         let advice = if self.keeper.is_stopping() { "" } else { self.http.kind.advice() };
         self.fail(worker, starting.why_it_ended(exit, advice));
     }
@@ -261,7 +261,7 @@ impl Starting {
         })
     }
 
-    /// Whether it has ended because somebody else was faster.
+    /// Whether the program has ended because another process has taken its port.
     fn lost_its_port(&self) -> bool {
         let is_taken = matches!(self.doorway, Doorway::Port(place) if crate::port::is_taken(place.port));
         is_taken && self.failure.is_none() && self.n_before < MOST_PORTS

@@ -18,8 +18,8 @@ const LONGEST_CONNECT: Duration = Duration::from_millis(50);
 /// Below these are ports of well-known services.
 const FIRST: u16 = 10_000;
 
-/// A port that nobody listens on, none of those that outgoing connections get: such a connection would take it away
-/// before the program has it.
+/// A port that is free, outside of the range for outgoing connections: such a connection would take it away before the
+/// program has it.
 pub(crate) fn choose() -> io::Result<u16> {
     let candidates = candidates(first_outgoing());
     let n_candidates = u64::from(candidates.end - candidates.start);
@@ -99,7 +99,7 @@ pub(crate) fn is_foreign(port: u16, group: Pid) -> bool {
     let is_it = |fd: DirEntry| fs::read_link(fd.path()).is_ok_and(|link| listeners.contains(&link));
     let is_here = |process: PathBuf| match fs::read_dir(process.join("fd")) {
         Ok(fds) => fds.flatten().any(is_it),
-        // Whoever keeps what he has to himself may have it. One that has ended looks alike.
+        // A process whose descriptors are hidden may have the socket. A process that has ended looks alike.
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied && belongs_to(&process, group),
     };
     !processes(group).any(is_here)
@@ -147,7 +147,7 @@ struct Listener {
     /// As the kernel writes it: in words of this machine's order.
     address: String,
     port: u16,
-    /// What descriptors of it lead to.
+    /// The target of its descriptors' links in `/proc`.
     file: PathBuf,
 }
 
@@ -173,7 +173,7 @@ fn all_listeners() -> Vec<Listener> {
     tables.iter().flat_map(|table| listeners(table)).collect()
 }
 
-/// Those in the kernel's table.
+/// The listening sockets in the kernel's table.
 fn listeners(table: &str) -> impl Iterator<Item = Listener> {
     table.lines().skip(1).filter_map(move |line| {
         let mut words = line.split_ascii_whitespace();

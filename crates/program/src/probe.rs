@@ -15,11 +15,11 @@ use corral_sys::signal::Pid;
 use crate::door::Doorway;
 use crate::folder::{Folder, SocketPath};
 
-/// What is looked at for one program.
+/// The readiness check of one program.
 #[derive(Debug)]
 pub(crate) struct Probe {
     way: Way,
-    /// What is missing, for people.
+    /// The reason why the program is not ready yet, for people.
     missing: String,
     pause: Duration,
     next_look: Instant,
@@ -88,7 +88,7 @@ impl Probe {
         }
     }
 
-    /// What becomes readable when there is something to look at.
+    /// The descriptor that becomes readable when there is something to look at.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.way {
             Way::Connect(_) => None,
@@ -101,7 +101,7 @@ impl Probe {
         self.next_look
     }
 
-    /// What the program lacks.
+    /// The reason why the program is not ready yet.
     pub(crate) fn missing(&self) -> &str {
         &self.missing
     }
@@ -118,7 +118,7 @@ impl Probe {
         match found {
             Ok(()) => true,
             Err(missing) => {
-                // An answer that is on its way is no news.
+                // An answer that is on its way tells nothing yet.
                 if !missing.is_empty() {
                     self.missing = missing;
                 }
@@ -173,7 +173,7 @@ fn ask(
 }
 
 impl Asking {
-    /// Reads to the end: a program may complain of those who do not.
+    /// Reads to the end: a program may complain of a client that does not.
     fn go_on(&mut self, target: &str) -> io::Result<Poll<()>> {
         if !self.is_sent {
             let request = format!(
@@ -206,7 +206,7 @@ impl Asking {
 /// `HTTP/1.1 200`
 const START_OF_RESPONSE: usize = 12;
 
-/// The status of a response's beginning: nothing when that is no response, and none of it when it is too short.
+/// The status of a response's beginning: `None` if the bytes are not a response, `Some(None)` if they are too few.
 #[expect(clippy::option_option, reason = "wrong and unknown are different")]
 fn status(received: &[u8]) -> Option<Option<u16>> {
     const START: &[u8] = b"HTTP/1.";

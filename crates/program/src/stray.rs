@@ -34,7 +34,7 @@ impl Stray {
         self.next_look
     }
 
-    /// Where it is served: where it has listened for some time, while nobody did where it was told.
+    /// Where the program is served: it has listened there for some time, and not where it was told to.
     pub(crate) fn look(&mut self, program: Pid, now: Instant) -> Option<Place> {
         if now < self.next_look {
             return None;

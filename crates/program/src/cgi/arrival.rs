@@ -20,7 +20,7 @@ pub(super) struct Arrival {
 pub(super) enum Progress {
     Waiting,
     Complete,
-    /// Nobody asks for anything.
+    /// No request will come: the connection is closed or broken, or the head is not valid.
     Gone,
 }
 

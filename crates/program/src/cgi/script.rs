@@ -54,8 +54,8 @@ impl Request {
         })
     }
 
-    /// Starts the script in its folder, with the connection as its standard input and output. Returns its name for messages,
-    /// too.
+    /// Starts the script in its folder, with the connection as its standard input and output. Returns its name for
+    /// messages, too.
     pub(super) fn start(self, connection: &OwnedFd) -> Result<(Pid, String), Refusal> {
         let stderr = io::stderr();
         let program = Program {

@@ -36,7 +36,7 @@ const SLACK: Duration = Duration::from_secs(3600);
 
 const DAY: u64 = 24 * 3600;
 
-/// The certificate alone, which everybody may read.
+/// The certificate alone, which all users may read.
 const CERTIFICATE: &str = "certificate.pem";
 
 /// The certificate, and the key that belongs to it: one file, so that the two always fit.
@@ -53,7 +53,7 @@ pub(crate) struct Authority {
     /// The common name, which no other authority has.
     name: String,
     issuer: Issuer<'static, KeyPair>,
-    /// Whether it was made just now, and is not trusted by anybody.
+    /// Whether the authority was made just now, and is not trusted anywhere yet.
     pub(crate) is_new: bool,
     /// Public domains that it may sign for, as authorities were made before on machines with such a name.
     pub(crate) public: Vec<String>,
@@ -160,7 +160,7 @@ fn read(folder: &Path) -> anyhow::Result<Option<(Authority, SystemTime)>> {
             path.display()
         )
     })?;
-    // It is a copy, which somebody may have changed.
+    // The public file is a copy, which may have been changed.
     let public = authority.path();
     if fs::read(&public).ok().as_deref() != Some(authority.certificate.as_bytes()) {
         kept::write(&public, &authority.certificate, 0o644)
@@ -203,7 +203,7 @@ fn make(folder: &Path, now: SystemTime, constraints: NameConstraints) -> anyhow:
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::default();
     set_validity(&mut params, now, now + VALIDITY);
-    // Whoever sees it in the list of a browser can tell where it comes from, and which of several it is.
+    // In a browser's list, the name shows where the authority comes from, and which of several it is.
     let mark =
         params.key_identifier(&key).iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
     let host = names::host().unwrap_or_else(|| "this machine".to_owned());

@@ -75,7 +75,7 @@ pub(crate) enum Command {
 
     /// Start an application anew; requests go on being answered meanwhile
     Restart {
-        /// Its name in the configuration
+        /// Name of the application in the configuration
         application: String,
         #[command(flatten)]
         control: Control,
@@ -83,7 +83,7 @@ pub(crate) enum Command {
 
     /// Run a command at once that has a schedule
     Start {
-        /// Its name in the configuration
+        /// Name of the application in the configuration
         application: String,
         #[command(flatten)]
         control: Control,
@@ -140,7 +140,7 @@ pub(crate) enum Command {
     /// Write the manual pages of all commands into a folder
     Man { folder: PathBuf },
 
-    /// What the daemon starts by itself
+    /// Run one of the daemon's own processes
     #[command(hide = true)]
     Internal {
         role: Role,
@@ -247,8 +247,8 @@ pub(crate) struct TrustOptions {
     /// Print the path of the file that has the authority's certificate
     #[arg(long, conflicts_with_all = ["remove", "nss_store", "no_system"])]
     pub(crate) path: bool,
-    /// A folder with a store of NSS (cert9.db), which is made if there is none, and no other store; can be given several
-    /// times
+    /// A folder with a store of NSS (cert9.db), which is made if there is none, and no other store; can be given
+    /// several times
     #[arg(long, value_name = "FOLDER")]
     pub(crate) nss_store: Vec<PathBuf>,
     /// Leave the system's store alone, which only root can change
@@ -258,13 +258,13 @@ pub(crate) struct TrustOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecOptions {
-    /// Its name in the configuration
+    /// Name of the application in the configuration
     pub(crate) application: String,
     /// The command with its arguments, which can follow `--`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
-    /// Folder to run it in, as the application sees it [default: the application's working_directory, or else the folder
-    /// of its code]
+    /// Folder to run it in, as the application sees it [default: the application's working_directory, or else the
+    /// folder of its code]
     #[arg(long, short, value_name = "FOLDER")]
     pub(crate) workdir: Option<PathBuf>,
     #[command(flatten)]
@@ -308,7 +308,7 @@ pub(crate) enum ConfigCommand {
     },
     /// Open the configuration or the part at PATH in $VISUAL or $EDITOR, and put it in force
     ///
-    /// What the daemon refuses is shown with its place in the file, which can be edited again.
+    /// A change that the daemon refuses is shown with its place in the file, which can be edited again.
     Edit {
         #[arg(default_value = "")]
         path: String,
@@ -327,7 +327,7 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-/// What is done with uploads.
+/// The actions on uploads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AssetCommand {
     /// Print the names of all

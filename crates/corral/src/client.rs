@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub(crate) use self::address::{Address, encode};
 
-/// Where a daemon is asked, and as whom.
+/// The address of a daemon, and the token that it wants, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Daemon {
     pub(crate) address: Address,
@@ -32,7 +32,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) if_match: Option<&'a str>,
 }
 
-/// What the daemon answered.
+/// The daemon's answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

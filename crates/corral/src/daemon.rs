@@ -17,10 +17,10 @@ use self::token::read_token;
 use crate::log::{self, Style};
 use crate::output;
 
-/// Where the daemon is found when nobody says otherwise.
+/// The control socket's default address.
 pub(crate) const DEFAULT_CONTROL: &str = "unix:/run/corral/control.sock";
 
-/// The same for its process id.
+/// The default file of the daemon's process id.
 pub(crate) const PID_FILE: &str = "/run/corral/corral.pid";
 
 /// Under which name the daemon was called, and what belongs to it.
@@ -65,7 +65,7 @@ impl Flavour {
         }
     }
 
-    /// Whom applications run as that name no user.
+    /// The user of applications that name none.
     fn user(&self) -> &'static str {
         let exists = |name: &&&str| user::user_by_name(name).is_ok();
         self.users.iter().find(exists).copied().unwrap_or("nobody")
@@ -77,7 +77,7 @@ impl Flavour {
         UserOptions { daemon: None, daemon_group: group, applications }
     }
 
-    /// What tools read about the defaults.
+    /// The defaults, in the form in which tools read them.
     fn configured_as(&self) -> String {
         let user = self.user();
         format!(
@@ -94,10 +94,10 @@ impl Flavour {
 
 const DEFAULT_TMP: &str = "/var/tmp";
 
-/// Socket files of the control API belong to the user who started the daemon, and to nobody else.
+/// Socket files of the control API belong to the user who started the daemon; other users have no access.
 const DEFAULT_CONTROL_MODE: u32 = 0o600;
 
-/// The options of `corral daemon`, for whoever describes them.
+/// The options of `corral daemon`, for shell completions and manual pages.
 pub(crate) fn definition() -> clap::Command {
     options::definition(&Flavour::corral())
 }

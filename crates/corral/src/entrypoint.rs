@@ -40,7 +40,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// `None` when the command is no daemon.
+    /// `None` when the command does not start a daemon.
     fn of(arguments: &[OsString]) -> Option<Self> {
         let name = Path::new(arguments.first()?).file_name()?.to_str()?;
         let (options, defaults) = match name {

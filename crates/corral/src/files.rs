@@ -43,7 +43,7 @@ pub(crate) struct Seen {
     variables: RefCell<BTreeSet<String>>,
 }
 
-/// What tells one state of a file or folder from another; `None` when there is none. A file that is
+/// A state of a file or folder, which differs from its other states; `None` when there is none. A file that is
 /// replaced, as by a symbolic link that leads elsewhere now, has another inode.
 pub(crate) type State = Option<[i64; 5]>;
 
@@ -62,7 +62,7 @@ impl Seen {
         let paths = self.files.borrow();
         let absolute =
             paths.iter().map(|(path, _)| std::path::absolute(path)).collect::<io::Result<Vec<_>>>();
-        // Whoever is not told can look.
+        // Without a `Notice`, the caller can compare states.
         absolute.and_then(Notice::new).ok().flatten()
     }
 
@@ -231,7 +231,7 @@ impl World for Machine<'_> {
     }
 }
 
-/// Larger files are no part of a configuration.
+/// Larger files are not part of a configuration.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 
 fn contents(path: &Path) -> Result<Vec<u8>, String> {

@@ -1,4 +1,4 @@
-//! What is generated from the definition of the command line: shell completions and manual pages.
+//! Shell completions and manual pages, generated from the definition of the command line.
 
 use std::fs;
 use std::path::Path;

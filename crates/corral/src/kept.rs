@@ -47,8 +47,8 @@ pub(crate) fn folder(base: Base, name: &str) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Where somebody else may rename or make things, no key is safe: each folder on the way belongs to this user or root,
-/// and others may write to none of them.
+/// No key is safe where other users may rename or make things: each folder on the way belongs to this user or root, and
+/// others may write to none of them.
 fn check_safe(folder: &Path) -> Result<(), String> {
     let Some(existing) = folder.ancestors().find_map(|folder| fs::canonicalize(folder).ok()) else {
         return Ok(());
@@ -88,7 +88,7 @@ pub(crate) fn folder_or_state(base: Base, name: &str) -> Result<PathBuf, String>
     folder(base, name)
 }
 
-/// The home of whoever has started this process.
+/// The home of the user who has started this process.
 pub(crate) fn home() -> Option<PathBuf> {
     variable("HOME")
 }

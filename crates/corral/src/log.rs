@@ -19,7 +19,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use self::threshold::{Rank, Threshold};
 
-/// For whom the lines are.
+/// The form of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `YYYY/MM/DD HH:MM:SS [level] PID#TID *CONNECTION message` (contract 2.3).
@@ -80,7 +80,7 @@ where
             // Nothing is written for a line of no interest.
             Style::Console => match level {
                 Rank::Debug => Ok(()),
-                // Whoever reads a traceback line by line knows that it is one.
+                // Lines of a traceback are recognised without a prefix.
                 _ if event.metadata().target() == APPLICATION => write_lines(&mut writer, "", "", &text),
                 Rank::Info | Rank::Notice => Ok(()),
                 Rank::Warn => write_lines(&mut writer, "warning: ", "", &text),
@@ -101,7 +101,7 @@ fn write_lines(writer: &mut Writer<'_>, first: &str, others: &str, text: &Text) 
     })
 }
 
-/// One object a line, for those who collect logs.
+/// One JSON object a line, for log collectors.
 fn write_json(writer: &mut Writer<'_>, level: Rank, text: &Text) -> fmt::Result {
     let mut line = serde_json::json!({
         "time": Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),

@@ -33,7 +33,7 @@ pub(crate) fn run(link: &Link) -> anyhow::Result<()> {
     }
 }
 
-/// What this machine offers, but for certificate bundles and JavaScript modules.
+/// The modules and abilities of this machine, without certificate bundles and JavaScript modules.
 pub(crate) fn known(modules: Vec<Module>) -> Known {
     let module = |module: Module| KnownModule {
         language: module.language,

@@ -126,7 +126,7 @@ fn php_settings(options: &RunOptions, watches: bool) -> Vec<(String, String)> {
     own.chain(options.php_ini.iter().cloned()).collect()
 }
 
-/// Those of `--config`, or the one that is named in place of a folder.
+/// The files of `--config`, or the one that is named in place of a folder.
 fn configuration_files(options: &RunOptions) -> anyhow::Result<Option<Vec<PathBuf>>> {
     if !options.config.is_empty() {
         return Ok(Some(options.config.clone()));
@@ -159,7 +159,7 @@ fn print(document: &json::Value) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The control API on a socket for the user alone who has started it.
+/// The control API on a socket that only the user of this process can use.
 pub(crate) fn own_control(socket: PathBuf) -> ControlOptions {
     ControlOptions { address: ListenAddress::Unix(socket), mode: 0o600, user: None, group: None, token: None }
 }
@@ -187,7 +187,7 @@ fn sort_newest_first(modules: &mut [Module]) {
     modules.sort_by(|a, b| compare_versions(&b.version, &a.version));
 }
 
-/// What people call it.
+/// The language's usual name.
 fn name_of(language: &str) -> &str {
     match language {
         "java" => "Java on Tomcat",
@@ -266,7 +266,7 @@ fn memory(site: &Site) -> String {
     }
 }
 
-/// Says which of the files that somebody may look for are not served.
+/// Says which files are not served although the user may expect them to be.
 fn private_files(site: &Site) -> Option<String> {
     let names = site.private_entries();
     let (shown, others) = names.split_at(names.len().min(MOST_NAMES));

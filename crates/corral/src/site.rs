@@ -37,7 +37,7 @@ pub(crate) struct Site {
     pub(crate) kind: Kind,
     /// The root is the whole project: what it is made of lies beside what browsers may reach.
     pub(crate) has_sources: bool,
-    /// Of an application of PHP.
+    /// Whether an application of PHP stays in memory.
     pub(crate) in_memory: InMemory,
 }
 
@@ -148,7 +148,7 @@ fn canonical(path: &Path) -> Result<PathBuf, SiteError> {
     })
 }
 
-/// It can be read, and something is in it.
+/// Checks that a folder can be read and is not empty.
 fn check_folder(path: &Path) -> Result<(), SiteError> {
     let is_empty = fs::read_dir(path).map(|mut entries| entries.next().is_none());
     match is_empty {
@@ -158,7 +158,7 @@ fn check_folder(path: &Path) -> Result<(), SiteError> {
     }
 }
 
-/// What a folder is by its own files.
+/// The site that a folder's own files make, if any.
 fn own_project(path: &Path) -> Option<Site> {
     project(path).or_else(|| {
         let has_script = entries(path).iter().any(|file| php::is_script(file));
@@ -173,7 +173,7 @@ fn project(path: &Path) -> Option<Site> {
     php::front_controller(path).or_else(found)
 }
 
-/// What a folder is that has neither a front controller nor a program with a start script in it.
+/// The kind of a folder that has neither a front controller nor a program with a start script in it.
 fn application(project: &Path) -> Option<Kind> {
     if entries(project).iter().any(|file| php::is_script(file)) {
         return None;
@@ -240,7 +240,7 @@ impl Site {
         }
     }
 
-    /// What of the top of its root is not served, where somebody may expect it.
+    /// Names at the top of the root that are not served, although the user may expect them to be.
     pub(crate) fn private_entries(&self) -> Vec<String> {
         if !matches!(self.kind, Kind::Static | Kind::Scripts | Kind::FrontController { .. }) {
             return Vec::new();

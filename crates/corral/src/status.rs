@@ -45,7 +45,7 @@ pub(crate) fn command(daemon: &Daemon, watch: Option<Duration>, form: Form) -> a
     }
 }
 
-/// For whom the figures are.
+/// The form of the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A person.

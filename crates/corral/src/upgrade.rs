@@ -98,7 +98,8 @@ impl Daemon {
         said_by(control, self.pid.as_raw_nonzero().get()).is_some_and(|daemon| daemon["last_error"].is_null())
     }
 
-    /// Whether there is a sibling of the daemon that was not there before, and is a main process or about to become one.
+    /// Whether there is a sibling of the daemon that was not there before, and is a main process or about to become
+    /// one.
     fn has_successor(&self) -> bool {
         let new =
             siblings(self.pid.as_raw_nonzero().get()).into_iter().filter(|pid| !self.others.contains(pid));

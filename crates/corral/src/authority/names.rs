@@ -1,12 +1,12 @@
-//! The names that a local authority may sign for. Browsers refuse all others, even if somebody steals its key.
+//! The names that a local authority may sign for. Browsers refuse all others, even if the key is stolen.
 
 use std::fs;
 use std::net::IpAddr;
 
 use rcgen::{CidrSubnet, GeneralSubtree, NameConstraints};
 
-/// Domains that nobody can register: `localhost` and `test` (RFC 6761), `internal` (reserved by ICANN for private use),
-/// `home.arpa` (RFC 8375), and `local` (RFC 6762).
+/// Domains that cannot be registered: `localhost` and `test` (RFC 6761), `internal` (reserved by ICANN for private
+/// use), `home.arpa` (RFC 8375), and `local` (RFC 6762).
 const DOMAINS: [&str; 5] = ["localhost", "test", "internal", "home.arpa", "local"];
 
 /// Loopback, private and link-local networks.
@@ -38,8 +38,8 @@ pub(super) fn constraints() -> NameConstraints {
     }
 }
 
-/// Whether a label alone, as a domain, is no public one: a constraint covers all names below it, and a machine may be
-/// called `dev`, `app` or `zip`.
+/// Whether a label alone, as a domain, is not a public one: a constraint covers all names below it, and a machine may
+/// be called `dev`, `app` or `zip`.
 fn is_nobody_s(label: &str) -> bool {
     let suffix = psl::suffix(label.as_bytes());
     suffix.is_none_or(|suffix| !suffix.is_known())
@@ -70,7 +70,7 @@ pub(crate) fn host_names() -> Vec<String> {
     ["localhost", "*.localhost", "127.0.0.1", "::1"].into_iter().map(str::to_owned).chain(own).collect()
 }
 
-/// A public domain is no name of this machine, and the authority may not sign for it.
+/// A public domain is not a name of this machine, and the authority may not sign for it.
 fn own_names(host: &str) -> Vec<String> {
     let alone = is_nobody_s(host).then(|| host.to_owned());
     [Some(format!("{host}.local")), alone].into_iter().flatten().collect()

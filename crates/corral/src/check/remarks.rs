@@ -1,5 +1,5 @@
-//! What a configuration may say and probably does not mean: things that this machine lacks, patterns that
-//! match nothing, parts that nobody uses.
+//! Remarks on what a configuration says and probably does not mean: things that this machine lacks, patterns that match
+//! nothing, parts that are not used.
 
 use corral_config::json::{Value, pointer};
 use corral_config::plan::{AppSpec, PythonSpec, RuntimeSpec};
@@ -173,8 +173,8 @@ impl Remarks {
     }
 }
 
-/// Nobody writes these in a literal, nor in one with stars. A regular expression cannot begin with a star: `*/.*` are
-/// the files whose names begin with a dot.
+/// Looks for signs of a regular expression, which appear neither in a literal nor in one with stars. A regular
+/// expression cannot begin with a star: `*/.*` are the files whose names begin with a dot.
 fn looks_like_regex(pattern: &str) -> bool {
     const SIGNS: [&str; 9] = [".*", ".+", "\\.", "\\d", "\\w", "[0-9", "[a-z", "[A-Z", "[^"];
     !pattern.starts_with(['~', '*'])

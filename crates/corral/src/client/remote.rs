@@ -71,7 +71,7 @@ impl Remote {
         Ok(output.stdout)
     }
 
-    /// What runs a command there.
+    /// The client that runs a command there: `ssh` or `docker exec`.
     fn command(&self) -> Command {
         match &self.place {
             Place::Machine { destination, port } => {

@@ -1,4 +1,4 @@
-//! What to do about commands that a daemon cannot carry out: the words behind its own.
+//! Advice on commands that a daemon cannot carry out: the words behind the daemon's own.
 
 use std::path::Path;
 

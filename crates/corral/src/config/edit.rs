@@ -88,7 +88,7 @@ fn below(problem: Problem, base: &str) -> Problem {
     Problem { pointer, ..problem }
 }
 
-/// Without a terminal nobody can try again.
+/// Asks whether to edit again; without a terminal, the answer is no.
 fn ask_again() -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         return Ok(false);

@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction};
 
 use super::Flavour;
 
-/// What was asked for.
+/// The action that the command line asks for.
 #[derive(Debug)]
 pub(super) enum Request {
     Help,
@@ -47,7 +47,7 @@ pub(super) struct Given {
 /// One option with a value.
 struct Valued {
     name: &'static str,
-    /// What the value is, for `option "--X" requires …`.
+    /// A description of the value, for `option "--X" requires …`.
     value: &'static str,
     help: &'static str,
     set: fn(&mut Given, &OsStr) -> anyhow::Result<()>,

@@ -21,7 +21,7 @@ pub(super) fn read_token(path: &Path) -> anyhow::Result<ControlToken> {
     Ok(ControlToken(token.to_owned()))
 }
 
-/// What is shorter can be guessed.
+/// Shorter tokens can be guessed.
 const SHORTEST: usize = 16;
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::asset;
 use crate::client::{Answer, Daemon};
 
-/// What lies in a folder, by kind, each in the order of the paths.
+/// The files in a folder, by kind, each in the order of the paths.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files {
     certificates: Vec<PathBuf>,
@@ -117,7 +117,7 @@ fn expect_success(answer: &Answer, subject: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A script that is no program itself is given to the shell.
+/// Runs a script; one that is not executable is given to the shell.
 fn launch(path: &Path) -> anyhow::Result<()> {
     let data = fs::metadata(path).with_context(|| format!("look at {}", path.display()))?;
     let mut command = if data.permissions().mode() & 0o111 == 0 {

@@ -10,10 +10,10 @@ use crate::site::background::{self, Command};
 /// The presence of Laravel, and what the command line asks for.
 #[derive(Default)]
 enum Laravel {
-    /// There is nothing to say.
+    /// No notice is needed.
     #[default]
     Settled,
-    /// It has a queue and a schedule, for which nothing asks.
+    /// Laravel has a queue and a schedule, for which nothing asks.
     Offered,
     /// They are asked for and not there.
     Missing,

@@ -9,8 +9,8 @@ use anyhow::Context;
 use corral_supervisor::UserOptions;
 use tempfile::TempDir;
 
-/// Belongs to whoever has started this process, as whoever can write to it can replace the control socket. It is
-/// removed when it is dropped.
+/// The folder belongs to the user who has started this process, as any user who can write to it can replace the control
+/// socket. The folder is removed when this value is dropped.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
@@ -32,7 +32,7 @@ impl Folder {
         self.0.path().join("tmp")
     }
 
-    /// One more, whose files everybody may read who knows where they are.
+    /// Adds a folder whose files can be read by all users who know the path.
     pub(crate) fn add_public(&self, name: &str) -> anyhow::Result<PathBuf> {
         let path = self.0.path().join(name);
         let add = || {
@@ -43,7 +43,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// One more, for whoever has started this process.
+    /// Adds a folder for the user who has started this process.
     fn add_private(&self, name: &str) -> anyhow::Result<PathBuf> {
         let path = self.0.path().join(name);
         let added = DirBuilder::new().mode(0o700).create(&path);

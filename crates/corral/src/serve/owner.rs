@@ -1,4 +1,4 @@
-//! Who runs the site when root starts it: root itself only if there is no other way.
+//! The user that runs the site when root starts it: root itself only if there is no other way.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -9,7 +9,7 @@ use corral_sys::user::{self, Credentials};
 
 use crate::daemon::Flavour;
 
-/// Whom the application runs as.
+/// The user that the application runs as.
 #[derive(Debug)]
 pub(crate) struct Owner {
     names: Option<(String, String)>,
@@ -50,8 +50,8 @@ impl Owner {
         self.names.as_ref().map(|(user, group)| (user.as_str(), group.as_str()))
     }
 
-    /// Who runs what: the daemon's own processes share the owner's group, by which they can read the site's files, and
-    /// the owner only if that is not enough.
+    /// The users of all processes: the daemon's own share the owner's group, by which they can read the site's files,
+    /// and the owner only if that is not enough.
     pub(crate) fn users(&self, root: &Path) -> UserOptions {
         let Some((user, group)) = self.names() else { return Flavour::corral().users(None) };
         let account = Account { user: user.to_owned(), group: Some(group.to_owned()) };
@@ -63,7 +63,7 @@ impl Owner {
     }
 }
 
-/// Whether the permissions of the folder and all above it let everybody of this group in; without one, everybody.
+/// Whether the permissions of the folder and all above it let this group in; without a group, all users.
 fn can_read(root: &Path, group: Option<u32>) -> bool {
     let allows = |path: &Path, bits: u32| {
         std::fs::metadata(path).is_ok_and(|data| {

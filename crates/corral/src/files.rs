@@ -43,8 +43,8 @@ pub(crate) struct Seen {
     variables: RefCell<BTreeSet<String>>,
 }
 
-/// A state of a file or folder, which differs from its other states; `None` when there is none. A file that is
-/// replaced, as by a symbolic link that leads elsewhere now, has another inode.
+/// A state of a file or folder, to be compared with a later one; `None` when there is none. A file that is replaced, as
+/// by a symbolic link that leads elsewhere now, has another inode.
 pub(crate) type State = Option<[i64; 5]>;
 
 impl Seen {

@@ -19,7 +19,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use self::threshold::{Rank, Threshold};
 
-/// The form of the lines.
+/// The form of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `YYYY/MM/DD HH:MM:SS [level] PID#TID *CONNECTION message` (contract 2.3).

@@ -39,7 +39,7 @@ pub(crate) fn command(daemon: &Daemon, watch: Option<Duration>, form: Form) -> a
             (Err(error), Form::Json) => format!("{}\n", json!({ "error": format!("{error:#}") })),
         };
         if print(&text).is_err() {
-            return Ok(ExitCode::SUCCESS); // nobody reads any more
+            return Ok(ExitCode::SUCCESS); // the reader has gone
         }
         std::thread::sleep(interval);
     }

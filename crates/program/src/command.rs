@@ -30,8 +30,7 @@ pub(crate) struct Command {
     null: File,
 }
 
-/// Environment variables by which a service manager passes sockets (`sd_listen_fds`) and takes notifications
-/// (`sd_notify`).
+/// Environment variables of service managers (`sd_listen_fds`, `sd_notify`), which programs do not inherit.
 const LISTEN: [&str; 4] = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"];
 
 /// This executable, whatever its path is.

@@ -37,13 +37,14 @@ pub(super) fn context(application: &str, daemon: &Daemon) -> anyhow::Result<Exec
     Ok(context)
 }
 
-/// Whether the word of a daemon is taken, which decides what runs, and as which user. It is if it is root's or of this user's
-/// `own`; root takes that of others for what these could do by themselves, as the user that `limit` is.
+/// Whether the word of a daemon is taken, which decides what runs, and as which user. The word is taken if the daemon
+/// is root's or of this user's `own`; root takes that of others for what these could do by themselves, as the user that
+/// `limit` is.
 fn is_trusted(daemon: Option<u32>, own: u32, limit: Option<u32>) -> bool {
     daemon.is_some_and(|daemon| daemon == 0 || daemon == own || (own == 0 && limit == Some(daemon)))
 }
 
-/// What a context consists of changes from one version to the next.
+/// Refuses a daemon of another version: the contents of a context change from one version to the next.
 fn check_version(answer: &Value) -> anyhow::Result<()> {
     let (own, version) = (env!("CARGO_PKG_VERSION"), answer["version"].as_str().unwrap_or("unknown"));
     if version != own {

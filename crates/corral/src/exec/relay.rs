@@ -1,4 +1,4 @@
-//! What happens while a command runs: keys and output go between two terminals, signals to the command.
+//! Relays keys and output between two terminals, and signals to the command, while it runs.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -21,8 +21,8 @@ pub(super) fn signals() -> Vec<Signal> {
 /// Bytes that are moved at a time.
 const PIECE: usize = 64 * 1024;
 
-/// Output that is shown after the command has ended, in bytes: far more than a terminal holds, and an end to what a process
-/// that was left behind prints.
+/// Output that is shown after the command has ended, in bytes: far more than a terminal holds, and an end to what a
+/// process that was left behind prints.
 const MOST_AT_THE_END: usize = 1024 * 1024;
 
 pub(super) struct Relay<'a> {

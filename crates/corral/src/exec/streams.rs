@@ -1,5 +1,5 @@
-//! The standard streams of a command. A program of another user must not have this process's terminal, into which it could
-//! type: it gets a pseudo-terminal, and what is no terminal is handed on as it is.
+//! The standard streams of a command. A program of another user must not have this process's terminal, into which it
+//! could type: it gets a pseudo-terminal, and a stream that is not a terminal is handed on as it is.
 
 use std::fs::File;
 use std::io;
@@ -25,7 +25,7 @@ pub(super) struct Terminal {
     master: Option<File>,
     /// The command's, until the command alone has it.
     slave: Option<OwnedFd>,
-    /// What is typed, as long as it is for the command.
+    /// This process's keyboard, as long as it is for the command.
     keyboard: Option<File>,
     /// As long as the keyboard is the command's.
     raw: Option<Raw>,
@@ -51,7 +51,7 @@ impl Streams {
         self.terminal.as_ref().is_some_and(|terminal| terminal.keyboard.is_some())
     }
 
-    /// What the command gets.
+    /// The streams that the command gets.
     pub(super) fn of_command(&self) -> [BorrowedFd<'_>; 3] {
         let slave = self.terminal.as_ref().and_then(|terminal| terminal.slave.as_ref());
         let [stdin, stdout, stderr] = self.own.each_ref().map(|own| match slave {
@@ -80,7 +80,7 @@ impl Terminal {
         let outer = [1, 2, 0].into_iter().map(|idx| &own[idx]).find(|own| terminal::is_terminal(own.as_fd()));
         let Some(outer) = outer else { return Ok(None) };
         let keyboard = is_keyboard_free(own).then(|| own[0].try_clone()).transpose()?;
-        // Who types keeps the terminal from doing anything by itself.
+        // While the keyboard is raw, this process's terminal leaves output as it is.
         let output = if keyboard.is_some() { Output::Finished } else { Output::Untouched };
         let Pair { master, slave } = terminal::pair_like(outer.as_fd(), output)?;
         // Programs open their terminal by its path, too. Where that is forbidden, they do without.
@@ -101,7 +101,7 @@ impl Terminal {
         self.keyboard.as_mut()
     }
 
-    /// What is waited for: the keyboard, and the command's output.
+    /// The descriptors to wait for: the keyboard, and the command's output.
     pub(super) fn ends(&self) -> (Option<BorrowedFd<'_>>, Option<BorrowedFd<'_>>) {
         (self.keyboard.as_ref().map(AsFd::as_fd), self.master.as_ref().map(AsFd::as_fd))
     }
@@ -111,7 +111,7 @@ impl Terminal {
         self.keyboard = None;
     }
 
-    /// The command can print nothing any more, or nothing that anybody sees.
+    /// The command can print nothing any more, or nothing that is seen.
     pub(super) fn close_screen(&mut self) {
         self.master = None;
         self.keyboard = None;
@@ -126,8 +126,8 @@ impl Terminal {
     }
 }
 
-/// Whether the keyboard is for the command: not of a process in the background, and not before a pipe, as what is behind
-/// that has it (`corral exec … | less`).
+/// Whether the keyboard is for the command: not of a process in the background, and not before a pipe, as what is
+/// behind that has it (`corral exec … | less`).
 fn is_keyboard_free(own: &[File; 3]) -> bool {
     let stdin = own[0].as_fd();
     let is_piped = own[1].metadata().is_ok_and(|data| data.file_type().is_fifo());

@@ -43,7 +43,8 @@ const MAX_BODY: usize = 1 << 20;
 /// Octane sends its calls at once.
 const LONGEST_BODY: Duration = Duration::from_secs(10);
 
-/// Connections at a time: with the bodies that each may send, what strangers on this machine can make this process keep.
+/// Connections at a time: with the bodies that each may send, what strangers on this machine can make this process
+/// keep.
 const MOST_CONNECTIONS: usize = 32;
 
 /// Accepts and answers for ever.
@@ -127,7 +128,7 @@ impl Admin {
         }
     }
 
-    /// The same document is no change, unless everything is to be loaded anew; another one cannot be put in force.
+    /// The same document is not a change, unless everything is to be loaded anew; another one cannot be put in force.
     async fn patch(&self, head: &Parts, body: &[u8]) -> Answer {
         if serde_json::from_slice::<Value>(body).ok().as_ref() != Some(&self.document) {
             return error(StatusCode::BAD_REQUEST, "the configuration can only be changed in the Caddyfile");

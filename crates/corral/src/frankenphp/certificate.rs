@@ -96,7 +96,7 @@ fn file_name(names: &[String]) -> String {
     names.first().map_or("localhost", |name| name).replace('*', "_") + ".pem"
 }
 
-/// The line before a kept bundle: who it is for, and until when.
+/// The line before a kept bundle: the names that it is for, and until when.
 fn heading(names: &[String], until: SystemTime) -> String {
     let until = until.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     format!("# {} until {until}", names.join(" "))

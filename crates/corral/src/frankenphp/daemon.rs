@@ -39,7 +39,7 @@ impl Order<'_> {
 
 /// The child.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    // Nobody else would end it.
+    // No other process would end this one.
     set_parent_death_signal(Signal::TERM).context("end with the parent")?;
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).context("read what to serve")?;

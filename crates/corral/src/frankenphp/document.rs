@@ -128,7 +128,7 @@ fn step(uri: &[impl AsRef<str>], action: &Value) -> Value {
     json!({ "match": { "uri": uri }, "action": action })
 }
 
-/// Files that nobody means to publish, such as `.htaccess`.
+/// Files that are not meant to be published, such as `.htaccess`.
 const HIDDEN: [&str; 2] = ["*/.*", "!/.well-known/*"];
 
 /// Sources, by whatever spelling: never shown.
@@ -176,7 +176,7 @@ fn object<'a>(pairs: impl Iterator<Item = &'a (String, String)>) -> Value {
 /// The daemon's standard output. Not every container has a /dev/stdout.
 const OWN_OUTPUT: &str = "/proc/self/fd/1";
 
-/// One object for each request; who reads it gives it its form.
+/// One object for each request; the program that reads it gives it its form.
 fn access_log(log: &Log) -> Value {
     let mut access_log = json!({
         "path": OWN_OUTPUT,

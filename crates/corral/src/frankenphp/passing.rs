@@ -7,7 +7,8 @@ use std::thread::{self, JoinHandle};
 
 use super::lines::Lines;
 
-/// Lines that nobody has read yet; more are lost, so that a slow reader slows nobody down.
+/// Lines that are not written yet; more are lost, so that a slow reader of standard error does not slow the daemon
+/// down.
 const MAX_LINES: usize = 10_000;
 
 /// Threads that turn the daemon's output into lines on standard error.

@@ -1,4 +1,4 @@
-//! What a Caddyfile asks for.
+//! The plan that a Caddyfile describes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

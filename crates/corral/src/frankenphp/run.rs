@@ -115,7 +115,7 @@ fn supervise(mut child: Child, listener: Option<TcpListener>, admin: Admin) -> a
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut ended = ended;
-        // Requests in progress are finished, unless somebody insists.
+        // Requests in progress are finished, unless the daemon is told to end a second time.
         let mut how = Signal::QUIT;
         loop {
             tokio::select! {

@@ -10,7 +10,7 @@ pub(super) fn name(directive: &Directive) -> &str {
     directive.words.first().map_or("", |name| name)
 }
 
-/// What stands behind the name.
+/// The words behind the name.
 pub(super) fn values(directive: &Directive) -> &[String] {
     directive.words.get(1..).unwrap_or_default()
 }

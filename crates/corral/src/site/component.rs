@@ -28,7 +28,7 @@ fn only_one(folder: &Path) -> Option<PathBuf> {
     let is_wasm = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "wasm");
     let mut components = entries(folder).into_iter().filter(|path| is_wasm(path) && is_component(path));
     let first = components.next()?;
-    // Of several, nobody can tell which one it is.
+    // With several, the right one is not known.
     components.next().is_none().then_some(first)
 }
 

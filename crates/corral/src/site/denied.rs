@@ -1,6 +1,6 @@
-//! Folders and files that an `.htaccess` keeps from visitors: `Require all denied` and `Deny from all`, for the folder, all
-//! that is below it, and the names of `<Files>` and `<FilesMatch>`. Other directives are not read here. A folder whose denials are
-//! not understood is denied as a whole.
+//! Folders and files that an `.htaccess` keeps from visitors: `Require all denied` and `Deny from all`, for the folder,
+//! all that is below it, and the names of `<Files>` and `<FilesMatch>`. Other directives are not read here. A folder
+//! whose denials are not understood is denied as a whole.
 
 mod expression;
 
@@ -85,7 +85,7 @@ fn read(folder: &str, text: &str) -> (Vec<String>, Vec<String>) {
     (found, unclear)
 }
 
-/// Whether a line denies everything to everybody.
+/// Whether a line denies everything to all visitors.
 fn denies(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     let words: Vec<_> = line.split_whitespace().collect();
@@ -131,7 +131,8 @@ impl Section {
         }
     }
 
-    /// The pattern of a denial inside of all of these. Names in names, and what is not understood, stand for the folder.
+    /// The pattern of a denial inside of all of these. Names in names, and what is not understood, stand for the
+    /// folder.
     fn denied(sections: &[Self], folder: &str) -> String {
         let mut names = sections.iter().filter(|section| **section != Self::Transparent);
         match (names.next(), names.next()) {
@@ -154,8 +155,8 @@ fn unquoted(text: &str) -> &str {
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
 }
 
-/// Names are compared as they are, with what a pattern takes for more than itself escaped. A percent sign would begin an escape
-/// of the configuration's.
+/// Names are compared as they are, with what a pattern takes for more than itself escaped. A percent sign would begin
+/// an escape of the configuration's.
 fn literal(text: &[u8]) -> String {
     let escape = |byte: &u8| match byte {
         b'%' | 0..b' ' | 0x7f.. => format!("\\x{byte:02x}"),

@@ -62,7 +62,7 @@ pub(crate) fn static_files(
     ask(command).and_then(|answer| parse(&answer)).unwrap_or_default()
 }
 
-/// That of the virtual environment, or the one of the version that will run the project.
+/// The interpreter of the virtual environment, or the one of the version that will run the project.
 fn interpreter(python: &Python, version: &str) -> PathBuf {
     if let Some(home) = &python.home {
         return home.join("bin/python");

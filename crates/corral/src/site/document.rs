@@ -14,7 +14,7 @@ use self::routes::routes;
 pub(crate) use self::routes::share;
 use super::Site;
 
-/// What the user or the machine decides.
+/// Settings that the user or the machine decides.
 #[derive(Debug)]
 pub(crate) struct Choices<'a> {
     /// By their addresses, as in a configuration.
@@ -25,7 +25,7 @@ pub(crate) struct Choices<'a> {
     pub(crate) php_ini: &'a [(String, String)],
     /// Patterns of paths that the site's own files deny.
     pub(crate) denied: &'a [String],
-    /// Who runs the application, where that is not the daemon's user.
+    /// The user and group of the application, where these are not the daemon's.
     pub(crate) owner: Option<(&'a str, &'a str)>,
 }
 

@@ -10,7 +10,7 @@ use super::folder::entries;
 pub(crate) struct Go {
     /// The folder of the program, as the compiler is told.
     pub(crate) package: String,
-    /// It has NGINX Unit's package, or Corral's of that name.
+    /// Whether the program has NGINX Unit's package, or Corral's of that name.
     pub(crate) for_unit: bool,
 }
 
@@ -28,7 +28,7 @@ impl Go {
 }
 
 /// A user without a home has no caches of the compiler's either. They are worth keeping, as without them each start
-/// compiles the whole standard library, but a folder of that name that somebody else has made is not used.
+/// compiles the whole standard library, but a folder of that name that belongs to another user is not used.
 const WITHOUT_HOME: &str = "[ -w \"${HOME:-/}\" ] || { c=\"${TMPDIR:-/tmp}/corral-go-$(id -u)\"; \
     mkdir -m 700 \"$c\" 2>/dev/null; [ -O \"$c\" ] && [ ! -L \"$c\" ] || c=\"$d\"; \
     export GOCACHE=\"$c/build\" GOMODCACHE=\"$c/modules\" GOFLAGS=\"-buildvcs=false -modcacherw\"; }";

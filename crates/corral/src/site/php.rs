@@ -105,7 +105,7 @@ fn is_made_for_all(root: &Path) -> bool {
         || ["REQUEST_URI", "PATH_INFO"].iter().any(|name| index.contains(name))
 }
 
-/// What a site has scripts in.
+/// The places where a site has scripts.
 #[derive(Debug, Default)]
 struct Found {
     /// Paths such as `/admin/login.php`, in the order of their names.

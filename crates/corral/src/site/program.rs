@@ -12,7 +12,7 @@ use super::folder::{entries, has};
 pub(crate) struct Program {
     /// How the shell starts it.
     pub(crate) start: String,
-    /// It has NGINX Unit's package, or Corral's of that name.
+    /// Whether the program has NGINX Unit's package, or Corral's of that name.
     pub(crate) for_unit: bool,
 }
 
@@ -22,7 +22,7 @@ impl Program {
     }
 }
 
-/// What package.json says, if there is one that can be read.
+/// The content of package.json, if it can be read.
 pub(super) fn package(project: &Path) -> Option<Result<Value, serde_json::Error>> {
     let text = fs::read(project.join(PACKAGE)).ok()?;
     Some(serde_json::from_slice(&text))
@@ -41,8 +41,8 @@ fn is_for_unit(package: &Value) -> bool {
     !package["dependencies"]["unit-http"].is_null()
 }
 
-/// What can be started although nothing has been written for that: what `npm start` runs without a script, other files
-/// for Node.js that listen, and Mojolicious' own programs; then what a Procfile says.
+/// A program that can be started although nothing has been written for that: the file that `npm start` runs without a
+/// script, other files for Node.js that listen, and Mojolicious' own programs; then the command of a Procfile.
 pub(super) fn guess(project: &Path) -> Option<Program> {
     node(project).or_else(|| mojolicious(project)).or_else(|| procfile(project))
 }

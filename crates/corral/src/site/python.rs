@@ -145,7 +145,7 @@ impl Entry {
     }
 }
 
-/// What a module has for servers.
+/// The callable that a module has for servers, if any.
 fn entry(folder: &Path, module: &str) -> Option<Entry> {
     let text = read(&folder.join(format!("{module}.py")));
     let defines = |name: &&&str| text.lines().any(|line| is_definition(line, name));

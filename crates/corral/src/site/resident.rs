@@ -78,7 +78,7 @@ fn octane(project: &Path, public: &Path) -> InMemory {
 
 const OCTANE_SCRIPT: &str = "frankenphp-worker.php";
 
-/// The script that somebody has named, absolute or below the project.
+/// The script that the user has named, absolute or below the project.
 pub(super) fn named(project: &Path, script: &Path) -> Option<Resident> {
     let script = std::fs::canonicalize(project.join(script)).ok().filter(|script| script.is_file())?;
     let project = project.to_owned();

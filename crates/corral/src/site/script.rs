@@ -9,7 +9,7 @@ use super::folder::{entries, has};
 pub(crate) struct Script {
     /// As in the `type` of an application.
     pub(crate) language: &'static str,
-    /// What the file is for.
+    /// The interface that the file is for.
     pub(crate) interface: &'static str,
     pub(crate) file: PathBuf,
     /// Where the project keeps files for browsers, if it does.

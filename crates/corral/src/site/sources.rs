@@ -1,4 +1,4 @@
-//! Advice about a folder of sources that nobody knows how to start: what was seen, and what would help.
+//! Advice about a folder of sources that Corral cannot start: what was seen, and what would help.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,10 @@ use super::folder::{INDEXES, entries, has};
 use super::program::{self, PACKAGE, PROCFILE};
 use super::{Site, python};
 
-/// What a folder has, and the remedy.
+/// The content of a folder, and the remedy.
 pub(super) type Advice = (String, String);
 
-/// What is to be done before a folder can be served; nothing for one that holds files for browsers.
+/// The step that is needed before a folder can be served; nothing for one that holds files for browsers.
 pub(super) fn what_to_do(project: &Path) -> Option<Advice> {
     let looks = [package, python, ruby, php, archives, by_build_file, sources];
     looks.iter().find_map(|look| look(project))
@@ -100,14 +100,14 @@ fn php(project: &Path) -> Option<Advice> {
     has(project, "composer.json").then(|| ("a composer.json, but no index.php".to_owned(), remedy))
 }
 
-/// None of several can be preferred.
+/// Advice about several archives, none of which can be preferred.
 fn archives(project: &Path) -> Option<Advice> {
     let archive = with_extension(project, "war").next()?;
     let remedy = format!("name the one to serve: corral run {}", archive.display());
     Some(("several .war files".to_owned(), remedy))
 }
 
-/// What shows that something has to be built or started, the language, and the command.
+/// Files that show that something has to be built or started, with the language and the command.
 const BUILD_FILES: [(&str, &str, &str); 9] = [
     ("pom.xml", "Java", "mvn package"),
     ("build.gradle", "Java", "gradle war"),

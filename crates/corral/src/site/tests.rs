@@ -263,7 +263,7 @@ fn files_are_served_as_they_are_where_the_user_says_so() {
     assert!(files(&folder.path().join("app.py")).is_err());
 }
 
-/// What is said of a folder that is not served.
+/// The message about a folder with these files, if it is not served.
 fn refusal(files: &[&str]) -> Option<String> {
     let folder = made_of(files);
     inspect(folder.path()).err().map(|error| error.to_string())

@@ -23,7 +23,7 @@ impl Format {
         })
     }
 
-    /// `body` as a whole, ending with a line end. What is no JSON stays as it is.
+    /// `body` as a whole, ending with a line end. A body that is not JSON stays as it is.
     pub(super) fn render(self, body: &[u8]) -> String {
         let text = String::from_utf8_lossy(body).replace("\r\n", "\n");
         let Ok(value) = serde_json::from_str::<Value>(&text) else { return text };

@@ -15,7 +15,7 @@ pub(super) struct Instance {
     pub(super) control: Option<String>,
 }
 
-/// Those that run, by process id.
+/// The instances that run, by process id.
 pub(super) fn running() -> Vec<Instance> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let mut found: Vec<_> = entries

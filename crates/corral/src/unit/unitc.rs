@@ -51,7 +51,7 @@ pub(crate) fn definition() -> clap::Command {
         .after_help(USAGE)
 }
 
-/// What was asked for.
+/// The arguments of the command line, as they were given.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Given {
     uri: Option<String>,
@@ -131,7 +131,7 @@ fn looks_like_a_file(text: &str) -> bool {
         && Path::new(text).is_file()
 }
 
-/// What is to be sent, if anything.
+/// The data to send, if any.
 fn data(files: &[PathBuf]) -> anyhow::Result<Option<Vec<u8>>> {
     if !files.is_empty() {
         let all: anyhow::Result<Vec<_>> = files.iter().map(|file| client::read_input(file)).collect();
@@ -145,7 +145,7 @@ fn data(files: &[PathBuf]) -> anyhow::Result<Option<Vec<u8>>> {
     Ok(Some(input).filter(|input| !input.is_empty()))
 }
 
-/// Whether somebody may write to standard input: it is no terminal and not `/dev/null`.
+/// Whether data may come on standard input: it is not a terminal and not `/dev/null`.
 fn is_fed() -> bool {
     let is_device = File::open("/dev/stdin")
         .and_then(|stdin| stdin.metadata())

@@ -71,7 +71,7 @@ enum Command {
         method: String,
         #[arg(short, long)]
         path: String,
-        /// What to send; `-` reads standard input
+        /// File to send; `-` reads standard input
         #[arg(short = 'f', long)]
         file: Option<PathBuf>,
         /// How the reply is printed: json-pretty, json, yaml or text

@@ -5,8 +5,8 @@ use std::str::Chars;
 
 use corral_config::pattern::{Flavor, PatternSet};
 
-/// The same expression for one segment of a path: its anchors hold at the segment's ends, and nothing of it matches a slash.
-/// `None` where that cannot be said, or where the text is no expression.
+/// The same expression for one segment of a path: its anchors hold at the segment's ends, and nothing of it matches a
+/// slash. `None` where that cannot be said, or where the text is not an expression.
 pub(super) fn of_segments(expression: &str) -> Option<String> {
     let mut found = String::new();
     let mut rest = expression.chars().peekable();
@@ -30,7 +30,7 @@ pub(super) fn of_segments(expression: &str) -> Option<String> {
 const BEGIN: &str = "(?<![^/])";
 const END: &str = "(?![^/])";
 
-/// One character, which is no slash.
+/// One character, which is not a slash.
 fn one(text: &str) -> String {
     format!("(?:(?!/){text})")
 }

@@ -94,7 +94,8 @@ fn classic(site: &Site, choices: &Choices<'_>) -> Value {
     json!({ "type": "php", "processes": processes(choices), "targets": targets })
 }
 
-/// A command of the shell; for `npm start` it finds the commands of its packages. One for Unit gets a socket, others a port.
+/// A command of the shell; for `npm start` it finds the commands of its packages. One for Unit gets a socket, others a
+/// port.
 fn program(site: &Site, command: &str, for_unit: bool, choices: &Choices<'_>) -> Value {
     let mut application = json!({
         "type": "external",

@@ -1,5 +1,6 @@
-//! Names of files that a browser asks for when it shows a site: pages, what they load, and documents. Any other name with
-//! an extension is taken for a source, a setting, a key, a log, a copy or a database, which nobody means to publish.
+//! Names of files that a browser asks for when it shows a site: pages, what they load, and documents. Any other name
+//! with an extension is taken for a source, a setting, a key, a log, a copy or a database, none of which is meant to be
+//! published.
 
 const EXTENSIONS: &str = "3gp aac apng appcache asc atom avi avif bmp css csv cur doc docx eot epub flac geojson gif glb gltf \
      heic heif htm html ico ics jfif jpe jpeg jpg js json jsonld jxl m3u8 m4a m4s m4v manifest map md mid \

@@ -86,7 +86,7 @@ const HIDDEN: [&str; 2] = ["*/.*", "!/.well-known/*"];
 pub(super) const PACKAGES: &str = "/vendor/*";
 
 /// The answer to paths of files that are not for browsers. A public folder may well publish a folder of packages. Other
-/// spellings of scripts are no business of an application, and scripts have steps of their own.
+/// spellings of scripts are not for an application to answer, and scripts have steps of their own.
 fn private(site: &Site, action: &Value) -> [Value; 2] {
     let names = private_names();
     let uri = if site.has_sources { vec![&*names, PACKAGES] } else { vec![&*names] };

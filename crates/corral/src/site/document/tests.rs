@@ -1,4 +1,4 @@
-//! What becomes of requests by the documents that are made.
+//! Requests, as they are answered by the documents that are made.
 
 use std::path::Path;
 
@@ -47,8 +47,7 @@ impl Facts for Uri<'_> {
     }
 }
 
-/// What becomes of a request for a path, where no file of that name exists, and which file
-/// would be served if it did.
+/// The answer to a request for a path where no file of that name exists, and the file that would be served if it did.
 fn fate(site: &Site, path: &str) -> String {
     let config = config(site);
     let step = config.routes[0].choose(&mut Uri(path)).unwrap().unwrap();

@@ -170,7 +170,7 @@ fn decode(file: &str) -> Option<String> {
 /// How an encoded name starts.
 const MARK: &str = "%:";
 
-/// What is being written, under a name that stands for nothing.
+/// The file that is being written, under a name that stands for nothing.
 const TEMPORARY: &str = "%:new";
 
 /// Longest content that is read, in bytes: what is longer was not uploaded here.

@@ -1,4 +1,5 @@
-//! The audience of this process, which hears how it is doing: whoever has started it, a person at a terminal, the service manager.
+//! The audience of this process, which hears how it is doing: the process that has started it, a person at a terminal,
+//! the service manager.
 
 use std::io::Write;
 use std::time::Instant;
@@ -21,9 +22,9 @@ pub(crate) struct Audience {
     pub(crate) terminal: Terminal,
     log: Option<LogFile>,
     pub(crate) service_manager: ServiceManager,
-    /// What was said of a start that takes long.
+    /// The words that were said of a start that takes long.
     progress: Progress,
-    /// What was said of applications that have the daemon's user.
+    /// The words that were said of applications that have the daemon's user.
     pub(crate) sharing: Sharing,
 }
 
@@ -46,7 +47,7 @@ impl Audience {
         }
     }
 
-    /// When a start that goes on is mentioned next to whoever waits for it at a terminal.
+    /// When a start that goes on is mentioned next at the terminal where it is waited for.
     pub(crate) fn next_word(&self) -> Option<Instant> {
         let waits = self.console.as_ref().is_some_and(|console| !console.announcement.is_empty());
         waits.then(|| self.progress.next())

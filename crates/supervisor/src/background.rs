@@ -48,7 +48,7 @@ fn wait_for_daemon(mut reader: impl Read) -> ExitCode {
         _ => {
             let reason = String::from_utf8_lossy(&word);
             let reason = if word.is_empty() { "the daemon ended; its log says why".into() } else { reason };
-            // Whoever closed standard error does not want to hear it.
+            // A user who closed standard error does not want to hear it.
             let _ = writeln!(io::stderr(), "corral: {reason}");
             ExitCode::FAILURE
         }

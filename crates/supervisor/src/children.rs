@@ -34,7 +34,7 @@ pub(crate) enum Child {
     Prototype(AppId),
 }
 
-/// News of an application, for whoever waits for that.
+/// News of an application, for the parts of main that wait for them.
 #[derive(Debug)]
 pub(crate) enum News {
     /// Everything that was asked for is there.
@@ -60,7 +60,7 @@ pub(crate) struct Children {
 }
 
 impl Children {
-    /// None of them started yet; the router is to have this many event loops.
+    /// No child has started yet; the router is to have this many event loops.
     pub(crate) fn new(n_threads: u16, now: Instant) -> Self {
         Self {
             controller: Role::new("controller", now),
@@ -73,7 +73,7 @@ impl Children {
         }
     }
 
-    /// The oldest of the news that nobody has heard.
+    /// Takes the oldest of the news that were not heard yet.
     pub(crate) fn next_news(&mut self) -> Option<News> {
         self.news.pop_front()
     }
@@ -85,7 +85,7 @@ impl Children {
         [Child::Controller, Child::Reader].into_iter().chain(routers).chain(prototypes)
     }
 
-    /// Those that are listened to.
+    /// The children that are listened to.
     pub(crate) fn open(&self) -> impl Iterator<Item = Child> {
         self.all().filter(|child| self.peer(*child).is_some_and(Peer::is_open))
     }
@@ -129,7 +129,7 @@ impl Children {
         self.own_peers().next().is_none() && self.apps.is_empty()
     }
 
-    /// Tells everybody to end.
+    /// Tells all children to end.
     pub(crate) fn end_all(&mut self) {
         self.own_peers().for_each(|peer| peer.kill(Signal::TERM));
         self.stop_apps(|_, _| true);

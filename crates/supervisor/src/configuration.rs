@@ -14,8 +14,8 @@ use crate::decide::backoff::Backoff;
 use crate::decide::steps::Steps;
 use crate::ids::RouterId;
 
-/// How much higher than the one before a number of the controller may be. Those of changes that were refused at once are
-/// not known here.
+/// How much higher than the one before a number of the controller may be. Those of changes that were refused at once
+/// are not known here.
 const LONGEST_STEP: u64 = 1 << 32;
 
 /// A build that is not in force yet.
@@ -23,7 +23,7 @@ const LONGEST_STEP: u64 = 1 << 32;
 pub(crate) struct Apply {
     pub(crate) purpose: Purpose,
     pub(crate) build: Build,
-    /// Who is to have it in force.
+    /// The router that is to have the build in force.
     pub(crate) router: RouterId,
     pub(crate) steps: Steps,
 }
@@ -58,12 +58,12 @@ pub(crate) struct Configuration {
     last: u64,
 }
 
-/// What follows when a router uses an instance no more.
+/// The consequence when a router uses an instance no more.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unused {
-    /// It is to end.
+    /// The instance is to end.
     Stop,
-    /// It may still be needed.
+    /// The instance may still be needed.
     Keep,
 }
 
@@ -108,7 +108,8 @@ impl Configuration {
         self.apply.is_none() && self.jobs.is_empty()
     }
 
-    /// What a router is to have in force and has been told about; nothing if that is another generation by now.
+    /// The build that a router is to have in force and has been told about; nothing if that is another generation by
+    /// now.
     pub(crate) fn applying(&self, router: RouterId, generation: GenerationId) -> Option<&Apply> {
         let is_it = |apply: &&Apply| {
             apply.router == router && apply.steps.is_with_router() && apply.build.generation == generation
@@ -141,7 +142,7 @@ impl Configuration {
         self.unused.clear();
     }
 
-    /// Instances that nobody uses, now that another configuration is in force.
+    /// Takes the instances that are not used, now that another configuration is in force.
     pub(crate) fn take_unused(&mut self) -> Vec<AppId> {
         let unused = std::mem::take(&mut self.unused);
         let is_used = |app: &AppId| self.in_force.as_ref().is_some_and(|build| build.uses(*app));
@@ -169,7 +170,8 @@ impl Configuration {
         self.jobs.push(jobs::Job::Rebind);
     }
 
-    /// Gives everything up: closes listeners and removes socket files, as who connected now would not be served.
+    /// Gives everything up: closes listeners and removes socket files, as a client that connected now would not be
+    /// served.
     pub(crate) fn end(&mut self) {
         self.jobs.clear();
         self.apply = None;

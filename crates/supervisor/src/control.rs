@@ -84,7 +84,7 @@ impl ControlSocket {
     }
 }
 
-/// Who can reach the control API can run anything.
+/// A client that can reach the control API can run anything.
 fn check_reach(address: &ListenAddress, options: &ControlOptions) -> anyhow::Result<()> {
     match address {
         ListenAddress::Inet(address) if options.token.is_none() && !address.ip().is_loopback() => bail!(

@@ -1,5 +1,5 @@
-//! Decisions of main: facts and the time come in, steps come out. Nothing here has a process, a socket or a file, so that
-//! every decision is tested without any.
+//! Decisions of main: facts and the time come in, steps come out. Nothing here has a process, a socket or a file, so
+//! that every decision is tested without any.
 
 pub(crate) mod background;
 pub(crate) mod backoff;

@@ -13,7 +13,7 @@ pub(crate) struct Files {
     pub(crate) trouble: Option<String>,
 }
 
-/// What the files said when they were read last.
+/// The content of the files when they were read last.
 pub(crate) struct Loaded {
     pub(crate) document: Vec<u8>,
     pub(crate) inserted: Vec<Inserted>,
@@ -29,7 +29,7 @@ impl Files {
         self.options.is_some()
     }
 
-    /// What a reader is told first.
+    /// The first message to a reader.
     pub(crate) fn reading(&self, modules: &[Module], stored: &Assets) -> Option<ToReader> {
         let options = self.options.as_ref()?;
         let names = |kind| stored.of_kind(kind).iter().map(|asset| asset.name.clone()).collect();
@@ -68,7 +68,7 @@ impl Files {
         Some(ToController::Replace { document, inserted, assets: assets.clone() })
     }
 
-    /// What the controller has to know of them.
+    /// The files as the controller has to know them.
     pub(crate) fn describe(&self) -> Option<ConfigFiles> {
         let options = self.options.as_ref()?;
         let names: Vec<_> = options.paths.iter().map(|path| path.display().to_string()).collect();

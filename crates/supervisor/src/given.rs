@@ -15,12 +15,12 @@ use crate::listeners::Bound;
 /// The name of the socket that the control API is to use (`FileDescriptorName`).
 const CONTROL: &str = "control";
 
-/// What there is for the control API and for listeners.
+/// The sockets that were given for the control API and for listeners.
 #[derive(Debug, Default)]
 pub(crate) struct GivenSockets {
     pub(crate) control: Option<(ListenAddress, OwnedFd)>,
     pub(crate) listeners: Vec<Rc<Bound>>,
-    /// Those that no listener names have been told of.
+    /// Whether the sockets that no listener names have been reported.
     is_told: Cell<bool>,
 }
 

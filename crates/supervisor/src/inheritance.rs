@@ -1,4 +1,5 @@
-//! The inheritance that one main process hands on to the next: the sockets, and the files that say who serves.
+//! The inheritance that one main process hands on to the next: the sockets, and the files that say which process
+//! serves.
 
 use std::os::fd::AsFd;
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use crate::listeners::Bound;
 use crate::pid_file::PidFile;
 use crate::predecessor::{Predecessor, Retiring};
 
-/// What this process has made or taken over, besides the listeners of its configuration.
+/// Everything that this process has made or taken over, besides the listeners of its configuration.
 pub(crate) struct Inheritance {
     pub(crate) control: ControlSocket,
     pub(crate) given: GivenSockets,

@@ -40,7 +40,7 @@ use crate::children::output::{Output, Speaker};
 use crate::children::peer::{Peer, Room};
 use crate::users::Users;
 
-/// What is the same for all children.
+/// Starts children; holds the things that are the same for all of them.
 #[derive(Debug)]
 pub(crate) struct Launcher {
     /// Where this executable was found, and what it was started with: for a successor.
@@ -64,7 +64,7 @@ pub(crate) struct Launcher {
 pub(crate) struct Started {
     pub(crate) peer: Peer,
     pub(crate) outputs: Vec<Output>,
-    /// Of its control group, for as long as any process of it runs.
+    /// Membership in the prototype's control group, for as long as any process of it runs.
     pub(crate) membership: Option<Membership>,
 }
 
@@ -100,16 +100,16 @@ pub(crate) enum LaunchError {
     /// Users or groups of its namespace cannot be what the document says.
     #[error("map users and groups")]
     Maps(#[source] MapError),
-    /// It cannot have its control group.
+    /// The application cannot have its control group.
     #[error("prepare the control group")]
     Cgroup(#[source] CgroupError),
     /// The kernel cannot restrict it to its `filesystem`.
     #[error("restrict the application to its \"filesystem\"")]
     Files(#[source] LandlockError),
-    /// Its root cannot be made ready.
+    /// The application's root cannot be made ready.
     #[error(transparent)]
     Root(RootError),
-    /// It cannot be set apart.
+    /// The application cannot be set apart.
     #[error("{what}")]
     Isolation {
         what: String,
@@ -119,23 +119,23 @@ pub(crate) enum LaunchError {
     /// The process could not be made.
     #[error(transparent)]
     Spawn(SpawnError),
-    /// Its link or pipe could not be made.
+    /// The link or pipe of the process could not be made.
     #[error("create the socket pair and pipe of a new process")]
     Plumbing(#[source] io::Error),
 }
 
-/// What the processes of an application have that main alone knows.
+/// The settings of an application's processes that main alone knows.
 struct Setting {
     /// Nothing where main may not change users.
     credentials: Option<Credentials>,
     environment: Vec<CString>,
-    /// What is mounted in a root of its own.
+    /// Files and folders that are mounted in a root of its own.
     dependencies: Vec<PathBuf>,
     /// Whether it is kept from others of its user.
     is_walled: bool,
 }
 
-/// Whom this process may start others as.
+/// The users that this process may start others as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rights {
     AnyUser,
@@ -154,14 +154,14 @@ struct Launch<'a> {
     wall: Option<BorrowedFd<'a>>,
     isolation: Option<&'a Isolation>,
     stdout: Stdout,
-    /// Whose standard error it is.
+    /// The source of the lines on its standard error.
     speaker: Speaker,
 }
 
 enum Stdout {
     /// The pipe to main that standard error is.
     Errors,
-    /// One of its own: what is printed there is no error.
+    /// One of its own: what is printed there is not an error.
     Own(Speaker),
 }
 
@@ -292,7 +292,7 @@ impl Launcher {
         Ok(Started { peer, outputs, membership })
     }
 
-    /// What the processes of an application have that only this process knows.
+    /// The settings of an application's processes that only this process knows.
     fn setting(&self, spec: &AppSpec, dependencies: &[PathBuf]) -> Result<Setting, LaunchError> {
         let credentials = credentials::of(spec, self.users.as_ref())?;
         let is_shared = credentials::are_shared(&spec.isolation, credentials.as_ref(), self.users.as_ref());
@@ -318,8 +318,8 @@ impl Launcher {
         Ok((executable, vec![c"prototype".to_owned()]))
     }
 
-    /// Whether the application can be started, as far as that is known before: there is somebody that it can
-    /// run as, a folder that can be its root, and a kernel that can set it apart.
+    /// Whether the application can be started, as far as that is known before: there is a user that it can run as, a
+    /// folder that can be its root, and a kernel that can set it apart.
     pub(crate) fn check(&self, spec: &AppSpec) -> Result<(), LaunchError> {
         let credentials = credentials::of(spec, self.users.as_ref())?;
         isolation::id_maps(&spec.isolation, credentials.as_ref(), self.rights())
@@ -393,7 +393,7 @@ impl Launcher {
 }
 
 /// Where the output of an application goes. What interpreters are given for errors is standard error, and whatever else
-/// goes there is one too: an exception that nobody has caught, in a thread or at exit. Programs write all sorts of things
+/// goes there is one too: an exception that was not caught, in a thread or at exit. Programs write all sorts of things
 /// there.
 fn streams(spec: &AppSpec) -> (Stdout, Speaker) {
     let (name, app) = (spec.name.clone(), Speaker::App(spec.name.clone()));

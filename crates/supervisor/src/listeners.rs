@@ -17,7 +17,7 @@ use crate::socket_file::SocketFile;
 pub(crate) struct Bound {
     address: ListenAddress,
     sockets: Vec<OwnedFd>,
-    /// Those from here on take no connections yet.
+    /// The number of sockets that take connections; those after them take none yet.
     n_open: Cell<usize>,
     backlog: Cell<Option<u32>>,
     file: SocketFile,
@@ -60,9 +60,9 @@ impl Bound {
         &self.sockets
     }
 
-    /// The same listener with at least this many sockets, for more event loops. Fewer are never needed: closing
-    /// one would reset the connections that wait in its queue. Those of a service manager are shared by the event loops:
-    /// a further one would have a queue that ends with this process.
+    /// The same listener with at least this many sockets, for more event loops. Fewer are never needed: closing one
+    /// would reset the connections that wait in its queue. Those of a service manager are shared by the event loops: a
+    /// further one would have a queue that ends with this process.
     fn with_sockets(self: Rc<Self>, n_sockets: u16) -> Result<Rc<Self>, BindError> {
         let n_missing = usize::from(n_sockets).saturating_sub(self.sockets.len());
         let ListenAddress::Inet(_) = self.address else { return Ok(self) };
@@ -136,8 +136,8 @@ impl BindError {
         }
     }
 
-    /// Logs what the system has refused in Unit's words, which people look for (contract 6.1). It is no alert, as the change is
-    /// refused and all goes on as before.
+    /// Logs what the system has refused in Unit's words, which people look for (contract 6.1). The line is not an
+    /// alert, as the change is refused and all goes on as before.
     pub(crate) fn report(&self) {
         if let Self::System { address, source } = self {
             let number = source.raw_os_error().unwrap_or_default();
@@ -232,7 +232,7 @@ fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Resu
     }
 }
 
-/// Anybody may connect to a socket file; its folder says who can reach it (contract 6.1).
+/// All users may connect to a socket file; its folder says which of them can reach it (contract 6.1).
 const SOCKET_FILE_MODE: u32 = 0o666;
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use corral_sys::process::{self, Standard};
 #[derive(Debug)]
 pub(crate) struct LogFile {
     path: PathBuf,
-    /// Standard error as it was, of a process that somebody has started in the foreground.
+    /// Standard error as it was, of a process that was started in the foreground.
     origin: Option<File>,
 }
 
@@ -30,7 +30,7 @@ impl LogFile {
 
     /// Says something where the daemon was started, where people look for it rather than in the log.
     pub(crate) fn tell(&self, text: &str) {
-        // Whoever has closed it does not want to hear it.
+        // A user who has closed it does not want to hear it.
         let _ = self.origin.as_ref().map(|mut origin| writeln!(origin, "{text}"));
     }
 

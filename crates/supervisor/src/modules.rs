@@ -14,7 +14,7 @@ use corral_sys::user::Credentials;
 
 use self::describe::describe;
 
-/// What was found in a folder.
+/// The hosts that were found in a folder.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The hosts that answered, in the order of their file names.
@@ -49,7 +49,7 @@ pub fn detect(folder: &Path, user: Option<&Credentials>) -> anyhow::Result<Found
     Ok(found)
 }
 
-/// The launcher of web applications is no executable: a folder beside the others, or where `make install` puts it.
+/// The launcher of web applications is not an executable: a folder beside the others, or where `make install` puts it.
 fn java(folder: &Path) -> Option<Module> {
     let folders = [folder.join("corral-java"), folder.join("../share/corral/java")];
     let folder = folders.into_iter().find(|folder| folder.join(LAUNCHER).is_file())?;

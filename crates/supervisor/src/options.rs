@@ -1,4 +1,4 @@
-//! What the main process is told before it starts anything.
+//! Options that the main process is given before it starts anything.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct DaemonOptions {
     pub log: Option<PathBuf>,
     /// Folder for request bodies that do not fit in memory.
     pub temp_dir: PathBuf,
-    /// Who runs what.
+    /// The users that processes run as.
     pub users: UserOptions,
     /// Whether the process stays in the foreground.
     pub foreground: bool,
@@ -35,7 +35,7 @@ pub struct DaemonOptions {
     pub console: Option<Console>,
     /// Arguments behind `internal controller` and `internal router`, for what `corral` sets up there.
     pub internal_arguments: Vec<String>,
-    /// What `ps` shows behind the name of the main process.
+    /// The text that `ps` shows behind the name of the main process.
     pub title: String,
 }
 
@@ -61,7 +61,7 @@ pub struct ControlOptions {
     pub user: Option<String>,
     /// Group of a socket file; `None` leaves it.
     pub group: Option<String>,
-    /// What every request has to show; needed where other machines can connect.
+    /// The token that every request has to show; needed where other machines can connect.
     pub token: Option<ControlToken>,
 }
 

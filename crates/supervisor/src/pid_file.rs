@@ -32,7 +32,7 @@ fn content() -> String {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // It is somebody else's by now if two daemons were told the same path.
+        // The file is another daemon's by now if two were told the same path.
         if fs::read_to_string(&self.path).is_ok_and(|text| text == content()) {
             let _ = fs::remove_file(&self.path);
         }

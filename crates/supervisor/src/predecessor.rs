@@ -16,18 +16,18 @@ use crate::listeners::Bound;
 /// Set, with any value, in the environment of a process that is to take over; its link is open then.
 pub(crate) const MARK: &str = "CORRAL_TAKES_OVER";
 
-/// What a predecessor has handed over. Its sockets' files are its own until it is told.
+/// Everything that a predecessor has handed over. Its sockets' files are its own until it is told.
 pub(crate) struct Predecessor {
     link: Link,
     pub(crate) control: Option<(ListenAddress, OwnedFd)>,
     pub(crate) listeners: Vec<Rc<Bound>>,
-    /// What a service manager has made.
+    /// The sockets that a service manager has made.
     pub(crate) given: GivenSockets,
-    /// What of the stored configuration has to work.
+    /// How much of the stored configuration has to work.
     pub(crate) demand: Demand,
     /// The predecessor runs commands that no listener reaches.
     has_background: bool,
-    /// To be written when this process serves; set by whoever has read the options.
+    /// To be written when this process serves; set once the options have been read.
     pub(crate) pid_file: Option<PathBuf>,
 }
 

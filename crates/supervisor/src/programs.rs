@@ -10,7 +10,7 @@ use crate::children::peer::Peer;
 use crate::launch::{LaunchError, Launcher, Started};
 use crate::provisions::Provisions;
 
-/// What a router is told whenever one is started.
+/// Options that a router is told whenever one is started.
 pub(crate) struct RouterOptions {
     pub(crate) temp_dir: PathBuf,
     /// Whether and how it shows requests.
@@ -23,16 +23,16 @@ pub(crate) struct Programs {
     pub(crate) launcher: Launcher,
     /// The runtimes that were found.
     pub(crate) modules: Vec<Module>,
-    /// What this executable consists of.
+    /// The files that this executable consists of.
     pub(crate) own_files: fn() -> Vec<PathBuf>,
     pub(crate) router: RouterOptions,
 }
 
 /// Why a prototype was not started.
 pub(crate) enum NoStart {
-    /// It may be possible later.
+    /// The start may be possible later.
     Now(String),
-    /// It takes another configuration, or another start of the daemon.
+    /// The start takes another configuration, or another start of the daemon.
     Never(String),
 }
 
@@ -51,7 +51,7 @@ impl Programs {
         checked.map_err(|error| format!("application \"{name}\": {:#}", anyhow::Error::new(error)))
     }
 
-    /// What the host executable of an application consists of; none when it was not found.
+    /// The files that the host executable of an application consists of; none when it was not found.
     fn host_files(&self, spec: &AppSpec) -> Option<Vec<PathBuf>> {
         let module = self.modules.iter().find(|module| module.path == spec.module);
         let dependencies = module.map(|module| module.dependencies.clone());
@@ -97,7 +97,7 @@ impl Programs {
         Ok((peer, outputs))
     }
 
-    /// What to change about an application that could have another user than the daemon's own processes.
+    /// Advice about an application that could have another user than the daemon's own processes.
     pub(crate) fn warning_about(&self, spec: &AppSpec) -> Option<String> {
         let launcher = &self.launcher;
         if !launcher.may_change_users() || !launcher.shares_user(spec) {

@@ -1,5 +1,5 @@
-//! Certificates that the controller has ordered and answers for those who issue them, as the router has them: kept for
-//! the next router, which has to answer before a controller can tell it anything.
+//! Certificates that the controller has ordered and answers for the authorities that issue them, as the router has
+//! them: kept for the next router, which has to answer before a controller can tell it anything.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ pub(crate) struct Provisions {
     size: usize,
 }
 
-/// Bytes of all of them: more than the records that certificates come from may have, and less than what a router can be told.
+/// Bytes of all of them: more than the records that certificates come from may have, and less than what a router can be
+/// told.
 const MOST: usize = MAX_MESSAGE / 2;
 
 /// More than a router could be told.
@@ -50,7 +51,7 @@ impl Provisions {
     }
 }
 
-/// The ticket of a message whose answer is of no use to anybody.
+/// The ticket of a message whose answer is not used.
 pub(crate) const NOBODY: Ticket = Ticket(u64::MAX);
 
 #[cfg(test)]

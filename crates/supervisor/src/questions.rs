@@ -8,7 +8,7 @@ use corral_ipc::message::{GenerationId, Status, Ticket};
 use crate::decide::owed::Owed;
 use crate::ids::RouterId;
 
-/// More than people ask at once: somebody floods, or a router answers nothing.
+/// More questions than people ask at once: a client floods, or a router answers nothing.
 const MOST_QUESTIONS: usize = 64;
 
 /// A question of the controller about the status that not every router has answered.
@@ -25,7 +25,7 @@ struct Question {
 /// The questions that are open, and what routers have counted that have ended.
 pub(crate) struct Questions {
     open: Vec<Question>,
-    /// What a router has not put in force yet.
+    /// The generation that a router has not put in force yet.
     owed: Owed,
     ended_routers: Status,
     /// When this process was started.
@@ -88,19 +88,19 @@ impl Questions {
         });
     }
 
-    /// Nobody waits for the answer of a router that has ended.
+    /// The answer of a router that has ended is not waited for.
     pub(crate) fn forget_router(&mut self, id: RouterId) {
         for question in &mut self.open {
             question.missing.remove(&id);
         }
     }
 
-    /// Whoever has asked is gone.
+    /// The controller that has asked is gone.
     pub(crate) fn clear(&mut self) {
         self.open.clear();
     }
 
-    /// What a router is to have in force now.
+    /// Notes the generation that a router is to have in force now.
     pub(crate) fn note_owed(&mut self, what: Option<(RouterId, GenerationId)>, now: Instant) {
         self.owed.note(what, now);
     }

@@ -1,4 +1,4 @@
-//! Restarts of applications: when changed files are looked for, and who waits for a restart to be over.
+//! Restarts of applications: when changed files are looked for, and which requests wait for a restart to be over.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ pub(crate) struct Restarts {
 }
 
 impl Restarts {
-    /// When to look at files, unless nobody wants to know.
+    /// When to look at files, unless none are watched.
     pub(crate) fn next_look(&self) -> Option<Instant> {
         self.next_look
     }

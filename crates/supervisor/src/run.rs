@@ -67,7 +67,7 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What the options name.
+/// The things that the options name.
 struct Found {
     log: Option<(LogFile, Option<std::fs::File>)>,
     users: Option<Users>,
@@ -90,7 +90,7 @@ fn find(options: &DaemonOptions, predecessor: Option<&mut Predecessor>) -> anyho
     Ok(Found { log, users, store, given, control })
 }
 
-/// That of a service manager, that of the process before this one, or a new one: a socket file comes later.
+/// The socket of a service manager, that of the process before this one, or a new one: a socket file comes later.
 fn control_socket(
     options: &ControlOptions,
     given: &mut GivenSockets,
@@ -110,11 +110,11 @@ fn redirect_to(log: Option<&(LogFile, Option<std::fs::File>)>) -> anyhow::Result
     log.and_then(|(_, file)| file.as_ref()).map_or(Ok(()), log_file::redirect)
 }
 
-/// What there is before anything is started.
+/// The things that there are before anything is started.
 struct Outset {
     users: Option<Users>,
     store: Option<Store>,
-    /// None of a socket file, which is made after the pid file: who sees it finds the process.
+    /// Nothing for a socket file, which is made after the pid file: a client that sees it finds the process.
     control: Option<ControlSocket>,
     given: GivenSockets,
     log: Option<LogFile>,
@@ -249,7 +249,7 @@ fn find_modules(source: &ModuleSource, user: Option<&Credentials>) -> Vec<corral
     found.modules
 }
 
-/// Who runs what, if this process may change users.
+/// The users that processes run as, if this process may change users.
 fn users(options: &DaemonOptions) -> anyhow::Result<Option<Users>> {
     if user::can_change_user() {
         return Ok(Some(Users::of(&options.users)?));

@@ -1,4 +1,4 @@
-//! What the service manager that has started this process is told, if there is one: sd_notify(3).
+//! Messages to the service manager that has started this process, if there is one: sd_notify(3).
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ pub(crate) const PREFIXES: [&str; 3] = ["NOTIFY_", "WATCHDOG_", "LISTEN_"];
 /// The process that reads `NOTIFY_SOCKET`; without one nothing is said.
 #[derive(Debug)]
 pub(crate) struct ServiceManager {
-    /// It restarts a daemon that is silent for twice as long.
+    /// The time between signs of life: the service manager restarts a daemon that is silent for twice as long.
     interval: Option<Duration>,
     next_sign: Instant,
-    /// It knows this process as the one that serves.
+    /// Whether the service manager knows this process as the one that serves.
     is_ready: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Applications that run as the user of the daemon's own processes: whoever looks after them is told.
+//! Applications that run as the user of the daemon's own processes: the operator is told.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use corral_config::plan::AppSpec;
 
 use crate::programs::Programs;
 
-/// What was reported.
+/// The applications that were reported.
 #[derive(Debug, Default)]
 pub(crate) struct Sharing {
     /// Names of applications.

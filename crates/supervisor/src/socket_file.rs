@@ -1,4 +1,4 @@
-//! The file of a Unix socket, which somebody has to remove in the end.
+//! The file of a Unix socket, which has to be removed in the end.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub(crate) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Of a socket that was bound here; other addresses have no file.
+    /// The file of a socket that was bound here; other addresses have no file.
     pub(crate) fn of(address: &ListenAddress) -> Self {
         let path = match address {
             ListenAddress::Unix(path) => Some(path.clone()),
@@ -22,12 +22,12 @@ impl SocketFile {
         Self { path, is_ours: Cell::new(true) }
     }
 
-    /// Of a socket that somebody else has made and removes.
+    /// The file of a socket that another process has made and removes.
     pub(crate) fn of_another() -> Self {
         Self { path: None, is_ours: Cell::new(false) }
     }
 
-    /// Decides who removes it: this process or another one.
+    /// Decides which process removes the file: this one or another one.
     pub(crate) fn set_ours(&self, is_ours: bool) {
         self.is_ours.set(is_ours);
     }
@@ -36,7 +36,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if let Some(path) = self.path.as_ref().filter(|_| self.is_ours.get()) {
-            // Somebody else may have removed it.
+            // Another process may have removed it.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -19,7 +19,7 @@ pub(crate) struct Store {
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
-    /// It is missing and cannot be made.
+    /// The directory is missing and cannot be made.
     #[error("create the state directory {}", path.display())]
     Create {
         /// The directory.

@@ -1,5 +1,6 @@
-//! The things that the next start will find: the configuration in force, certificates and modules. A disk that is full or cannot be
-//! written to does not stop a change that works; whoever made it is told, and it is stored as soon as that is possible.
+//! The things that the next start will find: the configuration in force, certificates and modules. A disk that is full
+//! or cannot be written to does not stop a change that works; the client that made it is told, and it is stored as soon
+//! as that is possible.
 //!
 //! Main stores the configuration, not the controller: state directories belong to root, as Unit's do, because they hold
 //! private keys. Main writes bytes that it does not interpret, and the unprivileged controller needs no access to the
@@ -71,12 +72,12 @@ impl Stored {
         &self.assets
     }
 
-    /// What the state directory has of them.
+    /// The assets that the state directory has.
     pub(crate) fn stored_assets(&self) -> Assets {
         self.store.as_ref().map(Store::assets).unwrap_or_default()
     }
 
-    /// What the state directory has, and these.
+    /// Takes the assets that the state directory has, and these.
     pub(crate) fn replace_assets(&mut self, added: &Assets) {
         self.assets = self.stored_assets();
         for kind in [AssetKind::Certificate, AssetKind::Script] {

@@ -1,5 +1,5 @@
-//! The main process at work: one loop over everything that can happen. Each part below knows its own data and what it is
-//! given; the files of this folder join them.
+//! The main process at work: one loop over everything that can happen. Each part below knows its own data and what it
+//! is given; the files of this folder join them.
 
 mod applying;
 mod background;
@@ -43,7 +43,7 @@ use crate::stored::Stored;
 use crate::upgrade::Upgrade;
 use crate::watch::Watch;
 
-/// What a supervisor is made of.
+/// The parts that a supervisor is made of.
 pub(crate) struct Parts {
     pub(crate) signals: SignalFd,
     pub(crate) programs: Programs,
@@ -59,7 +59,7 @@ pub(crate) struct Supervisor {
     signals: SignalFd,
     /// How everything is started.
     programs: Programs,
-    /// What was started.
+    /// The processes that were started.
     children: Children,
     configuration: Configuration,
     stored: Stored,
@@ -68,18 +68,18 @@ pub(crate) struct Supervisor {
     files: Files,
     inheritance: Inheritance,
     audience: Audience,
-    /// What the control API is protected by.
+    /// The token that protects the control API.
     token: Option<ControlToken>,
     questions: Questions,
     restarts: Restarts,
     upgrade: Upgrade,
-    /// For whoever works on the site.
+    /// Follows the code for developers who work on the site.
     watch: Option<Watch>,
     stop: Option<Stop>,
     exit_code: ExitCode,
 }
 
-/// What the loop waits for.
+/// A source of events that the loop waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Signals,
@@ -98,7 +98,8 @@ enum Source {
 /// Messages taken from one child before the others get their turn.
 const MESSAGES_PER_TURN: usize = 64;
 
-/// What all children together have of one turn, unless each has a single message or piece of output that takes longer.
+/// The time that all children together have of one turn, unless each has a single message or piece of output that takes
+/// longer.
 const LONGEST_TURN: Duration = Duration::from_millis(10);
 
 impl Supervisor {
@@ -183,7 +184,7 @@ impl Supervisor {
         sources
     }
 
-    /// What to wait for on one of [`Supervisor::sources`], which are all there.
+    /// The descriptor of one of [`Supervisor::sources`], which are all there, and what to wait for on it.
     fn descriptor(&self, source: Source) -> (BorrowedFd<'_>, Interest) {
         match source {
             Source::Signals => (self.signals.as_fd(), Interest::Read),
@@ -271,7 +272,7 @@ impl Supervisor {
         }
     }
 
-    /// What is due although nothing happens.
+    /// The timers of everything that is due although nothing happens.
     fn timers(&self) -> Timers {
         let Self { children, configuration, restarts, .. } = self;
         let mut timers = Timers::default();
@@ -329,7 +330,7 @@ impl Supervisor {
             Timer::Applications => children.apps_on_time(starts, programs, now),
             Timer::Sign => audience.service_manager.on_time(now),
             Timer::Upgrade => self.upgrade.kill_unready(),
-            // Whoever asks for the status hears why it fails.
+            // A client that asks for the status hears why it fails.
             Timer::Store => drop(self.store_again()),
             Timer::Silence => self.end_silent(now),
             // Whatever has its time: it goes on in each turn.

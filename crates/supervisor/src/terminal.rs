@@ -4,10 +4,10 @@ use std::io::{IsTerminal, stderr, stdin, stdout};
 
 use corral_sys::signal::{self, Signal};
 
-/// What SIGHUP means to this process.
+/// The meaning of SIGHUP for this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Terminal {
-    /// Nobody's terminal is meant.
+    /// The signal means nothing.
     None,
     /// The end of the process as long as it serves one given document, which nothing can change.
     Any,
@@ -16,7 +16,7 @@ pub(crate) enum Terminal {
 }
 
 impl Terminal {
-    /// Of a process in the foreground. One that was told to outlive its terminal (`nohup`) does.
+    /// The meaning for a process in the foreground. A process that was told to outlive its terminal (`nohup`) does.
     pub(crate) fn of_this_process(serves_one_document: bool) -> Self {
         match () {
             () if signal::is_ignored(Signal::HUP) => Self::None,

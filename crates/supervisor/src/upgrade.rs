@@ -27,12 +27,12 @@ struct Successor {
     is_serving: bool,
 }
 
-/// What has become of a successor's message.
+/// The outcome of listening for a successor's message.
 pub(crate) enum Heard {
     Nothing,
-    /// It needs no answer.
+    /// The message needs no answer.
     Word,
-    /// It serves from now on.
+    /// The successor serves from now on.
     Serving(Pid),
 }
 
@@ -84,7 +84,7 @@ impl Upgrade {
         self.unready().into_iter().for_each(|successor| successor.kill(Signal::TERM));
     }
 
-    /// It does not serve in time.
+    /// Kills a successor that does not serve in time.
     pub(crate) fn kill_unready(&self) {
         self.unready().into_iter().for_each(|successor| successor.kill(Signal::KILL));
     }

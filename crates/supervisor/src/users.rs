@@ -1,4 +1,4 @@
-//! Who runs what: the daemon's own processes, and applications that name nobody.
+//! The users of processes: the daemon's own, and applications that name no user.
 //!
 //! An application has the daemon's user only if its configuration says so. Then it gets a Landlock domain with both
 //! scopes between fork and exec, and `sharing` warns.
@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use corral_sys::user::{self, Credentials, UserError};
 
-/// Whom the daemon was told to run its processes as. Without the right to change users nothing of it counts.
+/// The users that the daemon was told to run its processes as. Without the right to change users nothing of it counts.
 #[derive(Debug, Clone)]
 pub struct UserOptions {
     /// The controller and the router; without one they have a user of their own.
@@ -28,12 +28,12 @@ pub struct Account {
     pub group: Option<String>,
 }
 
-/// Those whom this process may start others as.
+/// The users that this process may start others as.
 #[derive(Debug, Clone)]
 pub(crate) struct Users {
-    /// Of the controller and the router.
+    /// The user of the controller and the router.
     pub(crate) daemon: Identity,
-    /// Of applications that name none.
+    /// The user of applications that name none.
     pub(crate) applications: Identity,
 }
 
@@ -60,7 +60,7 @@ impl UserOptions {
         Self { daemon: Some(account.clone()), daemon_group: None, applications: account }
     }
 
-    /// What the controller and the router run as; nothing where this process may not change users.
+    /// The credentials of the controller and the router; nothing where this process may not change users.
     ///
     /// # Errors
     /// When there is no such user or group.
@@ -88,7 +88,7 @@ impl Identity {
     }
 }
 
-/// That of the daemon's account, else one that nobody else has.
+/// The user of the daemon's account, else a number that no account has.
 fn own_identity(group: Option<String>) -> Result<Identity, UserError> {
     let user = if user::user_by_name(OWN_ACCOUNT).is_ok() {
         OWN_ACCOUNT.to_owned()
@@ -109,7 +109,7 @@ fn own_identity(group: Option<String>) -> Result<Identity, UserError> {
 /// A number without an account that this process' namespace knows.
 fn unnamed() -> Option<u32> {
     let maps = ["uid_map", "gid_map"].map(|name| fs::read_to_string(format!("/proc/self/{name}")).ok());
-    // Who cannot read a map is in the namespace of the machine as far as that can be known.
+    // A process that cannot read a map is in the namespace of the machine as far as that can be known.
     let is_mapped = |number: &u32| maps.iter().flatten().all(|map| holds(map, *number));
     let is_free = |number: &u32| matches!(user::user_by_uid(*number), Err(UserError::NoUser { .. }));
     UNNAMED.filter(is_mapped).find(is_free)

@@ -1,5 +1,5 @@
-//! `corral run --watch`: what has changed of the code, and the requests that wait until that is acted on, so that each is
-//! answered by the code that was there when it came.
+//! `corral run --watch`: what has changed of the code, and the requests that wait until that is acted on, so that each
+//! is answered by the code that was there when it came.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ use corral_sys::tree::{Change, Tree};
 use crate::code::{enters, is_code};
 use crate::ids::RouterId;
 
-/// What is followed, and who waits.
+/// The files that are followed, and the requests that wait.
 #[derive(Debug)]
 pub(crate) struct Watch {
     tree: Tree,
@@ -22,9 +22,9 @@ pub(crate) struct Watch {
     named: Vec<PathBuf>,
     /// The folders, in which only code is meant.
     folders: Vec<PathBuf>,
-    /// What was in files when they changed last: who builds anew often writes the same.
+    /// Hashes of what was in files when they changed last: a build often writes the same again.
     contents: HashMap<PathBuf, u64>,
-    /// What has changed, and when it is acted on unless somebody asks before.
+    /// The file that has changed, and when the change is acted on unless a request comes before.
     changed: Option<(PathBuf, Instant)>,
     /// Requests that wait for a restart to be over.
     asking: Vec<(RouterId, Ticket)>,
@@ -32,7 +32,7 @@ pub(crate) struct Watch {
     replacing: Option<AppId>,
 }
 
-/// Who saves several files is waited for.
+/// How long a change waits for others: a developer often saves several files at once.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// No source is larger.
@@ -77,7 +77,7 @@ impl Watch {
         }
     }
 
-    /// Of files that are named, nothing beside them is meant.
+    /// Whether a file is one of the named ones, or code in a folder. Files beside named ones are not meant.
     fn is_meant(&self, path: &Path) -> bool {
         let is_inside = || self.folders.iter().any(|folder| path.starts_with(folder));
         self.named.iter().any(|named| named == path) || (is_code(path) && is_inside())
@@ -101,7 +101,7 @@ impl Watch {
         self.changed.as_ref().map(|(_, at)| *at)
     }
 
-    /// What has changed, which is acted on now.
+    /// Takes the change, which is acted on now.
     pub(crate) fn take_change(&mut self) -> Option<PathBuf> {
         self.changed.take().map(|(path, _)| path)
     }
@@ -126,7 +126,7 @@ impl Watch {
         self.replacing = Some(app);
     }
 
-    /// It is there, or cannot be started.
+    /// The program is there, or cannot be started.
     pub(crate) fn is_decided(&mut self, app: AppId) {
         self.replacing = self.replacing.filter(|replacing| *replacing != app);
     }

@@ -53,9 +53,9 @@ pub(crate) struct App {
     pub(crate) unseen: BTreeMap<WorkerId, u32>,
     /// The files that ask for a restart, as they were when it was started.
     watched: Fingerprints,
-    /// Its program has chosen a port by itself: two of it cannot run beside each other.
+    /// Whether the application's program has chosen a port by itself: two of it cannot run beside each other.
     pub(crate) strays: bool,
-    /// Of the control group that its processes are in.
+    /// Membership in the control group that the application's processes are in.
     membership: Option<Membership>,
     /// Where its programs are reached, if that is outside of their root.
     sockets: Option<SocketFolder>,
@@ -96,7 +96,7 @@ impl App {
         self.n_lanes = n_lanes;
     }
 
-    /// It is about to be loaded from its files as they are.
+    /// Remembers the files as they are: the application is about to be loaded from them.
     pub(crate) fn remember_files(&mut self) {
         self.watched = Fingerprints::take(&self.spec.restart.watch);
     }
@@ -106,8 +106,8 @@ impl App {
         self.watched.changed()
     }
 
-    /// The prototype has loaded. After a failure nobody may be waiting for workers any more, so the
-    /// usual ones are started.
+    /// The prototype has loaded. After a failure, requests may not be waiting for workers any more, so the usual ones
+    /// are started.
     pub(crate) fn loaded(&mut self, bell: Vec<OwnedFd>, now: Instant) {
         self.bell = bell;
         if self.life.loaded(now) && self.router.is_some() {
@@ -200,7 +200,7 @@ impl App {
         self.life.deadline(starts, self.unneeded()).into_iter().chain(work).min()
     }
 
-    /// What is to be done about it now.
+    /// The step that is due for the prototype now.
     pub(crate) fn due(&self, now: Instant) -> Option<Due> {
         self.life.due(self.unneeded(), now)
     }

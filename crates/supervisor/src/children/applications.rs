@@ -29,8 +29,8 @@ impl Children {
         self.apps.insert(id, app);
     }
 
-    /// Starts instances that were added, a few at a turn, so that everybody else is heard meanwhile. One that keeps no
-    /// workers is up as it is.
+    /// Starts instances that were added, a few at a turn, so that other processes are heard meanwhile. One that keeps
+    /// no workers is up as it is.
     pub(crate) fn start_soon(&mut self, added: &[AppId]) {
         let now = Instant::now();
         for id in added {
@@ -91,7 +91,7 @@ impl Children {
             return;
         };
         if app.life.phase() == Phase::Down && app.life.has_failed() {
-            // Who asks is told why, until it has loaded, which brings the usual workers.
+            // A request is told why, until the application has loaded, which brings the usual workers.
             return;
         }
         app.workers.want_spare();
@@ -115,7 +115,7 @@ impl Children {
         }
     }
 
-    /// Ends a prototype that nobody needs; the next request starts another one.
+    /// Ends a prototype that is not needed; the next request starts another one.
     fn rest_app(&mut self, id: AppId) {
         if let Some(app) = self.apps.get_mut(&id).filter(|app| app.prototype.is_some()) {
             app.tell(&ToPrototype::Stop);
@@ -138,13 +138,13 @@ impl Children {
         ids.into_iter().for_each(|id| self.stop_app(id));
     }
 
-    /// A router is gone for good: nobody gives work to its instances any more.
+    /// A router is gone for good: its instances get no work any more.
     pub(crate) fn stop_apps_of(&mut self, router: RouterId) {
         self.stop_apps(|_, app| app.router == Some(router));
     }
 
-    /// The router in charge died: the next one gets workers of its own, as these wait for a ring that nobody
-    /// fills any more. Instances that are not `kept` end.
+    /// The router in charge died: the next one gets workers of its own, as these wait for a ring that is not filled any
+    /// more. Instances that are not `kept` end.
     pub(crate) fn take_back_workers(&mut self, kept: Option<&[AppId]>) {
         let router = Some(self.routers.in_charge.id);
         for app in self.apps.values_mut().filter(|app| app.router == router) {

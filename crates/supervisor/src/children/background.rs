@@ -186,7 +186,8 @@ impl Children {
         }
     }
 
-    /// Others take the place of these instances, or none: what runs all the time ends at once, a run goes on to its end.
+    /// Others take the place of these instances, or none: what runs all the time ends at once, a run goes on to its
+    /// end.
     pub(crate) fn leave_background(&mut self, replaced: &[AppId]) {
         for id in replaced {
             let Some(work) = self.apps.get_mut(id).and_then(|app| app.background.as_mut()) else { continue };

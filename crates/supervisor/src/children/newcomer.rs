@@ -20,7 +20,7 @@ pub(crate) struct Newcomer {
     number: u32,
     /// Where it is reached, if it is a program that serves HTTP; else by its memory.
     door: Option<Door>,
-    /// Its memory or its socket, if it has any and there was room.
+    /// The worker's memory or its socket, if it has any and there was room.
     access: Option<OwnedFd>,
     /// Requests that it runs at once in an event loop, if it has said so.
     hands: Option<NonZeroU32>,
@@ -59,8 +59,8 @@ impl Newcomer {
         Self { worker, number, door: Some(door), access, hands, bell, has_files, files, pidfd }
     }
 
-    /// Whether an application is reached like this: its prototype chooses no other way, nor the port of somebody else's
-    /// secrets.
+    /// Whether an application is reached like this: its prototype chooses no other way, nor the port of the control
+    /// API.
     pub(crate) fn fits(&self, spec: &AppSpec, control: &ListenAddress) -> bool {
         if spec.is_background() {
             return false;
@@ -83,12 +83,13 @@ impl Newcomer {
         matches!(self.door, Some(Door::Strayed { .. }))
     }
 
-    /// Its process, if that is a child of the prototype. In a namespace of its own that has other numbers than main.
+    /// The worker's process, if that is a child of the prototype. In a namespace of its own, a prototype knows it by
+    /// another number than main.
     pub(crate) fn process(&mut self, prototype: Pid, has_namespace: bool) -> Result<Option<Kin>, NoKin> {
         Kin::find(prototype, self.number, has_namespace, self.pidfd.take())
     }
 
-    /// Its number, as the prototype knows it.
+    /// The worker's number, as the prototype knows it.
     pub(crate) fn number(&self) -> u32 {
         self.number
     }

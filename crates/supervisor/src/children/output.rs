@@ -1,4 +1,4 @@
-//! What children print: a pipe from each, read line by line into the log.
+//! The output of children: a pipe from each, read line by line into the log.
 
 mod rate;
 
@@ -13,7 +13,7 @@ use corral_ipc::message::AppId;
 
 use self::rate::Rate;
 
-/// Whose lines these are.
+/// The source of lines, which decides where they go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Speaker {
     /// The controller or the router: finished lines of the log.
@@ -43,11 +43,11 @@ pub(crate) struct Output {
     pipe: File,
     /// The beginning of a line whose end has not come yet; shorter than [`LONGEST_LINE`].
     rest: Vec<u8>,
-    /// What comes next goes on with the line that was logged last, which was too long.
+    /// Whether the next bytes go on with the line that was logged last, which was too long.
     is_within: bool,
     /// The instance that it is of.
     app: Option<AppId>,
-    /// Its last lines since they were last forgotten.
+    /// The last lines since lines were last forgotten.
     words: VecDeque<String>,
     /// The rate of its lines, if it is an application.
     rate: Rate,
@@ -58,7 +58,7 @@ pub(crate) struct Output {
 pub(crate) enum Drained {
     /// Nothing more for now.
     Empty,
-    /// Nobody has the writing end any more.
+    /// The writing end is closed everywhere.
     Ended,
 }
 
@@ -81,7 +81,7 @@ impl Output {
         ))
     }
 
-    /// It comes from this instance of an application.
+    /// The output comes from this instance of an application.
     pub(crate) fn of(self, app: AppId) -> Self {
         Self { app: Some(app), ..self }
     }
@@ -94,7 +94,7 @@ impl Output {
         self.app.is_some()
     }
 
-    /// What is said from now on is about something new.
+    /// Forgets the last lines: the next ones are about something new.
     pub(crate) fn forget_words(&mut self) {
         self.words.clear();
     }
@@ -212,7 +212,7 @@ impl AsFd for Output {
 /// Longer lines are cut into pieces of this many bytes.
 const LONGEST_LINE: usize = 8 * 1024;
 
-/// What comes first of a line that is too long is not whole.
+/// Splits bytes into lines. The first pieces of a line that is too long are not whole.
 fn split_lines(rest: &mut Vec<u8>, bytes: &[u8], mut line: impl FnMut(&[u8], bool)) {
     for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
         rest.extend_from_slice(piece);

@@ -20,12 +20,12 @@ impl Outputs {
         self.0.len()
     }
 
-    /// What the one at this place is read from.
+    /// The descriptor that the output at this place is read from.
     pub(crate) fn descriptor(&self, idx: usize) -> BorrowedFd<'_> {
         self.0[idx].as_fd()
     }
 
-    /// Logs what children printed; forgets the pipes that nobody writes to any more.
+    /// Logs what children printed; forgets the pipes that have no writer any more.
     pub(crate) fn drain(&mut self, time: Duration, is_ready: impl Fn(usize) -> bool) {
         let mut idx = 0;
         self.0.retain_mut(|output| {
@@ -35,7 +35,7 @@ impl Outputs {
         });
     }
 
-    /// What an instance says from now on is about something new.
+    /// Forgets the last lines of an instance: the next ones are about something new.
     pub(crate) fn forget_words_of(&mut self, app: AppId) {
         self.0.iter_mut().filter(|output| output.is_of(app)).for_each(Output::forget_words);
     }

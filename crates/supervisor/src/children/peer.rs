@@ -1,5 +1,5 @@
-//! A process that main has started and talks to. Main never waits for one: what does not go out now is kept. Main trusts
-//! none: whoever sends what no process of ours does, or does not read what it is told, is ended.
+//! A process that main has started and talks to. Main never waits for one: what does not go out now is kept. Main
+//! trusts none: a process that sends what no process of ours does, or does not read what it is told, is ended.
 
 mod outbox;
 
@@ -19,10 +19,11 @@ pub(crate) use self::outbox::Room;
 /// A running child and its link.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    /// What the log calls it.
+    /// The name of the process in the log.
     name: String,
     pid: Pid,
-    /// Of a process that is no child of this one, whose number may be another's as soon as it has ended.
+    /// The descriptor of a process that is not a child of this one: its number may be another's as soon as it has
+    /// ended.
     pidfd: Option<OwnedFd>,
     /// Until it is closed, one way or the other.
     link: Option<Link>,
@@ -31,7 +32,8 @@ pub(crate) struct Peer {
     closed: Option<Instant>,
     /// When a signal stopped it.
     stopped: Option<Instant>,
-    /// The child was killed as it was overdue. Its end may take a while to show, and there is nothing more to do until then.
+    /// The child was killed as it was overdue. Its end may take a while to show, and there is nothing more to do until
+    /// then.
     is_killed: Cell<bool>,
 }
 
@@ -50,14 +52,14 @@ impl Peer {
         }
     }
 
-    /// One that is no child of this process: its end shows by `pidfd`.
+    /// A process that is not a child of this one: its end shows by `pidfd`.
     pub(crate) fn sibling(name: String, pid: Pid, pidfd: OwnedFd, link: Link) -> Self {
         let mut peer = Self::new(name, pid, link, Room::Large);
         peer.pidfd = Some(pidfd);
         peer
     }
 
-    /// Readable when a process that is no child has ended.
+    /// Readable when a process that is not a child has ended.
     pub(crate) fn end(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
@@ -190,7 +192,7 @@ impl Peer {
 /// A child that has closed its link ends within this time or is made to.
 const LONGEST_EXIT: Duration = Duration::from_secs(5);
 
-/// Whoever stopped a child by mistake or from a terminal may have it go on for this long.
+/// A child that was stopped, by mistake or from a terminal, has this long to be continued.
 const LONGEST_STOP: Duration = Duration::from_secs(2);
 
 impl AsFd for Peer {

@@ -73,7 +73,7 @@ impl Children {
         self.app_failed(id, reason);
     }
 
-    /// It is of no use: another one is started later.
+    /// The prototype is of no use: another one is started later.
     pub(super) fn give_up_prototype(&mut self, id: AppId, reason: &str) {
         self.apps.get(&id).into_iter().for_each(App::kill_prototype);
         self.app_failed(id, reason);
@@ -186,10 +186,10 @@ impl Children {
         }
     }
 
-    /// A worker that was asked for does not come: who waits for it is told.
+    /// A worker that was asked for does not come: the router that waits for it is told.
     fn worker_failed(&mut self, id: AppId, reason: &str) {
         let Some(app) = self.apps.get(&id) else { return };
-        // That it is told to end is no failure.
+        // An end that was asked for is not a failure.
         let failed = (!app.life.is_stopping())
             .then(|| News::Failed(id, format!("application \"{}\": {reason}", app.spec.name)));
         self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.to_owned() });
@@ -264,7 +264,7 @@ impl Children {
         let kill_orphan = if app.runs_programs() { Kin::kill_group } else { Kin::kill };
         let router = app.router;
         for (worker, process) in app.prototype_died(Instant::now()) {
-            // They would wait for ever: nobody forks beside them or hears when they end.
+            // They would wait for ever: no process forks beside them or hears when they end.
             let _ = process.is_some_and(|process| kill_orphan(&process, Signal::KILL));
             let exit = Exit::Signal(Signal::KILL.as_raw());
             if let Some(router) = router {

@@ -12,7 +12,7 @@ use crate::launch::LaunchError;
 pub(crate) struct Role {
     pub(crate) name: &'static str,
     pub(crate) peer: Option<Peer>,
-    /// It has said that it works.
+    /// Whether the process has said that it works.
     pub(crate) is_ready: bool,
     pub(crate) backoff: Backoff,
 }
@@ -29,13 +29,13 @@ impl Role {
         self.peer = Some(peer);
     }
 
-    /// Its process could not be started.
+    /// The process of this role could not be started.
     pub(crate) fn not_started(&mut self, error: LaunchError, now: Instant) {
         self.backoff.failed(now);
         tracing::error!(target: "alert", "start the {}: {:#}", self.name, anyhow::Error::new(error));
     }
 
-    /// Its process has ended.
+    /// The process of this role has ended.
     pub(crate) fn ended(&mut self, now: Instant) {
         self.peer = None;
         self.is_ready = false;

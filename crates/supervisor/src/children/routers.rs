@@ -26,7 +26,7 @@ fn n_processors() -> u32 {
 /// One router.
 pub(crate) struct Router {
     pub(crate) id: RouterId,
-    /// Its event loops. Workers have a lane for each, which is why they belong to one router.
+    /// The router's event loops. Workers have a lane for each, which is why they belong to one router.
     pub(crate) n_threads: u16,
     pub(crate) role: Role,
     /// The router has not said that it accepts no connections any more.

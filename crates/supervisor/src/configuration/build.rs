@@ -8,12 +8,12 @@ use corral_ipc::message::{AppId, FailedListener, GenerationId};
 use crate::access_log::{AccessLog, AccessLogError};
 use crate::listeners::{BindError, Bound};
 
-/// What a build is made from.
+/// The content that a build is made from.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) plan: Plan,
     pub(crate) document: Vec<u8>,
-    /// What the document names of the state directory.
+    /// The assets in the state directory that the document names.
     pub(crate) assets: Assets,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Build {
     pub(crate) generation: GenerationId,
     pub(crate) plan: Plan,
     pub(crate) document: Vec<u8>,
-    /// What the document names of the state directory.
+    /// The assets in the state directory that the document names.
     pub(crate) assets: Assets,
     pub(crate) listeners: Vec<Rc<Bound>>,
     /// Listeners that could not be bound.
@@ -60,7 +60,7 @@ impl Build {
         self.apps.iter().any(|(id, _)| *id == app)
     }
 
-    /// Its instance of the application with this name.
+    /// The build's instance of the application with this name.
     pub(crate) fn find_app(&self, name: &str) -> Option<&(AppId, AppSpec)> {
         self.apps.iter().find(|(_, spec)| spec.name == name)
     }
@@ -81,8 +81,8 @@ impl Build {
     }
 }
 
-/// Opens access logs: those of `ours` stay open. One that cannot be opened fails, or logs to nowhere until logs are opened
-/// again.
+/// Opens access logs: those of `ours` stay open. One that cannot be opened fails, or logs to nowhere until logs are
+/// opened again.
 pub(crate) fn access_logs(
     plan: &Plan,
     ours: &[Rc<AccessLog>],

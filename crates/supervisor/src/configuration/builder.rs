@@ -14,13 +14,13 @@ use crate::listeners::{self, BindError, Bound};
 use crate::machine;
 use crate::programs::Programs;
 
-/// Those that are bound, and those that cannot be.
+/// Listeners that are bound, and the errors of those that cannot be.
 type Listeners = (Vec<Rc<Bound>>, Vec<BindError>);
 
 /// An application where it runs, and as what.
 type Placed = (Placement, AppSpec);
 
-/// What a configuration is built beside.
+/// Builds a configuration beside the one in force.
 pub(crate) struct Builder<'a> {
     pub(crate) in_force: Option<&'a Build>,
     /// Whether running instances can be kept: workers answer the event loops of one router only.
@@ -28,7 +28,7 @@ pub(crate) struct Builder<'a> {
     pub(crate) programs: &'a Programs,
     /// Listeners of the process that this one takes over from.
     pub(crate) handed_over: &'a [Rc<Bound>],
-    /// Those of a service manager.
+    /// Listeners of a service manager.
     pub(crate) given: &'a [Rc<Bound>],
     /// Event loops of the router.
     pub(crate) n_threads: u16,

@@ -7,7 +7,7 @@ use corral_ipc::message::{Demand, GenerationId, Order, Ticket};
 
 use crate::configuration::build::Content;
 
-/// Who wants a configuration in force, and what happens when it is or cannot be.
+/// Why a configuration is to be in force, and what happens when it is or cannot be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The controller, under its own number.
@@ -112,7 +112,7 @@ impl Jobs {
         self.0.push_front(job);
     }
 
-    /// Plans a restart that nobody waits for, unless one is planned already.
+    /// Plans a restart that no request waits for, unless one is planned already.
     pub(crate) fn restart_once(&mut self, name: String) {
         let is_same = |job: &Job| matches!(job, Job::RestartApp { name: other, .. } if *other == name);
         if !self.0.iter().any(is_same) {

@@ -1,5 +1,5 @@
-//! The work of applications that no listener reaches: which processes are started when. Facts and times come in, what is to
-//! be done comes out.
+//! The work of applications that no listener reaches: which processes are started when. Facts and times come in, what
+//! is to be done comes out.
 //!
 //! No command runs beside its predecessor. A new instance loads, by which a change may fail, and is held until no other
 //! instance of its name is left. A successor of main holds its own until its predecessor says that its commands have

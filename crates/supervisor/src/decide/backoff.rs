@@ -9,10 +9,10 @@ struct Pace {
     longest: Duration,
 }
 
-/// Of what is missed by those alone who use it, and costs others what each start costs.
+/// The pace of a process that is missed only by its own users, and each start of which costs all others.
 const CAREFUL: Pace = Pace { n_at_once: 1, longest: Duration::from_secs(10) };
 
-/// Of what everybody waits for.
+/// The pace of a process that all others wait for.
 const EAGER: Pace = Pace { n_at_once: 5, longest: Duration::from_secs(1) };
 
 /// The restarts of one process.
@@ -30,7 +30,7 @@ impl Backoff {
         Self { pace: CAREFUL, n_failures: 0, started: now, restart_at: None }
     }
 
-    /// For a process that everybody waits for.
+    /// For a process that all others wait for.
     pub(crate) fn eager(now: Instant) -> Self {
         Self { pace: EAGER, ..Self::new(now) }
     }

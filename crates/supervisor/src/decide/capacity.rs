@@ -61,8 +61,8 @@ impl Capacity {
         started.iter().try_for_each(|spec| room.take(spec))
     }
 
-    /// Makes what is started fit beside what is kept, one application after the other: one whose processes find no room is
-    /// not started, and one that may grow too much grows less.
+    /// Makes what is started fit beside what is kept, one application after the other: one whose processes find no room
+    /// is not started, and one that may grow too much grows less.
     pub(crate) fn fit<'a>(&self, kept: &[&AppSpec], started: impl IntoIterator<Item = &'a mut AppSpec>) {
         let Some(mut room) = self.room(kept) else { return };
         for spec in started {

@@ -1,5 +1,5 @@
-//! What has to be bound, opened and started to get from the configuration in force to another one.
-//! Pure: nothing is done here.
+//! Changes that lead from the configuration in force to another one: what has to be bound, opened and started. Pure:
+//! nothing is done here.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -17,8 +17,8 @@ pub(crate) enum Placement {
     Start,
 }
 
-/// Decides for each application of a new configuration, by what was asked for before. `replace` names one that gets a new instance
-/// even if nothing has changed, as do those that are restarted with one which has changed.
+/// Decides for each application of a new configuration, by what was asked for before. `replace` names one that gets a
+/// new instance even if nothing has changed, as do those that are restarted with one which has changed.
 pub(crate) fn place_apps(
     running: &[(AppId, &AppSpec)],
     wanted: &[&AppSpec],

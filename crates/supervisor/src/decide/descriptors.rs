@@ -6,7 +6,7 @@ use corral_config::plan::{ListenerPlan, Plan, RuntimeSpec};
 /// The part of all descriptors that is spent on giving each event loop sockets of its own.
 const SHARE: u64 = 8;
 
-/// Those for everything else than listeners and applications.
+/// Descriptors for everything other than listeners and applications.
 const RESERVED: u64 = 128;
 
 /// The router gets the sockets of a new configuration while it has those of the old one.
@@ -16,7 +16,8 @@ const COPIES: u64 = 2;
 const MORE: u64 = 100;
 
 /// Sockets of each listener at an address of IPv4 or IPv6: one for each event loop, by which the kernel shares out the
-/// connections; but a single one for all of them when there are so many listeners that these would take the descriptors.
+/// connections; but a single one for all of them when there are so many listeners that these would take the
+/// descriptors.
 pub(crate) fn sockets_each(listeners: &[ListenerPlan], n_loops: u16, limit: u64) -> u16 {
     let n_inet =
         listeners.iter().filter(|listener| matches!(listener.address, ListenAddress::Inet(_))).count();
@@ -24,7 +25,7 @@ pub(crate) fn sockets_each(listeners: &[ListenerPlan], n_loops: u16, limit: u64)
     if n_sockets <= limit / SHARE { n_loops } else { 1 }
 }
 
-/// That there is little room for more listeners.
+/// A warning that there is little room for more listeners.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a limit of {limit} open files leaves room for {n_left} more listeners: raise it (LimitNOFILE= of the service, \

@@ -11,13 +11,13 @@ pub(crate) enum Phase {
     Dormant,
     /// Started, loading; killed at the deadline.
     Loading { deadline: Instant },
-    /// It forks workers.
+    /// The prototype forks workers.
     Ready,
-    /// It was told to end because nobody needs it; killed at the deadline.
+    /// The prototype was told to end because it is not needed; killed at the deadline.
     Resting { deadline: Instant },
-    /// It died; the backoff says when it is started again.
+    /// The prototype died; the backoff says when it is started again.
     Down,
-    /// It was told to end; killed at the deadline.
+    /// The prototype was told to end; killed at the deadline.
     Stopping { deadline: Instant },
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum Phase {
 pub(crate) enum Due {
     /// Start it again.
     Start,
-    /// Tell it to end, as nobody needs it.
+    /// Tell the prototype to end, as it is not needed.
     Rest,
     /// Kill it: it hangs while it loads.
     GiveUp,
@@ -96,7 +96,7 @@ impl Life {
         matches!(self.phase, Phase::Stopping { .. })
     }
 
-    /// Whether it ends because nobody needs it.
+    /// Whether the prototype ends because it is not needed.
     pub(crate) fn is_resting(&self) -> bool {
         matches!(self.phase, Phase::Resting { .. })
     }
@@ -116,30 +116,30 @@ impl Life {
         self.failure.as_deref()
     }
 
-    /// It is about to be started.
+    /// The prototype is about to be started.
     pub(crate) fn starts(&mut self) {
         self.phase = Phase::Down;
     }
 
-    /// It was started.
+    /// The prototype was started.
     pub(crate) fn started(&mut self, now: Instant) {
         self.phase = Phase::Loading { deadline: now + LONGEST_LOADING };
         self.backoff.started(now);
     }
 
-    /// It will never be started, until there is another configuration.
+    /// The prototype will never be started, until there is another configuration.
     pub(crate) fn cannot_start(&mut self, now: Instant) {
         self.backoff = Backoff::new(now);
     }
 
-    /// It has loaded. True if the one before could not.
+    /// The prototype has loaded. True if the one before could not.
     pub(crate) fn loaded(&mut self, now: Instant) -> bool {
         self.phase = Phase::Ready;
         self.idle_since = now;
         self.failure.take().is_some()
     }
 
-    /// It could not load.
+    /// The prototype could not load.
     pub(crate) fn failed(&mut self, reason: String) {
         self.failure = Some(reason);
     }
@@ -157,7 +157,7 @@ impl Life {
         }
     }
 
-    /// It is told to end as nobody needs it.
+    /// The prototype is told to end, as it is not needed.
     pub(crate) fn rests(&mut self, now: Instant) {
         self.phase = Phase::Resting { deadline: now + LONGEST_STOP };
     }
@@ -167,7 +167,7 @@ impl Life {
         self.idle_since = now;
     }
 
-    /// It is gone.
+    /// The prototype is gone.
     pub(crate) fn died(&mut self, now: Instant) {
         if self.is_resting() {
             self.phase = Phase::Dormant;
@@ -188,7 +188,8 @@ impl Life {
     }
 
     /// When something has to be done about it even if nothing happens. `unneeded` is the time of idling of its workers,
-    /// if it has none and keeps none ready. Nothing is due of one that is to be started when nothing is started any more.
+    /// if it has none and keeps none ready. Nothing is due of one that is to be started when nothing is started any
+    /// more.
     pub(crate) fn deadline(&self, starts: Starts, unneeded: Option<Duration>) -> Option<Instant> {
         let drain_deadline = self.drain_deadline.filter(|_| !self.is_stopping());
         let has_time = starts == Starts::Permitted || self.phase != Phase::Down;
@@ -196,7 +197,7 @@ impl Life {
         drain_deadline.into_iter().chain(phase_deadline).min()
     }
 
-    /// What is to be done now; `unneeded` as for [`Life::deadline`].
+    /// The step that is due now; `unneeded` as for [`Life::deadline`].
     pub(crate) fn due(&self, unneeded: Option<Duration>, now: Instant) -> Option<Due> {
         self.phase_deadline(unneeded).filter(|at| *at <= now)?;
         match self.phase {

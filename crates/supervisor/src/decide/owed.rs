@@ -1,5 +1,5 @@
-//! Routers that owe an answer and give none: they hang, or somebody has taken them over. Nothing could be changed any more, and
-//! nobody be told how things are, so they are ended and others are started.
+//! Routers that owe an answer and give none: they hang, or an attacker has taken them over. Nothing could be changed
+//! any more, and no status be told, so they are ended and others are started.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,8 @@ use corral_ipc::message::GenerationId;
 
 use crate::ids::RouterId;
 
-/// Longest wait for an answer. The largest configurations take seconds to be compiled, on a machine that has time for it.
+/// Longest wait for an answer. The largest configurations take seconds to be compiled, on a machine that has time for
+/// it.
 const LONGEST_SILENCE: Duration = Duration::from_secs(5 * 60);
 
 /// The generation that a router is to have in force, and since when it has owed that.
@@ -15,7 +16,7 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(5 * 60);
 pub(crate) struct Owed(Option<(RouterId, GenerationId, Instant)>);
 
 impl Owed {
-    /// What is owed now. The time begins anew with each other thing.
+    /// Notes the generation that is owed now. The time begins anew with each other one.
     pub(crate) fn note(&mut self, what: Option<(RouterId, GenerationId)>, now: Instant) {
         if what != self.0.map(|(router, generation, _)| (router, generation)) {
             self.0 = what.map(|(router, generation)| (router, generation, now));

@@ -1,4 +1,4 @@
-//! When a start that takes long is mentioned to whoever waits for it.
+//! The times at which a start that takes long is mentioned, at the terminal where it is waited for.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ pub(crate) struct Progress {
     next: (Instant, Duration),
 }
 
-/// How long nobody wonders.
+/// How long a start may take before it is mentioned first.
 const FIRST_PAUSE: Duration = Duration::from_secs(3);
 
 impl Progress {

@@ -36,7 +36,7 @@ pub(crate) enum Action {
     Prepare,
     /// Tell the router to swap it in, without these listeners, which it cannot serve.
     Commit { unserved: Vec<FailedListener> },
-    /// It is in force.
+    /// The configuration is in force.
     Finish,
     /// Undo everything.
     Fail(String),
@@ -45,7 +45,7 @@ pub(crate) enum Action {
 /// The way of one configuration, from the first step to the last.
 #[derive(Debug)]
 pub(crate) struct Steps {
-    /// What cannot start is done without.
+    /// Whether what cannot start is done without.
     is_tolerant: bool,
     /// Instances that only this configuration uses.
     new_apps: Vec<AppId>,
@@ -75,7 +75,7 @@ impl Steps {
         Self { is_tolerant, new_apps, awaits_apps: !is_tolerant, unserved, step: Step::Router }
     }
 
-    /// In force no sooner than its new applications work or have failed, as somebody else serves until then.
+    /// In force no sooner than its new applications work or have failed, as another process serves until then.
     pub(crate) fn awaiting_apps(self) -> Self {
         Self { awaits_apps: true, ..self }
     }

@@ -87,7 +87,7 @@ impl Stop {
     }
 }
 
-/// What a signal asks for: SIGQUIT drains, SIGTERM and SIGINT do not. A second signal is for the impatient.
+/// The step that a signal asks for: SIGQUIT drains, SIGTERM and SIGINT do not. A second signal is for the impatient.
 pub(crate) fn on_signal(stop: Option<Stop>, number: i32) -> Option<Step> {
     match stop {
         None if number == Signal::QUIT.as_raw() => Some(Step::Drain),

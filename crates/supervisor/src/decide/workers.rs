@@ -1,5 +1,5 @@
-//! The workers of one instance: those that run, those that were asked for, those that were told to end. `P` is a process,
-//! which nothing here looks at.
+//! The workers of one instance: those that run, those that were asked for, those that were told to end. `P` is a
+//! process, which nothing here looks at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use corral_ipc::message::WorkerId;
 /// A worker that a prototype was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fork {
-    /// Somebody waits for it.
+    /// The worker is waited for.
     Awaited,
-    /// Whoever waited is gone, as the router that has died.
+    /// The worker is not waited for any more, for example because the router has died.
     Stale,
-    /// Nobody has asked, or it was answered.
+    /// The worker was not asked for, or the request was answered.
     Unasked,
 }
 
 /// How many workers there may be.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    /// Those that are always kept.
+    /// Workers that are always kept.
     n_spare: u32,
     n_most: u32,
-    /// Those that are started at the same time.
+    /// Workers that may be started at the same time.
     n_at_once: usize,
 }
 
@@ -34,13 +34,13 @@ const PROGRAMS_AT_ONCE: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Workers<P> {
     bounds: Bounds,
-    /// Those that run, with their processes as far as those could be found.
+    /// The workers that run, with their processes as far as those could be found.
     running: BTreeMap<WorkerId, Option<P>>,
     /// The forks that were asked for and not answered yet.
     forking: BTreeSet<WorkerId>,
     /// Programs of those that run already.
     begun: BTreeMap<WorkerId, P>,
-    /// The forks whose answers come too late for whoever has asked.
+    /// The forks whose answers come too late for the router that has asked.
     stale: BTreeSet<WorkerId>,
     /// Programs that were told to end.
     retiring: BTreeSet<WorkerId>,
@@ -51,7 +51,7 @@ pub(crate) struct Workers<P> {
 }
 
 impl<P> Workers<P> {
-    /// None yet. Programs that take long to start are started a few at a time, other workers one after the other.
+    /// No workers yet. Programs that take long to start are started a few at a time, other workers one after the other.
     pub(crate) fn new(spec: &AppSpec) -> Self {
         let is_program = matches!(spec.runtime, RuntimeSpec::Http(_) | RuntimeSpec::Process(_));
         let n_at_once = if is_program { PROGRAMS_AT_ONCE } else { 1 };
@@ -77,7 +77,7 @@ impl<P> Workers<P> {
         self.running.is_empty()
     }
 
-    /// Those that run or are on their way.
+    /// The number of workers that run or are on their way.
     pub(crate) fn n_all(&self) -> usize {
         let n_wanted = usize::try_from(self.n_wanted).unwrap_or(usize::MAX);
         n_wanted.saturating_add(self.running.len() + self.forking.len())
@@ -88,7 +88,7 @@ impl<P> Workers<P> {
         self.n_wanted > 0
     }
 
-    /// Those that were asked for and have neither come nor failed.
+    /// The number of workers that were asked for and have neither come nor failed.
     pub(crate) fn n_coming(&self) -> u32 {
         self.n_wanted + self.n_forking()
     }
@@ -145,7 +145,7 @@ impl<P> Workers<P> {
         self.begun.insert(worker, process);
     }
 
-    /// Programs that are not ready and have lost their prototype: nobody will take them.
+    /// Takes the programs that are not ready and have lost their prototype: they will never become workers.
     pub(crate) fn take_begun(&mut self) -> impl Iterator<Item = P> {
         std::mem::take(&mut self.begun).into_values()
     }
@@ -156,7 +156,7 @@ impl<P> Workers<P> {
         self.running.insert(worker, process);
     }
 
-    /// The fork was answered one way or the other. False for one that nobody waits for any more.
+    /// The fork was answered one way or the other. False for one that is not waited for any more.
     pub(crate) fn settle_fork(&mut self, worker: WorkerId) -> bool {
         self.stale.remove(&worker);
         self.begun.remove(&worker);
@@ -180,7 +180,7 @@ impl<P> Workers<P> {
         Some((process, self.retiring.remove(&worker)))
     }
 
-    /// None will be forked; returns how many were waited for.
+    /// The workers that are coming will not be forked; returns how many were waited for.
     pub(crate) fn give_up(&mut self) -> u32 {
         let n_given_up = self.n_coming();
         self.n_wanted = 0;
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// Of an application with two spare workers and at most two.
+    /// The workers of an application with two spare workers and at most two.
     fn workers() -> Workers<()> {
         let mut workers = Workers::new(&spec("a=/a"));
         workers.want_spare();

@@ -14,7 +14,7 @@ use corral_config::plan::{Cgroup, CgroupLimits};
 /// Why an application has no control group.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CgroupError {
-    /// There is no hierarchy of version 2.
+    /// Control groups of version 2 are not mounted.
     #[error("control groups of version 2 are not mounted; mount them (mount -t cgroup2 none /sys/fs/cgroup)")]
     NotMounted,
     /// This process's own group, which relative paths begin at, is not below the mount.
@@ -30,7 +30,7 @@ pub(crate) enum CgroupError {
         group.display()
     )]
     NoController {
-        /// Its name.
+        /// The controller's name.
         controller: &'static str,
         /// Where it is missing.
         group: PathBuf,
@@ -43,9 +43,9 @@ pub(crate) enum CgroupError {
         group.display()
     )]
     HandDown {
-        /// Its name.
+        /// The controller's name.
         controller: &'static str,
-        /// Whose it is.
+        /// The group that cannot hand it down.
         group: PathBuf,
         #[source]
         source: io::Error,
@@ -53,16 +53,16 @@ pub(crate) enum CgroupError {
     /// A file or folder of the hierarchy.
     #[error("{what} {}", path.display())]
     File {
-        /// What was done with it.
+        /// The operation that failed.
         what: &'static str,
-        /// Its path.
+        /// The path of the file or folder.
         path: PathBuf,
         #[source]
         source: io::Error,
     },
 }
 
-/// Those that this process has made.
+/// The control groups that this process has made.
 #[derive(Debug, Default)]
 pub(super) struct Cgroups {
     made: Made,
@@ -138,7 +138,7 @@ fn settings(limits: CgroupLimits) -> impl Iterator<Item = (&'static str, &'stati
     [memory, cpu, pids].into_iter().flatten()
 }
 
-/// What a configuration before this one may have set in a group of ours.
+/// Removes the limits that a configuration before this one may have set in a group of ours.
 fn remove_limits(path: &Path, limits: CgroupLimits) -> Result<(), CgroupError> {
     let without = [
         ("memory.max", limits.memory.is_none()),
@@ -190,7 +190,7 @@ impl Drop for Membership {
     fn drop(&mut self) {
         for group in self.path.ancestors() {
             let is_ours = self.made.borrow().contains(group);
-            // Fails while somebody else uses it, who removes it then.
+            // Fails while another application uses the group; its membership removes it then.
             if !is_ours || fs::remove_dir(group).is_err() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Whom an application runs as, and whether that is somebody whom processes of the daemon are, too.
+//! The user that an application runs as, and whether processes of the daemon have the same one.
 
 use corral_config::plan::{AppSpec, Isolation};
 use corral_sys::user::{self, Credentials};
@@ -6,7 +6,7 @@ use corral_sys::user::{self, Credentials};
 use super::LaunchError;
 use crate::users::Users;
 
-/// What an application runs as; `None` when the daemon's own user is meant and cannot change.
+/// The credentials that an application runs with; `None` when the daemon's own user is meant and cannot change.
 pub(super) fn of(spec: &AppSpec, users: Option<&Users>) -> Result<Option<Credentials>, LaunchError> {
     let Some(users) = users else {
         return if spec.isolation.namespaces.credential {
@@ -43,7 +43,7 @@ pub(super) fn are_shared(
     }
 }
 
-/// Who a user of an application's namespace is for everybody else.
+/// The number that a user of an application's namespace has outside of it.
 pub(super) fn outside(isolation: &Isolation, uid: u32) -> u32 {
     let range = isolation.uidmap.iter().find(|range| range.holds(uid));
     // `uidmap` comes only with a namespace.
@@ -70,7 +70,7 @@ fn of_namespace(spec: &AppSpec) -> Result<Credentials, LaunchError> {
     named(spec).map(|wanted| Credentials { groups: vec![], ..wanted })
 }
 
-/// Whom the document names, this process's user where it names only a group.
+/// The user that the document names, this process's user where it names only a group.
 fn named(spec: &AppSpec) -> Result<Credentials, LaunchError> {
     let own_user = user::effective_uid();
     let own_name = user::user_by_uid(own_user).map_or_else(|_| own_user.to_string(), |user| user.name);

@@ -13,11 +13,12 @@ use crate::{predecessor, service_manager};
 #[derive(Debug)]
 pub(crate) struct Environment {
     all: Vec<(OsString, OsString)>,
-    /// Those that configuration files have read, which are often secrets.
+    /// The variables that configuration files have read, which are often secrets.
     read: BTreeSet<String>,
 }
 
-/// What a service manager says about the folders, the log and the number of the process that it has started.
+/// Variables by which a service manager describes the folders, the log and the number of the process that it has
+/// started.
 const OF_THE_SERVICE: [&str; 13] = [
     "CREDENTIALS_DIRECTORY",
     "RUNTIME_DIRECTORY",
@@ -34,13 +35,13 @@ const OF_THE_SERVICE: [&str; 13] = [
     "FDSTORE",
 ];
 
-/// Those of the daemon's own tools.
+/// Variables of the daemon's own tools.
 const OF_THE_DAEMON: [&str; 3] = ["CORRAL_CONTROL", "CORRAL_CONTROL_TOKEN_FILE", "CORRAL_OPTIONS"];
 
-/// What is left of an environment that is not inherited.
+/// Variables that are left of an environment that is not inherited.
 const NEEDED: [&str; 3] = ["PATH", "LANG", "TZ"];
 
-/// What a user's own are.
+/// Variables that describe a user.
 const PERSONAL: [&str; 4] = ["HOME", "USER", "LOGNAME", "SHELL"];
 
 impl Environment {
@@ -100,12 +101,12 @@ impl Environment {
     }
 }
 
-/// What it says to the process alone that it has started.
+/// Whether a variable is meant for the process alone that the service manager has started.
 fn is_of_service_manager(name: &OsStr) -> bool {
     service_manager::PREFIXES.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
 
-/// Says who this process's user is where whoever has started it did not, as in many containers.
+/// Adds the home and the name of this process's user where `HOME` and `USER` are not set, as in many containers.
 fn complete(variables: &mut Vec<(OsString, OsString)>) {
     let lacks = |variables: &[(OsString, OsString)], name| variables.iter().all(|(other, _)| other != name);
     if !lacks(variables, "HOME") && !lacks(variables, "USER") {
@@ -119,7 +120,7 @@ fn complete(variables: &mut Vec<(OsString, OsString)>) {
     }
 }
 
-/// Puts the user in place of the one who has started the daemon.
+/// Puts the application's user in place of the user who has started the daemon.
 fn personalise(variables: &mut Vec<(OsString, OsString)>, credentials: &Credentials) {
     let has_shell = variables.iter().any(|(name, _)| name == "SHELL");
     variables.retain(|(name, _)| PERSONAL.iter().all(|other| name != *other));

@@ -1,5 +1,5 @@
-//! Commands that `corral exec` runs as an application: main says what the application's processes have, and another process
-//! starts one with it.
+//! Commands that `corral exec` runs as an application: main says what the application's processes have, and another
+//! process starts one with it.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -58,7 +58,7 @@ impl Launcher {
     }
 }
 
-/// What the process beside a command is started with, besides what is the application's.
+/// The things that the process beside a command is started with, besides those of the application.
 #[derive(Debug)]
 pub struct Attachment<'a> {
     /// This program, which is that process too.
@@ -74,16 +74,16 @@ pub struct Attachment<'a> {
 /// A process that runs as the application, and waits to be told the command.
 #[derive(Debug)]
 pub struct Attached {
-    /// Its number for this process, which has to collect it.
+    /// The number of the process for this one, which has to collect it.
     pub pid: Pid,
-    /// What it is told by.
+    /// The link by which the process is told its command.
     pub link: Link,
-    /// Of its control group, for as long as it runs.
+    /// Membership in the application's control group, for as long as the process runs.
     _membership: Option<Membership>,
 }
 
-/// Starts the process beside a command. This process, which has one thread, takes over the application's limits, mask, and
-/// user where the daemon has no other.
+/// Starts the process beside a command. This process, which has one thread, takes over the application's limits, mask,
+/// and user where the daemon has no other.
 ///
 /// # Errors
 /// When this process may not become the application's user, or the application cannot be set apart.
@@ -135,8 +135,8 @@ fn spawn(
     Ok(Attached { pid, link: ours, _membership: membership })
 }
 
-/// Makes sure that this process may become the application's user. With root's rights it becomes the user of a daemon that
-/// has none itself: what such a daemon cannot do is not to be done for it.
+/// Makes sure that this process may become the application's user. With root's rights it becomes the user of a daemon
+/// that has none itself: what such a daemon cannot do is not to be done for it.
 fn take_rights(context: &ExecContext) -> anyhow::Result<Rights> {
     let own = user::effective_uid();
     if user::can_change_user() {
@@ -188,8 +188,8 @@ fn wall_for(context: &ExecContext) -> Result<Option<OwnedFd>, LaunchError> {
     landlock::wall().map(Some).ok_or(LaunchError::Files(LandlockError::Unsupported))
 }
 
-/// The application's variables; with a terminal, its kind too. A virtual environment of Python is active, as it is for the
-/// application.
+/// The application's variables; with a terminal, its kind too. A virtual environment of Python is active, as it is for
+/// the application.
 fn environment(context: &ExecContext, terminal: Option<&OsStr>) -> Result<Vec<CString>, LaunchError> {
     let mut environment = context.environment.clone();
     let chosen = context.spec.environment.iter().any(|(name, _)| name == "TERM");

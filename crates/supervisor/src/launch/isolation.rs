@@ -17,7 +17,7 @@ use super::maps::{self, MapError};
 use super::rootfs;
 use super::{LaunchError, Rights};
 
-/// What the kernel said, and what to do about it.
+/// An error of the kernel, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}; {advice}")]
 pub(crate) struct Advised {

@@ -1,5 +1,5 @@
-//! The Java virtual machine of an application with a root of its own: where it is, and which files outside of its folder
-//! its own lead to.
+//! The Java virtual machine of an application with a root of its own: where it is, and which files outside of its
+//! folder its own lead to.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -9,9 +9,9 @@ use std::path::{Component, Path, PathBuf};
 /// A virtual machine, as it is in the daemon's root.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Jdk {
-    /// What `JAVA_HOME` is to say.
+    /// The folder that `JAVA_HOME` is to name.
     pub(super) home: PathBuf,
-    /// What is to be in the other root, at the same paths.
+    /// The files that are to be in the other root, at the same paths.
     pub(super) files: Vec<PathBuf>,
 }
 
@@ -22,7 +22,7 @@ const PROGRAM: &str = "bin/java";
 const DEEPEST: usize = 8;
 
 impl Jdk {
-    /// That of `JAVA_HOME`, or the first in `PATH`; none if the other root has one of its own there.
+    /// Finds the machine of `JAVA_HOME`, or the first in `PATH`; none if the other root has one of its own there.
     pub(super) fn find(java_home: Option<&OsStr>, path: Option<&OsStr>, rootfs: &Path) -> Option<Self> {
         let within = |path: &Path| rootfs.join(path.strip_prefix("/").unwrap_or(path));
         if let Some(home) = java_home.filter(|home| !home.is_empty()) {

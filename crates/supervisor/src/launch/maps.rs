@@ -16,7 +16,7 @@ pub(crate) enum MapError {
         "no \"container\" range of \"gidmap\" holds the group {0}, which the application's user belongs to"
     )]
     NoGroup(u32),
-    /// The kernel lets those without privileges map themselves and nobody else.
+    /// The kernel lets a process without privileges map only its own user and group.
     #[error(
         "without root, \"{name}\" can have one range only: {{\"container\": {container}, \"host\": {host}, \
          \"size\": 1}}"

@@ -13,7 +13,7 @@ use corral_sys::isolation::{Mount, Restrictions, Root, Source};
 /// Why a root cannot be made ready.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RootError {
-    /// It is not there.
+    /// The rootfs is not there.
     #[error("open the rootfs {}", path.display())]
     Open {
         /// As configured.
@@ -21,7 +21,7 @@ pub(crate) enum RootError {
         #[source]
         source: io::Error,
     },
-    /// What is to be mounted has no place there.
+    /// The mount point cannot be made in the rootfs.
     #[error("create the mount point {} in the rootfs {}", point.display(), path.display())]
     MountPoint {
         /// The rootfs.
@@ -33,7 +33,7 @@ pub(crate) enum RootError {
     },
 }
 
-/// What the process mounts, and the root that it changes to.
+/// The mounts of the process, and the root that it changes to.
 pub(super) struct Layout {
     pub(super) mounts: Vec<Mount>,
     pub(super) root: Option<Root>,
@@ -96,7 +96,7 @@ fn mounts(isolation: &Isolation, dependencies: &[PathBuf]) -> Vec<Mount> {
     mounts
 }
 
-/// What the language needs, at the same path.
+/// The mount of something that the language needs, at the same path.
 fn dependency(path: &Path) -> Option<Mount> {
     Some(Mount {
         source: Source::Tree(c_string(path)?),
@@ -109,8 +109,8 @@ fn dependency(path: &Path) -> Option<Mount> {
     })
 }
 
-/// `/proc` of the application's own namespace of processes; where it has none, the one that is there: nobody
-/// but root may mount a second one.
+/// `/proc` of the application's own namespace of processes; where it has none, the one that is there: only root may
+/// mount a second one.
 fn processes(isolation: &Isolation) -> Mount {
     let source = if isolation.namespaces.pid { Source::Processes } else { Source::Tree(c"/proc".to_owned()) };
     let restrictions = Restrictions { read_only: false, no_devices: true, no_programs: true };

@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 
 use corral_config::plan::{AppSpec, Ready, RuntimeSpec};
 
-/// A folder that nobody reaches by its path, and who has its descriptor can write to. Removed with this value.
+/// A folder that other users cannot reach by its path; a process that has its descriptor can write to it. Removed with
+/// this value.
 #[derive(Debug)]
 pub(crate) struct SocketFolder {
-    /// That which keeps others out.
+    /// The folder around it, which keeps others out.
     outer: PathBuf,
 }
 
-/// The folder in it, whose permissions are for those who have its descriptor.
+/// The folder in it, whose permissions are for processes that have its descriptor.
 const INNER: &str = "sockets";
 
 impl SocketFolder {

@@ -155,8 +155,8 @@ impl Supervisor {
         }
     }
 
-    /// Takes back what the controller does not want any more. What is past the point of return is answered when it is in
-    /// force; the first configuration is never taken back, as nothing would be served.
+    /// Takes back what the controller does not want any more. What is past the point of return is answered when it is
+    /// in force; the first configuration is never taken back, as nothing would be served.
     pub(super) fn revoke(&mut self, order: Order) {
         let Configuration { in_force, apply, jobs, .. } = &mut self.configuration;
         let is_applied = in_force.is_some() && apply.as_ref().is_some_and(|apply| apply.is_revocable(order));

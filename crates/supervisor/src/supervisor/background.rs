@@ -1,5 +1,5 @@
-//! Applications that no listener reaches, when configurations and main processes take each other's place: none runs beside
-//! the one before it.
+//! Applications that no listener reaches, when configurations and main processes take each other's place: none runs
+//! beside the one before it.
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{AppId, Ticket, ToController, ToSuccessor};

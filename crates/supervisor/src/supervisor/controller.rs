@@ -131,7 +131,7 @@ impl Supervisor {
         self.audience.ready();
     }
 
-    /// The controller died: what it asked for has nobody to answer to.
+    /// The controller died: the answers to what it asked for have no receiver.
     pub(super) fn forget_controller(&mut self) {
         self.children.controller.ended(Instant::now());
         self.configuration.jobs.forget_controller();

@@ -1,4 +1,4 @@
-//! Children that have ended: who it was, and what follows.
+//! Children that have ended: which one it was, and what follows.
 
 use std::time::{Duration, Instant};
 
@@ -54,8 +54,8 @@ impl Supervisor {
         }
     }
 
-    /// What a process that has ended has said is still in the socket, which has room for fewer. Others may have its end and
-    /// go on.
+    /// Reads what a process that has ended has said: the messages are still in the socket, which has room for fewer
+    /// than are read. Other processes may have its end and go on.
     pub(super) fn read_last_words(&mut self, source: Source) {
         self.read_messages(source, MOST_LAST_WORDS, LONGEST_LAST_WORDS);
     }
@@ -91,7 +91,7 @@ impl Supervisor {
         self.children.prototype_died(id, pid, ended, &self.programs);
     }
 
-    /// Of one that is started again; the line says how often that was.
+    /// Logs the death of a process that is started again; the line says how often that was.
     fn log_role_death(&self, role: &Role, pid: Pid, ended: Ended) {
         let record = if self.stop.is_none() { role.backoff.describe(Instant::now()) } else { String::new() };
         self.log_death(role.name, pid, ended, &record);

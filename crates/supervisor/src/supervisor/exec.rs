@@ -1,4 +1,4 @@
-//! What `corral exec` asks for: it starts its command itself, with what only main knows.
+//! The answer to `corral exec`, which starts its command itself, with what only main knows.
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{ExecContext, Ticket, ToController};

@@ -49,7 +49,7 @@ impl Supervisor {
     pub(super) fn on_desk_question(&mut self, router: RouterId, ticket: Ticket, question: DeskQuestion) {
         match question {
             DeskQuestion::LastWords => {
-                // They are nobody's business in a daemon.
+                // A daemon does not show them.
                 let explains = self.audience.console.as_ref().is_some_and(|console| console.explains);
                 let words = if explains { self.children.outputs.words_of_apps() } else { Vec::new() };
                 self.children.tell_router(router, &ToRouter::Told { ticket, words });

@@ -72,7 +72,7 @@ impl Supervisor {
         }
     }
 
-    /// What there is to know about the configuration in force, for the person who has sent it.
+    /// Warnings about the configuration in force, for the person who has sent it.
     pub(super) fn warnings(&self) -> Vec<String> {
         let not_stored = self.stored.why_not().map(|reason| {
             format!("it is in force, but not stored, and would be lost with a restart; storing is tried again: {reason}")

@@ -1,4 +1,4 @@
-//! News of applications, told to whoever waits for it.
+//! News of applications, told to the parts of main that wait for them.
 
 use corral_ipc::message::ToController;
 

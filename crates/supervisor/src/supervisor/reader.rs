@@ -66,7 +66,7 @@ impl Supervisor {
         if is_first { self.start_controller() } else { self.replace_by_files() }
     }
 
-    /// What runs goes on running; a daemon that runs nothing yet ends.
+    /// Running applications go on; a daemon that runs nothing yet ends.
     fn on_unusable(&mut self, problems: &[String]) {
         if self.files.refuse(problems) {
             return;

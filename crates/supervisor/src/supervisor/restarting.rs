@@ -1,4 +1,4 @@
-//! Restarts of applications: those that changed files ask for, and the answers to whoever has asked.
+//! Restarts of applications: those that changed files ask for, and the answers to the controller where it has asked.
 
 use std::time::Instant;
 
@@ -24,8 +24,8 @@ impl Supervisor {
         }
     }
 
-    /// An application was restarted, or could not be. Who asked is told; when old and new processes must not
-    /// serve beside each other, not before the old ones have ended.
+    /// An application was restarted, or could not be. The controller is told if it has asked; when old and new
+    /// processes must not serve beside each other, not before the old ones have ended.
     pub(super) fn answer_restart(
         &mut self,
         ticket: Option<Ticket>,

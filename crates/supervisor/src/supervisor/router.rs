@@ -182,8 +182,8 @@ impl Supervisor {
         }
     }
 
-    /// The router ended that was to have a configuration. At a start nothing else could be served, so that a few routers
-    /// may end before that is held to be the configuration's fault.
+    /// The router ended that was to have a configuration. At a start nothing else could be served, so that a few
+    /// routers may end before that is held to be the configuration's fault.
     fn give_up_or_begin_again(&mut self) {
         let is_patient = self.children.routers.in_charge.role.backoff.is_patient();
         let is_first = self.configuration.in_force.is_none() && is_patient;

@@ -38,7 +38,7 @@ impl Supervisor {
         }
     }
 
-    /// What only main knows: what could not be bound, started or stored.
+    /// Adds what only main knows: what could not be bound, started or stored.
     fn complete_status(&self, status: &mut Status) {
         let in_force = self.configuration.in_force.as_ref();
         let not_stored = self.stored.why_not().map(ToOwned::to_owned);

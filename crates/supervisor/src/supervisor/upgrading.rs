@@ -67,7 +67,7 @@ impl Supervisor {
         self.children.controller.peer.iter().for_each(|peer| peer.kill(Signal::TERM));
     }
 
-    /// What fails already must not keep a server from being upgraded.
+    /// How much has to work in a successor: what fails already must not keep a server from being upgraded.
     fn what_works(&self) -> Demand {
         let has_failed = |build: &Build| {
             let mut apps = build.apps.iter().filter_map(|(id, _)| self.children.apps.get(id));

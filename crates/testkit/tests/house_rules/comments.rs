@@ -4,9 +4,6 @@ use std::path::Path;
 
 use crate::sources::{files, repository, sources, text};
 
-/// Crates whose comments are not held to this yet. The list only shrinks.
-const LATER: &[&str] = &["supervisor"];
-
 const MOST_COLUMNS: usize = 120;
 
 /// First words that hide the subject.
@@ -141,20 +138,16 @@ fn faults(path: &Path, paragraphs: Vec<Paragraph>) -> impl Iterator<Item = Strin
 #[test]
 fn comments_of_rust_name_their_subject() {
     let sources = sources(&repository().join("crates"));
-    let held = sources.iter().filter(|path| !is_for_later(path));
+    let held = sources;
     let problems: Vec<_> = held.flat_map(|path| faults(path, paragraphs(&text(path)))).collect();
     report(&problems);
-}
-
-fn is_for_later(path: &Path) -> bool {
-    LATER.iter().any(|name| path.starts_with(repository().join("crates").join(name)))
 }
 
 #[test]
 fn comments_of_rust_end_at_column_120() {
     let is_long = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > MOST_COLUMNS;
     let mut problems = Vec::new();
-    for path in sources(&repository().join("crates")).iter().filter(|path| !is_for_later(path)) {
+    for path in sources(&repository().join("crates")) {
         let text = text(path);
         let long = (1..).zip(text.lines()).filter(|(_, line)| is_long(line));
         problems.extend(long.map(|(number, _)| format!("{}:{number}", path.display())));

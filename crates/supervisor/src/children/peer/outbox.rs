@@ -1,5 +1,5 @@
-//! What a child has been told and has not read yet. There is only so much: a child that reads nothing must not have main
-//! keep everything.
+//! Messages to a child that it has not read yet. There is only so much room: a child that reads nothing must not have
+//! main keep everything.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ pub(crate) struct Outbox {
     room: Room,
 }
 
-/// There is no room for another message.
+/// No room is left for another message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 

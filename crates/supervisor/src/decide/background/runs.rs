@@ -1,9 +1,9 @@
-//! Runs of a command that has a schedule: when they begin, what becomes of a time that comes while one goes on, and how the
-//! last one ended.
+//! Runs of a command that has a schedule: when they begin, what becomes of a time that comes while one goes on, and how
+//! the last one ended.
 //!
 //! A time that has passed while nothing could be started, as the machine was asleep or its clock was set forward, makes
-//! one run, however many there were. A clock that is set back by less than three hours has fixed times wait for the next
-//! one that has not come yet; all others go by the clock as it is then.
+//! one run, however many there were. A clock that is set back by less than three hours has fixed times wait for the
+//! next one that has not come yet; all others go by the clock as it is then.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -77,7 +77,7 @@ const LARGEST_CORRECTION: Duration = Duration::from_hours(3);
 const LEAST_CORRECTION: Duration = Duration::from_secs(1);
 
 impl Runs {
-    /// Nothing for a text that is no schedule, as the document was read by another version.
+    /// Nothing for a text that is not a schedule, as the document was read by another version.
     pub(super) fn new(spec: &ScheduleSpec, name: &str, now: Now) -> Option<Self> {
         let schedule = Schedule::parse(&spec.cron).ok()?;
         let zone = spec.time_zone.as_deref().and_then(schedule::zone).unwrap_or_else(TimeZone::system);

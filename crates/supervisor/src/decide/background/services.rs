@@ -1,5 +1,5 @@
-//! Processes that run all the time: each is started again when it ends, at once at first, then ever later. Where a queue
-//! decides how many there are, further ones are told to end.
+//! Processes that run all the time: each is started again when it ends, at once at first, then ever later. Where a
+//! queue decides how many there are, further ones are told to end.
 
 use std::time::Instant;
 

@@ -34,7 +34,7 @@
 //! | 8 | 4 | prototype | version, 4 |
 //! | 12 | 4 | prototype | `n` |
 //! | 16 | 4 | router | files that it has taken |
-//! | 128 | 4 | both | 1 while the worker sleeps or is about to, on this word (futex); 2 while it does so in an event loop, which a byte through the socket of its bell wakes |
+//! | 128 | 4 | both | 1 while the worker sleeps or is about to (futex); 2 in an event loop, woken through its bell |
 //! | 256 | 64 × 4 | both | slots: ticket × 4 + 1 queued, 2 started, 3 taken back; fresh: 0 |
 //! | 512 | 1 | worker | length of the note |
 //! | 513 | 255 | worker | note |

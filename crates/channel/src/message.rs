@@ -21,7 +21,7 @@ pub use response::{
 };
 pub use trailers::{check_trailers, decode_trailers, encode_trailers};
 
-/// A payload that is no head, or a head that must not be passed on.
+/// A payload that is not a head, or a head that must not be passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// The payload ends early, or a part leaves it.

@@ -30,8 +30,8 @@ impl Peers {
     }
 }
 
-/// The user of the process that has made a pair of sockets: main's, of a link to it. For a connection, that of the process
-/// that listens.
+/// The user of the process that has made a pair of sockets: main's, of a link to it. For a connection, that of the
+/// process that listens.
 ///
 /// # Errors
 /// Where the kernel does not say it, as of a port.

@@ -22,7 +22,7 @@ pub enum ChunkError {
     /// A line that ends otherwise than with CRLF, or a chunk longer than its size says.
     #[error("chunk does not end with CRLF")]
     BadLineEnd,
-    /// A trailer line that is no field.
+    /// A trailer line that is not a field.
     #[error("invalid trailer")]
     BadTrailer,
     /// More than `MAX_TRAILERS` bytes of them (431).
@@ -184,7 +184,7 @@ impl ChunkDecoder {
         }
     }
 
-    /// Blanks may stand before the semicolon, not before the line end: `5 \r\n` is no chunk head.
+    /// Blanks may stand before the semicolon, not before the line end: `5 \r\n` is not a chunk head.
     fn extension_byte(&mut self, b: u8) -> Result<ChunkState, ChunkError> {
         self.n_extension_bytes += 1;
         if self.n_extension_bytes > MAX_EXTENSIONS {
@@ -217,7 +217,7 @@ impl ChunkDecoder {
             return Err(ChunkError::TrailersTooLong);
         }
         if let Some(lines) = &mut self.trailers {
-            // CR is no part of a value; a line feed is none of a line that is accepted.
+            // CR is not a part of a value; a line feed is none of a line that is accepted.
             lines.push(if b == b'\r' { b'\n' } else { b });
         }
         match (self.state, b) {

@@ -166,7 +166,7 @@ fn opaque(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }
 
-/// The entity tags of a list, which may hold commas within their quotes. Ends at what is no tag.
+/// The entity tags of a list, which may hold commas within their quotes. Ends at what is not a tag.
 struct TagList<'a> {
     rest: &'a [u8],
 }

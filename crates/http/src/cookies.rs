@@ -1,7 +1,7 @@
 //! Cookies of a request, RFC 6265 section 5.4, as tolerant as NGINX Unit.
 
 /// The names and values of one Cookie field in order. Names lose the blanks before them, values those
-/// behind them; what has no `=` is no cookie.
+/// behind them; what has no `=` is not a cookie.
 pub fn pairs(field: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     field.split(|&byte| byte == b';').filter_map(|pair| {
         let at = memchr::memchr(b'=', pair)?;

@@ -35,7 +35,7 @@ pub struct ProxyHeader {
     pub len: usize,
 }
 
-/// Why bytes are no header.
+/// Why bytes are not a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyHeaderError {
     /// Neither of the two versions begins like this.

@@ -124,7 +124,7 @@ pub fn wire_status(status: u16) -> u16 {
 }
 
 /// Appends one field. Control characters in the value become spaces (RFC 9110 section 5.5); a field whose
-/// name is no token is left out, since no client could make sense of it.
+/// name is not a token is left out, since no client could make sense of it.
 pub fn append_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     if !chars::is_token(name) {
         return;

@@ -4,7 +4,7 @@
 //! Which requests are asked, and how a refusal is answered, belongs to the exchange.
 //!
 //! A limit is shared by all event loops: a table in sixteen parts, each with a lock that is held for a few comparisons,
-//! so that the rate is exact. Of a key it keeps a hash with a seed of its own. An application's limits are no part of
+//! so that the rate is exact. Of a key it keeps a hash with a seed of its own. An application's limits are not part of
 //! its specification, so that a change of them starts nothing.
 
 mod concurrency;

@@ -132,7 +132,7 @@ impl ReplyFields {
         (name, &rest[SEPARATOR.len()..][..span.value_len as usize])
     }
 
-    /// Appends a field; `None` for text that is no field.
+    /// Appends a field; `None` for text that is not a field.
     fn write(&mut self, name: &[u8], value: &[u8]) -> Option<FieldSpan> {
         let start = self.text().len();
         response::append_field(self.text(), name, value);

@@ -174,7 +174,7 @@ impl RequestVariables<'_> {
         written.expect("writing to memory cannot fail");
     }
 
-    /// The version of HTTP; nothing for what is no request.
+    /// The version of HTTP; nothing for what is not a request.
     fn protocol(&self) -> &'static [u8] {
         match self.request.head.version() {
             _ if self.request.method().is_empty() => b"",

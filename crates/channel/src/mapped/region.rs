@@ -78,7 +78,7 @@ impl Drop for Region {
 ///
 /// # Safety
 /// `repr(C)` or `repr(transparent)`, without pointers, made of atomics alone, so that every pattern of bits is
-/// valid and writes by others are no undefined behaviour.
+/// valid and writes by others are not undefined behaviour.
 pub(crate) unsafe trait SharedType: Sync {}
 
 /// A structure of atomics in a region, kept mapped while this lives.

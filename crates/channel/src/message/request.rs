@@ -10,7 +10,7 @@
 //! | 10 | 2 | the client's port |
 //! | 12 | 4 | number of fields |
 //! | 16 | 8 | content length |
-//! | 24 | 40 | lengths of method, target, path, query, host, remote address, local address, user, authentication, params |
+//! | 24 | 40 | lengths of method, target, path, query, host, remote and local address, user, authentication, params |
 //! | 64 | | these strings, then the fields |
 
 use crate::message::reader::{PayloadReader, length, set_head_len, split_head};

@@ -71,7 +71,7 @@ pub enum RequestHeadError {
     /// More than one `Content-Length`, even of the same value.
     #[error("duplicate Content-Length header")]
     DuplicateContentLength,
-    /// A `Content-Length` that is no decimal number below 2^63.
+    /// A `Content-Length` that is not a decimal number below 2^63.
     #[error("invalid Content-Length header")]
     BadContentLength,
     /// More than one `Transfer-Encoding`.

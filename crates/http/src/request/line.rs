@@ -15,7 +15,7 @@ pub(super) struct RequestLine<'l> {
     pub(super) version: HttpVersion,
 }
 
-/// Refuses a line, or the beginning of one, whose first word is no method.
+/// Refuses a line, or the beginning of one, whose first word is not a method.
 pub(super) fn check_method(line: &[u8]) -> Result<(), RequestHeadError> {
     match line.iter().position(|&b| CLASS[b as usize] & chars::METHOD == 0) {
         Some(end) if end == 0 || line[end] != b' ' => Err(RequestHeadError::BadMethod),

@@ -3,7 +3,7 @@
 /// Why a response is of no use (502).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
-    /// The head is no response of HTTP/1.
+    /// The head is not a response of HTTP/1.
     #[error("the head is malformed: {0}")]
     Malformed(#[from] httparse::Error),
     /// Less than 100.

@@ -23,7 +23,7 @@ pub struct ServerFrames {
     is_closed: bool,
 }
 
-/// The application sends what is no frame of a server.
+/// The application sends what is not a frame of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoFrame;
 

@@ -1,7 +1,7 @@
 //! Requests that are described as CGI does: finds the script that answers, if scripts do, and gives the description to
 //! a server of the actions `fastcgi`, `scgi` and `uwsgi`, or to a program of an application.
 //!
-//! Such a server has a process for each connection. So the request body is stored before a connection is made, and the
+//! The server has a process for each connection. So the request body is stored before a connection is made, and the
 //! response is read as fast as it comes, into a spool if the client is slower.
 
 mod params;

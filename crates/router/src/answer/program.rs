@@ -4,8 +4,8 @@
 //!
 //! The pool treats a program as a worker to which nothing is handed over: it tells the waiting connection that its turn
 //! has come. The end of the turn is what the end of a response is on a channel. An upgrade turns it into a tunnel,
-//! which keeps the program alive but is no request of the pool. A program is told to end after its last turn, never in
-//! the middle of a request.
+//! which keeps the program alive but is not a request of the pool. A program is told to end after its last turn, never
+//! in the middle of a request.
 //!
 //! A request that must not be repeated is sent to a FastCGI program only when the kernel shows that the program is
 //! back, or has read its beginning.

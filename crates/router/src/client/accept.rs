@@ -129,7 +129,7 @@ fn take(
     tokio::task::spawn_local(serve::run(Box::new(connection)));
 }
 
-/// Whether the client was gone before it was accepted, which is no fault and nothing to wait for.
+/// Whether the client was gone before it was accepted, which is not a fault and nothing to wait for.
 fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

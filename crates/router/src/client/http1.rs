@@ -68,7 +68,7 @@ pub(super) async fn run(
     next
 }
 
-/// Answers what is no request: an error page, unless the client has left already, and a log entry.
+/// Answers what is not a request: an error page, unless the client has left already, and a log entry.
 pub(super) async fn refuse(
     connection: &mut ClientConnection,
     work: &mut RequestState,

@@ -9,7 +9,7 @@ use crate::io::ClientStream;
 use crate::services::LoopServices;
 use crate::services::internal::InternalConnection;
 
-/// Serves them for as long as the event loop runs. They are no connections of a client's more than it has already, and
+/// Serves them for as long as the event loop runs. They are not connections of a client's more than it has already, and
 /// count for no bound of these; one that had to wait for a place could wait for the client that has asked for it.
 pub(crate) async fn run(services: Rc<LoopServices>) {
     let mut connections = services.inner.connections();

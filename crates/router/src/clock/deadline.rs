@@ -1,5 +1,5 @@
 //! Coarse deadlines for connections: setting one costs a store, and one sweep a few times a second finds
-//! those that have passed. Configured time-outs are whole seconds, so a quarter of one more is no harm.
+//! those that have passed. Configured time-outs are whole seconds, so a quarter of one more does no harm.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;

@@ -1,6 +1,6 @@
 //! `cors`, on a request's way and in its reply.
 //!
-//! Its headers are the last that a reply gets, so that every reply has them, error pages too, and none of the
+//! The headers of CORS are the last that a reply gets, so that every reply has them, error pages too, and none of the
 //! application's remain.
 
 use crate::exchange::Exchange;

@@ -204,7 +204,7 @@ impl AnySocket {
     /// Waits until the other side sends nothing more, whatever there still is to read. Cancel safe.
     pub(crate) async fn finished(&self) {
         // Unlike interest in what can be read, this is satisfied by the end alone: the kernel is never asked for urgent
-        // bytes. An error here means that the descriptor is no use any more: finished too.
+        // bytes. An error here means that the descriptor is of no further use: finished too.
         let _ = self.ready(Interest::PRIORITY | Interest::ERROR).await;
     }
 
@@ -224,7 +224,7 @@ impl AnySocket {
 
     /// Waits until the connection is broken. Cancel safe.
     pub(crate) async fn broken(&self) {
-        // An error here means that the descriptor is no use any more: broken too.
+        // An error here means that the descriptor is of no further use: broken too.
         let _ = self.ready(Interest::ERROR).await;
     }
 

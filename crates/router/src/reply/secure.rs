@@ -6,7 +6,7 @@ type SecureField = (&'static [u8], &'static [u8]);
 
 /// The fields of all replies.
 const FIELDS: [SecureField; 4] = [
-    // A type is what it is said to be: an upload with markup in it is no page.
+    // A type is what it is said to be: an upload with markup in it is not a page.
     (b"X-Content-Type-Options", b"nosniff"),
     // No other site shows a page as a part of its own.
     (b"X-Frame-Options", b"SAMEORIGIN"),

@@ -34,8 +34,8 @@ fn values<'r>(request: ReceivedRequest<'r>, name: &str) -> Vec<&'r [u8]> {
     named.map(|(_, value)| value).filter(|value| !value.is_empty()).collect()
 }
 
-/// The address that the fields name: the last one, or going back from it the first that is no trusted peer.
-/// `None` when the last one is no address.
+/// The address that the fields name: the last one, or going back from it the first that is not a trusted peer.
+/// `None` when the last one is not an address.
 fn said_address(rule: &Forwarded, values: &[&[u8]]) -> Option<SocketAddr> {
     let items = values.iter().rev().flat_map(|value| {
         let items = value.rsplit(|byte| matches!(byte, b',' | b' '));

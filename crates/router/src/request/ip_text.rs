@@ -26,7 +26,7 @@ fn append_v4(ip: Ipv4Addr, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The second half of `::1.2.3.4`; `::1` and its neighbours are no such addresses.
+/// The second half of `::1.2.3.4`; `::1` and its neighbours are not such addresses.
 fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let [0, 0, 0, 0, 0, 0, high, _] = ip.segments() else { return None };
     (high != 0).then(|| Ipv4Addr::from_bits(ip.to_bits() as u32))

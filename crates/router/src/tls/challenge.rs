@@ -40,7 +40,7 @@ impl Challenges {
     }
 
     /// Whether the client that has sent these bytes wants a challenge's certificate. One that has not sent its whole
-    /// first message in a record or two is no authority.
+    /// first message in a record or two is not an authority.
     pub(super) fn are_wanted(&self, mut received: &[u8]) -> bool {
         if self.certificates.is_empty() {
             return false;

@@ -131,7 +131,7 @@ impl ServerFailure {
         !matches!(self, Self::Exhausted(_) | Self::NotRepresentable(_))
     }
 
-    /// Whether what came is no response that could be passed on.
+    /// Whether what came is not a response that could be passed on.
     pub(crate) fn is_nonsense(&self) -> bool {
         matches!(
             self,

@@ -122,7 +122,7 @@ fn append_escaped_html(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Values as names within a `pass`, where segments are decoded: those that are no path are no more than one segment.
+/// Values as names within a `pass`, where segments are decoded: those that are not path are at most one segment.
 pub(crate) struct PassValues<'t>(pub(crate) RequestVariables<'t>);
 
 impl Variables for PassValues<'_> {

@@ -13,8 +13,8 @@ pub fn own_namespace(kind: &str) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/self/ns/{kind}")).ok()
 }
 
-/// Joins another process's namespace of mounts, for a process with one thread. The root there is its root and its folder
-/// then.
+/// Joins another process's namespace of mounts, for a process with one thread. The root there is its root and its
+/// folder then.
 ///
 /// # Errors
 /// Those of open(2) and setns(2).

@@ -120,7 +120,7 @@ fn append_fields(exchange: &Exchange<'_>, server: &UpstreamServer, out: &mut Vec
         let is_told = is_forwarded && forwarded::is_one(name);
         let is_told = is_told || (server.is_program && is_one_variable(CLIENT, name));
         let is_dropped = is_told || named.has(name);
-        // What the configuration says is no matter of the client's.
+        // What the configuration says is not a matter of the client's.
         if !is_dropped || exchange.changes_field(name) {
             response::append_checked_field(out, name, value);
         }

@@ -215,7 +215,7 @@ fn begin_head(target: &str) -> Vec<u8> {
     head
 }
 
-/// All fields of the request that are no server's matter but the question's, and the end of the head.
+/// All fields of the request that are not a server's matter but the question's, and the end of the head.
 fn append_fields(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     let (head, bytes) = (exchange.request.head, exchange.request.bytes);
     let named = NamedFields::of(head.values(bytes, KnownField::Connection));

@@ -184,7 +184,7 @@ impl Carrier for Http1Carrier<'_> {
         if self.stream.is_read() {
             return Poll::Ready(());
         }
-        // An error means that the descriptor is no use any more: something has stirred.
+        // An error means that the descriptor is of no further use: something has stirred.
         self.stream.poll_readable(context).map(drop)
     }
 

@@ -53,7 +53,7 @@ impl Http2Body {
         (Self { stream, length, left, is_done, expects_continue, ahead: Bytes::new() }, error)
     }
 
-    /// Bytes behind a request that has switched to another protocol are no body, and have no limit.
+    /// Bytes behind a request that has switched to another protocol are not body, and have no limit.
     pub(super) fn become_bytes(&mut self) {
         (self.left, self.is_done) = (u64::MAX, self.stream.is_end_stream());
     }

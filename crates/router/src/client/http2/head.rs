@@ -50,7 +50,7 @@ pub(super) fn append(parts: &Parts, kind: StreamKind, is_whole: bool, out: &mut 
     let uri = &parts.uri;
     let authority = uri.authority().map(|authority| authority.as_str().as_bytes());
     let target = uri.path_and_query().map(|target| target.as_str().as_bytes());
-    // Without one it is the CONNECT of a proxy, whose target is no path: it is refused as in HTTP/1.
+    // Without one it is the CONNECT of a proxy, whose target is not a path: it is refused as in HTTP/1.
     let target = target.or(authority).unwrap_or_default();
     for part in [method.as_str().as_bytes(), b" ", target, b" ", HTTP_2, b"\r\n"] {
         out.extend_from_slice(part);

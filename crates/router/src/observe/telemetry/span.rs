@@ -70,7 +70,7 @@ impl SpanRecord {
             dropped_attributes_count: 0,
             events,
             links: SpanLinks::default(),
-            // What the client did wrong is no error of the server.
+            // What the client did wrong is not an error of the server.
             status: if self.status >= 500 { Status::error("") } else { Status::Unset },
             instrumentation_scope: InstrumentationScope::builder("corral")
                 .with_version(env!("CARGO_PKG_VERSION"))

@@ -84,7 +84,7 @@ impl ClientSession {
         self.connection.wants_write()
     }
 
-    /// As `ServerConnection::is_quiet`; tickets and the like are no noise, unless there is no end of them.
+    /// As `ServerConnection::is_quiet`; tickets and the like are not noise, unless there is no end of them.
     pub(crate) fn is_quiet(&mut self, socket: &AnySocket) -> bool {
         let mut reads = (0..MOST_QUIET_READS).map(|_| self.receive(socket));
         let end = reads.find(|read| !matches!(read, Ok(n) if *n > 0));

@@ -51,8 +51,8 @@ fn the_end_of_the_daemon_waits_for_a_command_that_has_a_job() {
     assert_eq!(journal(&site).len(), 2, "it has finished its job\n{}", server.log());
 }
 
-/// Celery, Horizon and others have processes of their own, which finish their jobs only if the worker alone tells them to
-/// end.
+/// Celery, Horizon and others have processes of their own, which finish their jobs only if the worker alone tells
+/// them to end.
 #[test]
 fn only_the_command_itself_is_told_to_end() {
     let worker = "echo \"begin $$\" >> \"$JOURNAL\"

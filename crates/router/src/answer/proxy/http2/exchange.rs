@@ -52,7 +52,7 @@ impl<'c> Http2Request<'c> {
         upload: &'c mut Upload,
         timeouts: &'c Timeouts,
     ) -> Self {
-        // What is sent on a WebSocket connection is no body.
+        // What is sent on a WebSocket connection is not a body.
         Self { stream, upload, timeouts, is_deaf: kind == StreamUse::WebSocket }
     }
 

@@ -52,7 +52,7 @@ fn append_row(out: &mut Vec<u8>, path: &[u8], name: &[u8], entry: &Entry) {
 }
 
 /// For programs: `{"path": …, "entries": [{"name", "href", "type", "size", "modified"}], "next": …}`. Names that are
-/// no UTF-8 are shown as well as can be; `href` always leads to the file.
+/// not UTF-8 are shown as well as can be; `href` always leads to the file.
 pub(super) fn json(path: &[u8], page: &ListingPage) -> Vec<u8> {
     let mut out = b"{\"path\":".to_vec();
     append_quoted(&mut out, path);

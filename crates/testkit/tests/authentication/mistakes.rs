@@ -115,7 +115,7 @@ fn servers_that_are_asked() {
     check(
         &forward(json!({ "url": "http://a/", "copy_fields": ["Content-Length"] })),
         at,
-        &["is not a field that can be used"],
+        &["is not a header that can be used"],
     );
     check(&forward(json!({ "url": "http://a/", "uri": "x" })), at, &["must begin with \"/\""]);
 }

@@ -3,7 +3,7 @@
 //! Positions count bytes since the ring was made, never wrap (2^64) and never go back; a position's place
 //! in the ring is its low bits. Each side keeps its own position privately and only ever *reads* the other
 //! side's from shared memory. What was read is checked against the private position before use, is used
-//! from a private copy, and whatever does not fit is `Corrupt`: no peer can make us read or write outside the
+//! from a private copy, and whatever does not fit is `Corrupt`: a peer cannot make us read or write outside the
 //! ring, loop, or panic.
 
 use crate::frame::{FRAME_UNIT, FrameHead, FrameKind, Lane, RequestId, RingDirection};

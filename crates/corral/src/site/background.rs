@@ -63,8 +63,7 @@ pub(crate) fn applications(
     has_site: bool,
 ) -> Map<String, Value> {
     let application = |command: &Command| {
-        // A shell that does not become the command ends after it: what it had left behind would be killed.
-        let line = format!("trap 'exit 143' TERM; PATH=\"$PWD/node_modules/.bin:$PATH\"; {}", command.line);
+        let line = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {}", shell_text(&command.line));
         let mut application =
             json!({ "type": "process", "command": ["/bin/sh", "-c", line], "working_directory": project });
         if let Some(schedule) = command.schedule {
@@ -80,6 +79,39 @@ pub(crate) fn applications(
         (command.name.clone(), application)
     };
     commands.iter().map(application).collect()
+}
+
+/// The line as text of a shell that hands on SIGTERM, which it gets alone: it becomes a command, as that may have
+/// processes of its own that are not to be told. Of several commands that which runs is told, and the shell waits for it.
+fn shell_text(line: &str) -> String {
+    let n_assignments = line.split_whitespace().take_while(|word| is_assignment(word)).count();
+    let words: Vec<_> = line.split_whitespace().collect();
+    let (assignments, command) = words.split_at(n_assignments);
+    match command {
+        ["exec", ..] => line.to_owned(),
+        [first, ..] if !line.contains(BEYOND_ONE_COMMAND) && !OF_THE_SHELL.contains(first) => {
+            [assignments, &["exec"], command].concat().join(" ")
+        }
+        _ => format!(
+            "trap 'trap : TERM; kill -s TERM 0' TERM; (trap 'exit 143' TERM; {line}\n) & child=$!; wait $child; \
+             status=$?; while kill -0 $child 2>/dev/null; do wait $child; status=$?; done; exit $status"
+        ),
+    }
+}
+
+/// Characters of lines with several commands, or with spaces that count.
+const BEYOND_ONE_COMMAND: [char; 12] = [';', '&', '|', '<', '>', '(', ')', '`', '\'', '"', '\\', '#'];
+
+/// Words that no program has for its name.
+const OF_THE_SHELL: [&str; 10] = [".", "source", "eval", "command", "cd", "if", "for", "while", "until", "!"];
+
+fn is_assignment(word: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.starts_with(|first: char| first.is_ascii_digit())
+            && !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    word.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
 #[cfg(test)]
@@ -104,6 +136,20 @@ mod tests {
         );
         check("worker: x\nbeat: y\nworker: celery -A shop worker\n", &[("beat", "y"), worker]);
         check("# worker: x\n\nsite: x\nempty:\n: x\na b: x\n", &[]);
+    }
+
+    #[test]
+    fn a_shell_becomes_a_command_or_waits_for_several() {
+        for (line, expected) in [
+            ("celery -A shop worker", "exec celery -A shop worker"),
+            ("A=1 B=$C  bin/x --y=z", "A=1 B=$C exec bin/x --y=z"),
+            ("exec x 'a b'", "exec x 'a b'"),
+        ] {
+            assert_eq!(shell_text(line), expected);
+        }
+        for line in ["cd x && ./y", "./y 'a  b'", "cd x", "A=1", "x # y"] {
+            assert!(shell_text(line).contains(&format!("trap 'exit 143' TERM; {line}\n)")), "{line}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Responses before the response: what a client may know while it waits (RFC 9110 section 15.2, RFC 8297). They are no
+//! Responses before the response: what a client may know while it waits (RFC 9110 section 15.2, RFC 8297). They are not
 //! part of the reply: nothing is configured, stored, compressed or logged about them.
 
 use corral_http::response::{self, ConnectionField, ReplyFraming, Trailer};

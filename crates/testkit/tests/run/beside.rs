@@ -65,6 +65,19 @@ fn the_lines_of_a_procfile_run_beside_the_site() {
     assert_eq!(numbers(&site, "end ", 2).len(), begun.len(), "each was told");
 }
 
+/// The shell is told alone, and hands it on to the command that runs.
+#[test]
+fn a_line_of_several_commands_is_told_to_end() {
+    let site = procfile("worker: cd . && A='1' sh worker.sh; echo after >>out/journal\n");
+    let (run, mut client) = serve(&site, &[]);
+    client.get("/").expect(200).expect_body("web");
+    let begun = numbers(&site, "begin ", 1);
+    assert!(run.interrupt().status.success());
+    assert_eq!(numbers(&site, "end ", 1), begun);
+    let journal = fs::read_to_string(site.path("out/journal")).expect("it was written");
+    assert!(!journal.contains("after"), "what follows does not run: {journal}");
+}
+
 #[test]
 fn a_worker_that_is_killed_is_started_again() {
     let site = procfile("worker: sh worker.sh\n");

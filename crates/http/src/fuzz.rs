@@ -60,7 +60,7 @@ fn read_messages(data: &[u8], step: usize, window: usize) -> Result<Vec<u8>, Clo
                     said.extend(part.ends.then_some(b'B'));
                 }
                 Some(ClientItem::Ping(bytes) | ClientItem::Close(bytes)) => {
-                    said.extend_from_slice(&buffer[bytes])
+                    said.extend_from_slice(&buffer[bytes]);
                 }
                 Some(ClientItem::Pong) => {}
                 None if n == 0 => break,

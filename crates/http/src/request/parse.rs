@@ -211,7 +211,7 @@ impl ParsedHead {
             KnownField::TransferEncoding => self.framing.note_transfer_encoding(value)?,
             KnownField::Connection => self.connection.note(value)?,
             KnownField::Expect => {
-                self.connection.expects_continue |= value.eq_ignore_ascii_case(b"100-continue")
+                self.connection.expects_continue |= value.eq_ignore_ascii_case(b"100-continue");
             }
             KnownField::Upgrade => {
                 self.connection.websocket |= chars::list(value).any(|p| p.eq_ignore_ascii_case(b"websocket"));

@@ -245,7 +245,7 @@ fn a_length_is_a_plain_number() {
         match parse_head(&mut head, text.as_bytes(), &rules()) {
             Ok(_) => assert_eq!(head.content_length(), expect, "{value:?}"),
             Err(error) => {
-                assert_eq!((error, None), (RequestHeadError::BadContentLength, expect), "{value:?}")
+                assert_eq!((error, None), (RequestHeadError::BadContentLength, expect), "{value:?}");
             }
         }
     }

@@ -83,7 +83,7 @@ impl fmt::Display for Finding {
                 self.write_time(out, "has run", elapsed)?;
             }
             WorkerVerdict::Replace(used) | WorkerVerdict::Kill(WorkerExcess::Memory(used)) => {
-                self.write_memory(out, used)?
+                self.write_memory(out, used)?;
             }
         }
         match &self.note[..] {

@@ -62,7 +62,7 @@ impl Worker {
         while !is_over.load(Ordering::Relaxed) && Instant::now() < deadline {
             match self.end.recv(&mut payload) {
                 Ok(Some(head)) if head.kind == FrameKind::Request && self.end.start(&head) => {
-                    self.answer(&head)
+                    self.answer(&head);
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => {

@@ -134,7 +134,7 @@ impl<'a> Attempt<'a> {
             }
             match self.watched.filter(|_| websocket::is_wanted(exchange.request)) {
                 Some(program) => {
-                    Box::pin(checked_websocket::run(exchange, &mut connection, answer, program)).await?
+                    Box::pin(checked_websocket::run(exchange, &mut connection, answer, program)).await?;
                 }
                 None => Box::pin(tunnel::run(exchange, &mut connection, answer, timeouts.tunnel)).await?,
             }

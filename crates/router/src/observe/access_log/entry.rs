@@ -13,7 +13,7 @@ pub(super) fn append(
 ) -> Result<(), Exception> {
     match format {
         Format::Text(template) => {
-            template.render(&mut Escaped { variables, style: EscapeStyle::Text }, out)?
+            template.render(&mut Escaped { variables, style: EscapeStyle::Text }, out)?;
         }
         Format::Json(members) => append_object(members, variables, out)?,
     }

@@ -186,7 +186,7 @@ fn changes_and_runs_at_the_same_time_never_make_two_of_them() {
     eventually("it runs after all that", || (run(&server, "app") == 200).then_some(()));
     eventually("it has ended", || {
         let lines = journal(&site);
-        (lines.len() % 2 == 0 && status(&server)["schedule"]["runs"]["total"] != 0).then_some(())
+        (lines.len().is_multiple_of(2) && status(&server)["schedule"]["runs"]["total"] != 0).then_some(())
     });
     assert_one_at_a_time(&journal(&site));
 }

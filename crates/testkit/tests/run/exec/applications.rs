@@ -11,7 +11,7 @@ use super::{exec, idle, is_root, printed, server};
 
 /// The folder of a command as `app`.
 #[track_caller]
-fn folder_of(app: Value) -> String {
+fn folder_of(app: &Value) -> String {
     let server = server(&json!({ "app": app }));
     printed(&server, "pwd -P")
 }
@@ -30,17 +30,17 @@ fn a_command_begins_where_the_code_is() {
         .file("rack/config.ru", "run ->(env) { [200, {}, []] }")
         .file("psgi/app.psgi", "sub { [200, [], []] }");
     let php = |root: &str| json!({ "type": "php", "root": site.path(root) });
-    assert_eq!(folder_of(php("shop/public")), text(&site.path("shop")));
-    assert_eq!(folder_of(php("plain")), text(&site.path("plain")));
+    assert_eq!(folder_of(&php("shop/public")), text(&site.path("shop")));
+    assert_eq!(folder_of(&php("plain")), text(&site.path("plain")));
     let mut moved = php("plain");
     moved["working_directory"] = json!(site.path("shop"));
-    assert_eq!(folder_of(moved), text(&site.path("shop")));
+    assert_eq!(folder_of(&moved), text(&site.path("shop")));
     let python = json!({ "type": "python", "path": site.path("django"), "module": "wsgi" });
-    assert_eq!(folder_of(python), text(&site.path("django")));
+    assert_eq!(folder_of(&python), text(&site.path("django")));
     let ruby = json!({ "type": "ruby", "script": site.path("rack/config.ru") });
-    assert_eq!(folder_of(ruby), text(&site.path("rack")));
+    assert_eq!(folder_of(&ruby), text(&site.path("rack")));
     let perl = json!({ "type": "perl", "script": site.path("psgi/app.psgi") });
-    assert_eq!(folder_of(perl), text(&site.path("psgi")));
+    assert_eq!(folder_of(&perl), text(&site.path("psgi")));
 }
 
 /// Programs have no code that the daemon knows of: commands begin where they do.
@@ -53,7 +53,7 @@ fn a_command_beside_a_program_begins_where_that_does() {
         json!({ "type": "http", "executable": "/bin/true", "processes": none, "working_directory": folder });
     let cgi = json!({ "type": "cgi", "root": folder, "working_directory": folder });
     for app in [http, cgi, idle(json!({ "working_directory": folder }))] {
-        assert_eq!(folder_of(app), text(&folder));
+        assert_eq!(folder_of(&app), text(&folder));
     }
 }
 

@@ -49,7 +49,7 @@ impl StreamBytes {
             match ready!(self.stream.poll_next(context)).map_err(broken)? {
                 StreamInput::Piece(piece) => self.ahead = piece,
                 StreamInput::End(_) | StreamInput::Interim(_) | StreamInput::Head { .. } => {
-                    self.is_ended = true
+                    self.is_ended = true;
                 }
             }
         }

@@ -43,7 +43,7 @@ impl<T> SecretCache<T> {
         Self { key: HashKey::generate(), entries: HashMap::new(), order: VecDeque::new(), most }
     }
 
-    /// The [hash](Key::digest) of several parts.
+    /// The [hash](HashKey::digest) of several parts.
     pub(crate) fn digest<'p>(&self, parts: impl IntoIterator<Item = &'p [u8]>) -> Digest {
         self.key.digest(parts)
     }

@@ -72,7 +72,7 @@ impl AppCall {
     }
 
     /// Sends a part of a message that the client has sent. False when there is no room for it yet: then try
-    /// again in [a moment](Call::a_moment).
+    /// again in [a moment](AppCall::a_moment).
     pub(crate) fn send_message(&self, bytes: &[u8], opcode: Opcode, ends: bool) -> bool {
         let (id, lane) = (self.shared.id, self.app.lane);
         self.send(bytes.len(), |channel| channel.message(id, lane, bytes, opcode, ends))

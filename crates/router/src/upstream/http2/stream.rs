@@ -37,7 +37,7 @@ pub(crate) enum StreamInput {
         /// Neither a body nor trailers follow.
         is_all: bool,
     },
-    /// A piece of the body. There is room for more when it is [released](Stream::release).
+    /// A piece of the body. There is room for more when it is [released](H2Stream::release).
     Piece(Bytes),
     /// The end, with the fields behind the body.
     End(HeaderMap),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
@@ -61,6 +61,8 @@ pub(crate) struct Replacement {
 struct Shared {
     link: Link,
     readiness: Watched,
+    /// Nothing is sent any more; answers still come.
+    is_sealed: AtomicBool,
     next_ticket: AtomicU64,
     waiting: Mutex<Waiting>,
 }
@@ -85,14 +87,27 @@ impl MainLink {
     pub(crate) fn new(link: Link) -> io::Result<(Self, Answers, Replacements)> {
         let socket = link.as_fd().try_clone_to_owned()?;
         let readiness = Watched::new(socket, Interest::READABLE | Interest::WRITABLE)?;
-        let shared =
-            Arc::new(Shared { link, readiness, next_ticket: AtomicU64::new(0), waiting: Mutex::default() });
+        let shared = Arc::new(Shared {
+            link,
+            readiness,
+            is_sealed: AtomicBool::new(false),
+            next_ticket: AtomicU64::new(0),
+            waiting: Mutex::default(),
+        });
         let (replacements, replaced) = mpsc::unbounded_channel();
         Ok((Self { shared: Arc::clone(&shared) }, Answers { shared, replacements }, replaced))
     }
 
+    /// From now on main is asked for nothing: another controller may be serving already.
+    pub(crate) fn seal(&self) {
+        self.shared.is_sealed.store(true, Ordering::Relaxed);
+    }
+
     /// Sends one message, waiting for room in main's queue.
     pub(crate) async fn send(&self, message: &FromController) -> io::Result<()> {
+        if self.shared.is_sealed.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         let packet = Packet::new(message, &[])?;
         loop {
             let mut ready = self.shared.readiness.writable().await?;

@@ -9,6 +9,7 @@ use std::os::unix;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 
+use anyhow::Context as _;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
@@ -19,6 +20,8 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::access::Access;
@@ -53,18 +56,39 @@ impl ControlSocket {
         matches!(self, Self::Tcp(_))
     }
 
-    /// Accepts and answers for ever. Dropping the future stops accepting; connections go on.
+    /// Accepts and answers until SIGTERM. Then clients whose change has been made get their reply; main is asked for nothing
+    /// any more.
     pub(crate) async fn serve(self, controller: Controller, access: Access) -> anyhow::Result<()> {
+        let mut termination = signal(SignalKind::terminate()).context("listen to SIGTERM")?;
+        let (open, mut all_closed) = mpsc::channel::<Infallible>(1);
+        tokio::select! {
+            never = self.accept(&controller, &access, &open) => match never {},
+            _ = termination.recv() => {}
+        }
+        // A successor accepts from now on.
+        drop((self, open));
+        controller.main().seal();
+        let _ = timeout(LAST_REPLIES, all_closed.recv()).await;
+        Ok(())
+    }
+
+    /// Accepts and answers for ever. `open` is held by each connection.
+    async fn accept(
+        &self,
+        controller: &Controller,
+        access: &Access,
+        open: &mpsc::Sender<Infallible>,
+    ) -> Infallible {
         loop {
-            let accepted = match &self {
+            let accepted = match self {
                 Self::Unix(listener, peers) => listener.accept().await.map(|(stream, _)| {
                     if admits(*peers, &stream) {
                         let uid = stream.peer_cred().ok().map(|credentials| credentials.uid());
-                        spawn(stream, uid, &controller, &access);
+                        spawn(stream, uid, controller, access, open);
                     }
                 }),
                 Self::Tcp(listener) => {
-                    listener.accept().await.map(|(stream, _)| spawn(stream, None, &controller, &access))
+                    listener.accept().await.map(|(stream, _)| spawn(stream, None, controller, access, open))
                 }
             };
             if let Err(error) = accepted {
@@ -86,12 +110,22 @@ fn admits(peers: Peers, stream: &UnixStream) -> bool {
     is_admitted
 }
 
-fn spawn<S>(stream: S, uid: Option<u32>, controller: &Controller, access: &Access)
-where
+fn spawn<S>(
+    stream: S,
+    uid: Option<u32>,
+    controller: &Controller,
+    access: &Access,
+    open: &mpsc::Sender<Infallible>,
+) where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     let stream = TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT));
-    tokio::spawn(connection(stream, uid, controller.clone(), access.clone()));
+    let served = connection(stream, uid, controller.clone(), access.clone());
+    let open = open.clone();
+    tokio::spawn(async move {
+        served.await;
+        drop(open);
+    });
 }
 
 async fn connection(io: impl Read + Write + Unpin, uid: Option<u32>, controller: Controller, access: Access) {
@@ -187,6 +221,9 @@ fn response(reply: &Reply) -> Response<Full<Bytes>> {
 fn internal_error() -> Reply {
     Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Internal error.")
 }
+
+/// Time for the last replies, of connections that are open when the process is told to end.
+const LAST_REPLIES: Duration = Duration::from_secs(1);
 
 const SERVER: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
 /// For the whole head of a request.

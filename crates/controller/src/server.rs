@@ -56,8 +56,8 @@ impl ControlSocket {
         matches!(self, Self::Tcp(_))
     }
 
-    /// Accepts and answers until SIGTERM. Then clients whose change has been made get their reply; main is asked for nothing
-    /// any more.
+    /// Accepts and answers until SIGTERM. Then clients whose change has been made get their reply; main is asked for
+    /// nothing any more.
     pub(crate) async fn serve(self, controller: Controller, access: Access) -> anyhow::Result<()> {
         let mut termination = signal(SignalKind::terminate()).context("listen to SIGTERM")?;
         let (open, mut all_closed) = mpsc::channel::<Infallible>(1);

@@ -82,7 +82,7 @@ pub(crate) fn applications(
 }
 
 /// The line as text of a shell that hands on SIGTERM, which it gets alone: it becomes a command, as that may have
-/// processes of its own that are not to be told. Of several commands that which runs is told, and the shell waits for it.
+/// processes of its own that are not to be told. Of several commands that which runs is told, and the shell waits.
 fn shell_text(line: &str) -> String {
     let n_assignments = line.split_whitespace().take_while(|word| is_assignment(word)).count();
     let words: Vec<_> = line.split_whitespace().collect();

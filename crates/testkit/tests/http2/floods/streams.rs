@@ -18,8 +18,8 @@ const N_STREAMS: u32 = 128;
 /// streams.
 const CONNECTION: u64 = 192 << 10;
 
-/// A stream that waits with a reply may take so many: for its request, and what answers it. It is 7.5 KiB and up to a KiB
-/// of what the allocator holds beside it.
+/// A stream that waits with a reply may take so many: for its request, and what answers it. It is 7.5 KiB and up to a
+/// KiB of what the allocator holds beside it.
 const STREAM: u64 = 10 << 10;
 
 /// A server with room for all these streams.

@@ -3,6 +3,10 @@
 #
 # Languages whose libraries this machine lacks are left out, and said. corral needs glibc @GLIBC@ or later; root for /usr/local.
 set -eu
+if [ $# -gt 0 ]; then
+    echo "usage: [PREFIX=/opt/corral] ./install.sh" >&2
+    exit 2
+fi
 cd "$(dirname "$0")"
 prefix=${PREFIX:-/usr/local}
 

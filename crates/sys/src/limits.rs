@@ -36,7 +36,7 @@ pub fn current() -> Vec<Limit> {
 /// Gives this process limits that another one has. What it may not raise without privileges stays as high as it is.
 ///
 /// # Errors
-/// Those of setrlimit(2).
+/// The errors of setrlimit(2).
 pub fn set(limits: &[Limit]) -> io::Result<()> {
     for (resource, (current, maximum)) in RESOURCES.into_iter().zip(limits) {
         let wanted = Rlimit { current: *current, maximum: *maximum };

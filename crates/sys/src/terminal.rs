@@ -83,7 +83,7 @@ pub fn pair_like(other: BorrowedFd<'_>, output: Output) -> io::Result<Pair> {
 /// Gives a terminal's file to a user, whose programs may open it by its path.
 ///
 /// # Errors
-/// Those of fchown(2).
+/// The errors of fchown(2).
 pub fn give_to(terminal: BorrowedFd<'_>, uid: u32) -> io::Result<()> {
     Ok(rustix::fs::fchown(terminal, Some(rustix::fs::Uid::from_raw(uid)), None)?)
 }

@@ -260,7 +260,7 @@ pub fn own_credentials() -> Credentials {
 /// Takes on credentials for good, in a process with one thread and the right to.
 ///
 /// # Errors
-/// Those of setgroups(2), setresgid(2) and setresuid(2).
+/// The errors of setgroups(2), setresgid(2) and setresuid(2).
 pub fn become_for_good(credentials: &Credentials) -> io::Result<()> {
     let groups: Vec<_> = credentials.groups.iter().map(|group| Gid::from_raw(*group)).collect();
     assume(credentials.uid, credentials.gid, Some(&groups))

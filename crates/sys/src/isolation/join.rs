@@ -17,7 +17,7 @@ pub fn own_namespace(kind: &str) -> Option<PathBuf> {
 /// folder then.
 ///
 /// # Errors
-/// Those of open(2) and setns(2).
+/// The errors of open(2) and setns(2).
 pub fn join_mounts_of(pid: u32) -> io::Result<()> {
     let namespace = File::open(format!("/proc/{pid}/ns/mnt"))?;
     Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))?)

@@ -5,6 +5,7 @@ mod files;
 mod folder;
 mod front;
 mod local;
+mod options;
 mod owner;
 
 use std::fmt::Write;
@@ -23,13 +24,14 @@ use corral_supervisor::{Console, ControlOptions, DaemonOptions, ModuleSource, mo
 use self::beside::Beside;
 pub(crate) use self::folder::Folder;
 use self::front::{Front, url};
+pub(crate) use self::options::RunOptions;
 pub(crate) use self::owner::Owner;
-use crate::cli::RunOptions;
 use crate::daemon;
 use crate::log::{self, Style};
 use crate::output;
 use crate::site::document::{Choices, document};
-use crate::site::{self, Denied, InMemory, Kind, Site, SiteError, django};
+use crate::site::recognise::{self, SiteError};
+use crate::site::{Denied, InMemory, Kind, Site, django};
 
 pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     if let Some(paths) = configuration_files(options)? {
@@ -92,12 +94,12 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
 
 fn find_site(options: &RunOptions) -> Result<Site, SiteError> {
     if options.files {
-        return site::files(&options.path);
+        return recognise::files(&options.path);
     }
     if let Some(script) = &options.worker {
-        return site::kept_by(&options.path, script);
+        return recognise::kept_by(&options.path, script);
     }
-    let mut site = site::inspect(&options.path)?;
+    let mut site = recognise::inspect(&options.path)?;
     if options.no_worker {
         site.in_memory = InMemory::No;
     }

@@ -11,15 +11,8 @@ use std::time::{Duration, Instant};
 use corral_sys::user::{self, Credentials};
 use serde_json::Value;
 
+use super::static_files::StaticFiles;
 use super::{Python, Site};
-
-/// Files of one folder, and the paths of requests for them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StaticFiles {
-    /// Begins and ends with a slash.
-    pub(crate) uri: String,
-    pub(crate) folder: PathBuf,
-}
 
 /// Imports what will be served, which configures Django, and prints one line.
 const QUESTION: &str = r#"
@@ -106,36 +99,9 @@ fn parse(answer: &str) -> Option<Vec<StaticFiles>> {
     Some(files.collect())
 }
 
-impl StaticFiles {
-    /// The same as the template of a share.
-    pub(crate) fn share(&self) -> String {
-        let folder = self.folder.to_string_lossy();
-        match folder.strip_suffix(self.uri.trim_end_matches('/')) {
-            Some(above) => format!("{}$uri", above.replace('$', "${dollar}")),
-            // The end of the path alone, as the folder has another name: an expression says that.
-            None => {
-                let text = folder.replace('\\', "\\\\").replace('`', "\\`").replace('$', "\\$");
-                format!("`{text}${{uri.slice({})}}`", self.uri.len() - 1)
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn folders_become_shares() {
-        let share = |uri: &str, folder: &str| StaticFiles { uri: uri.into(), folder: folder.into() }.share();
-        assert_eq!(
-            share("/static/", "/usr/lib/django/contrib/admin/static"),
-            "/usr/lib/django/contrib/admin$uri"
-        );
-        assert_eq!(share("/static/", "/srv/$a/static"), "/srv/${dollar}a$uri");
-        assert_eq!(share("/static/", "/srv/assets"), "`/srv/assets${uri.slice(7)}`");
-        assert_eq!(share("/static/lib/", "/srv/a`$b"), "`/srv/a\\`\\$b${uri.slice(11)}`");
-    }
 
     #[test]
     fn answers_that_are_none_say_nothing() {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::django::StaticFiles;
 use super::folder::{entries, has, subfolders};
+use super::static_files::StaticFiles;
 
 /// The application of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]

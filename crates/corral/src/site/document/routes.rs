@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::super::django::StaticFiles;
+use super::super::static_files::StaticFiles;
 use super::super::{InMemory, Kind, Scripts, Site};
 use super::public::{private_names, unknown_names};
 

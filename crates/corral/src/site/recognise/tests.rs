@@ -1,5 +1,6 @@
 //! Folders as projects lay them out.
 
+use super::super::{Go, Program, Scripts};
 use super::*;
 
 /// Makes empty files, `name=content` for others.

@@ -1,16 +1,37 @@
 //! `corral certificate`, `corral js-module` and `corral restart`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use clap::Subcommand;
 use corral_config::plan::AssetKind;
 use serde_json::Value;
 
-use crate::cli::AssetCommand;
 use crate::client::{self, Ask, Daemon};
-use crate::config::print;
 use crate::output;
+
+/// The actions on uploads.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AssetCommand {
+    /// Print the names of all
+    List,
+    /// Print what is known of one
+    Show { name: String },
+    /// Upload FILE, or standard input with `-`, under a name
+    Put {
+        name: String,
+        file: PathBuf,
+        /// Take the place of what has the name, even while it is used
+        #[arg(long)]
+        replace: bool,
+        /// The file holds certificates of authorities, without a private key
+        #[arg(long)]
+        ca: bool,
+    },
+    /// Remove one
+    Delete { name: String },
+}
 
 pub(crate) fn command(command: &AssetCommand, kind: AssetKind, daemon: &Daemon) -> anyhow::Result<ExitCode> {
     let body = match command {
@@ -30,7 +51,7 @@ pub(crate) fn command(command: &AssetCommand, kind: AssetKind, daemon: &Daemon) 
             upload(daemon, kind, name, file, &[("replace", *replace), ("ca", *ca)])?
         }
     };
-    print(&body)?;
+    output::print(&body)?;
     Ok(ExitCode::SUCCESS)
 }
 

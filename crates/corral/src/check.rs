@@ -7,13 +7,26 @@ mod used;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Args;
 use corral_config::plan::AssetKind;
 use corral_config::{Config, Known};
 use corral_supervisor::modules;
 
-use crate::cli::CheckOptions;
 use crate::files::{self, Configuration, Problems, Seen};
 use crate::{daemon, output, reader};
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckOptions {
+    /// JSON or YAML, or a folder of such files; several are merged; `-` reads standard input
+    #[arg(required = true, value_name = "FILE|FOLDER")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Folder of the language modules
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) modulesdir: Option<PathBuf>,
+    /// Exit with 3 if there are warnings, such as missing files and unused applications
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
 
 pub(crate) fn command(options: &CheckOptions) -> anyhow::Result<ExitCode> {
     let folder = options.modulesdir.clone().map_or_else(daemon::own_folder, Ok)?;

@@ -1,6 +1,7 @@
 //! Asks the control API of a running daemon: one request on one connection.
 
 mod address;
+mod control;
 mod remote;
 
 use std::fmt::Write as _;
@@ -13,6 +14,7 @@ use corral_config::{Problem, Stage};
 use serde_json::Value;
 
 pub(crate) use self::address::{Address, encode};
+pub(crate) use self::control::Control;
 
 /// The address of a daemon, and the token that it wants, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,11 +8,54 @@ pub(crate) mod edit;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Subcommand;
 use corral_manifest::Format;
 
-use crate::cli::ConfigCommand;
 use crate::client::{self, Daemon, encode};
 use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the configuration or the part at PATH, such as listeners/*:80
+    Get {
+        #[arg(default_value = "")]
+        path: String,
+    },
+    /// Replace the configuration or the part at PATH by FILE
+    ///
+    /// FILE is JSON; without it, or with `-`, standard input is read. A single argument that is the
+    /// name of a file replaces the whole configuration.
+    Set {
+        #[arg(value_name = "PATH")]
+        path: Option<String>,
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Remove the configuration or the part at PATH
+    Delete {
+        #[arg(default_value = "")]
+        path: String,
+    },
+    /// Open the configuration or the part at PATH in $VISUAL or $EDITOR, and put it in force
+    ///
+    /// A change that the daemon refuses is shown with its place in the file, which can be edited again.
+    Edit {
+        #[arg(default_value = "")]
+        path: String,
+    },
+    /// Show how the running configuration differs from FILEs; exits with 1 if it does
+    Diff {
+        /// JSON or YAML, or a folder of such files; several are merged
+        #[arg(required = true, value_name = "FILE|FOLDER")]
+        paths: Vec<PathBuf>,
+    },
+    /// Put in force what FILEs say, with the certificates and js_modules beside them
+    Apply {
+        /// JSON or YAML, or a folder of such files; several are merged
+        #[arg(required = true, value_name = "FILE|FOLDER")]
+        paths: Vec<PathBuf>,
+    },
+}
 
 pub(crate) fn command(command: &ConfigCommand, daemon: &Daemon) -> anyhow::Result<ExitCode> {
     let body = match command {
@@ -39,14 +82,8 @@ pub(crate) fn command(command: &ConfigCommand, daemon: &Daemon) -> anyhow::Resul
         ConfigCommand::Diff { paths } => return diff::command(daemon, paths),
         ConfigCommand::Apply { paths } => apply::command(daemon, paths)?,
     };
-    print(&body)?;
+    output::print(&body)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The daemon ends lines as HTTP does; a terminal does not.
-pub(crate) fn print(body: &[u8]) -> anyhow::Result<()> {
-    let text = String::from_utf8_lossy(body).replace("\r\n", "\n");
-    Ok(output::write(format!("{}\n", text.trim_end()))?)
 }
 
 /// With one argument, a file replaces everything; anything else is a path, for standard input.

@@ -5,18 +5,36 @@ mod describe;
 mod relay;
 mod streams;
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use clap::{Args, ValueHint};
 use corral_ipc::message::{ExecContext, Exit, FolderChoice, FromExec, ToExec};
 use corral_supervisor::{Attachment, start_exec};
 use corral_sys::signal::{self, SignalFd};
 
 use self::relay::Relay;
 use self::streams::Streams;
-use crate::cli::ExecOptions;
+use crate::client::Control;
+
+#[derive(Debug, Args)]
+pub(crate) struct ExecOptions {
+    /// Name of the application in the configuration
+    pub(crate) application: String,
+    /// The command with its arguments, which can follow `--`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
+    /// Folder to run it in, as the application sees it [default: the application's working_directory, or else the
+    /// folder of its code]
+    #[arg(long, short, value_name = "FOLDER")]
+    pub(crate) workdir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) control: Control,
+}
 
 /// Added to the number of a signal, as shells do.
 const BY_SIGNAL: i32 = 128;

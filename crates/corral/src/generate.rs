@@ -5,23 +5,22 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::{daemon, output, unit};
 
-pub(crate) fn completion(shell: Shell) -> anyhow::Result<ExitCode> {
+/// `cli` is what `corral --help` shows.
+pub(crate) fn completion(cli: Command, shell: Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut definition(), "corral", &mut script);
+    clap_complete::generate(shell, &mut whole(cli), "corral", &mut script);
     output::write(script)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The whole command line: that of commands which read their arguments by rules of Unit's as well.
-fn definition() -> Command {
-    Cli::command()
-        .mut_subcommand("daemon", |command| with_about(daemon::definition(), &command))
+fn whole(cli: Command) -> Command {
+    cli.mut_subcommand("daemon", |command| with_about(daemon::definition(), &command))
         .mut_subcommand("unitc", |command| with_about(unit::unitc::definition(), &command))
         .mut_subcommand("unitctl", |command| with_about(unit::unitctl::definition(), &command))
 }
@@ -33,9 +32,9 @@ fn with_about(command: Command, other: &Command) -> Command {
     }
 }
 
-pub(crate) fn manual(folder: &Path) -> anyhow::Result<ExitCode> {
+pub(crate) fn manual(cli: Command, folder: &Path) -> anyhow::Result<ExitCode> {
     let context = || format!("write manual pages to {}", folder.display());
     fs::create_dir_all(folder).with_context(context)?;
-    clap_mangen::generate_to(definition(), folder).with_context(context)?;
+    clap_mangen::generate_to(whole(cli), folder).with_context(context)?;
     Ok(ExitCode::SUCCESS)
 }

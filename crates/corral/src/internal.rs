@@ -3,13 +3,25 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap::ValueEnum;
 use corral_ipc::link::Link;
 use corral_sys::process;
 
-use crate::cli::Role;
 use crate::frankenphp;
 use crate::log::{self, Style};
 use crate::reader;
+
+/// A process that the daemon makes of this executable.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Role {
+    Controller,
+    Router,
+    Reader,
+    Program,
+    Cgi,
+    Exec,
+    Frankenphp,
+}
 
 pub(crate) fn command(role: Role, console: bool) -> anyhow::Result<ExitCode> {
     let (name, run): (_, fn(Link) -> anyhow::Result<()>) = match role {

@@ -30,7 +30,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use corral_config::plan::AssetKind;
 
 use crate::cli::{Cli, Command};
@@ -105,8 +105,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Unitctl { arguments } => unit::unitctl::command(&arguments),
         Command::Frankenphp { command } => frankenphp::run(&command),
         Command::Entrypoint { command } => entrypoint::command(&command),
-        Command::Completion { shell } => generate::completion(shell),
-        Command::Man { folder } => generate::manual(&folder),
+        Command::Completion { shell } => generate::completion(Cli::command(), shell),
+        Command::Man { folder } => generate::manual(Cli::command(), &folder),
         Command::Internal { role, console } => internal::command(role, console),
     }
 }

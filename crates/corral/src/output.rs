@@ -10,3 +10,9 @@ pub(crate) fn write(text: impl AsRef<[u8]>) -> io::Result<()> {
         result => result,
     }
 }
+
+/// Writes an answer of the control API, which ends lines as HTTP does; a terminal does not.
+pub(crate) fn print(body: &[u8]) -> io::Result<()> {
+    let text = String::from_utf8_lossy(body).replace("\r\n", "\n");
+    write(format!("{}\n", text.trim_end()))
+}

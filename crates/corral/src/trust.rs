@@ -5,15 +5,16 @@ mod places;
 mod system;
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use clap::Args;
 
 use self::nss::Nss;
 use self::places::Place;
 use self::system::System;
 use crate::authority::Authority;
-use crate::cli::TrustOptions;
 use crate::{kept, output};
 
 /// The thing that is done with each store.
@@ -40,6 +41,26 @@ impl Outcome {
             (Wish::Remove, Self::Already) => "not in there",
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustOptions {
+    /// Take back what was done
+    #[arg(long)]
+    pub(crate) remove: bool,
+    /// Print the authority's certificate, for other machines and containers
+    #[arg(long, conflicts_with_all = ["remove", "path", "nss_store", "no_system"])]
+    pub(crate) print: bool,
+    /// Print the path of the file that has the authority's certificate
+    #[arg(long, conflicts_with_all = ["remove", "nss_store", "no_system"])]
+    pub(crate) path: bool,
+    /// A folder with a store of NSS (cert9.db), which is made if there is none, and no other store; can be given
+    /// several times
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) nss_store: Vec<PathBuf>,
+    /// Leave the system's store alone, which only root can change
+    #[arg(long)]
+    pub(crate) no_system: bool,
 }
 
 pub(crate) fn command(options: &TrustOptions) -> anyhow::Result<ExitCode> {

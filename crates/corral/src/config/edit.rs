@@ -11,6 +11,7 @@ use corral_manifest::{Format, Source};
 
 use super::apply::title;
 use crate::client::{self, Answer, Ask, Daemon};
+use crate::output;
 
 /// Edits what is at `target`, a path of the control API.
 pub(crate) fn command(daemon: &Daemon, target: &str) -> anyhow::Result<ExitCode> {
@@ -30,7 +31,7 @@ pub(crate) fn command(daemon: &Daemon, target: &str) -> anyhow::Result<ExitCode>
         let (body, if_match) = (Some(text.as_slice()), version.as_deref());
         let answer = daemon.ask(Ask { method: "PUT", path: target, body, if_match })?;
         if answer.status == 200 {
-            super::print(&answer.body)?;
+            output::print(&answer.body)?;
             return Ok(ExitCode::SUCCESS);
         }
         eprintln!("{}", explain(answer, &text, file.path(), target));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::cli::RunOptions;
+use super::options::RunOptions;
 use crate::site::background::{self, Command};
 
 /// The presence of Laravel, and what the command line asks for.

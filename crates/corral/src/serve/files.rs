@@ -9,7 +9,7 @@ use corral_config::Config;
 use corral_supervisor::{DaemonOptions, FilesOptions, ModuleSource};
 
 use super::folder::Folder;
-use crate::cli::RunOptions;
+use super::options::RunOptions;
 use crate::files::{self, Seen};
 use crate::log::{self, Style};
 use crate::{check, daemon};

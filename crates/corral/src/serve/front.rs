@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::folder::Folder;
 use super::local::Local;
-use crate::cli::RunOptions;
+use super::options::RunOptions;
 use crate::kept::{self, Base};
 
 /// The name of the authority's bundle of `--acme-ca`.

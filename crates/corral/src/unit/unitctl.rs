@@ -217,7 +217,7 @@ fn print(value: &Value, format: &str) -> anyhow::Result<ExitCode> {
 fn export(daemon: &Daemon, file: &std::path::Path) -> anyhow::Result<()> {
     let body = daemon.get("/config")?.into_body()?;
     if file == std::path::Path::new("-") {
-        return crate::config::print(&body);
+        return Ok(output::print(&body)?);
     }
     let folder = tempfile::tempdir().context("make a folder for the configuration")?;
     std::fs::write(folder.path().join("config.json"), &body).context("write the configuration")?;

@@ -2,34 +2,20 @@
 //!
 //! Knows requests as method, target and body; connections belong to `server`.
 
-use corral_config::json::edit::{self, EditError};
+use corral_config::json::edit;
 use corral_config::json::{self, Bytes, Value};
 use corral_config::plan::AssetKind;
 use corral_config::process_groups;
 use hyper::{Method, StatusCode};
 
-use crate::conditions::Conditions;
+use crate::call::Call;
 use crate::endpoints::{Endpoint, Otherwise, Resource};
 use crate::main_link::MainError;
 use crate::query::Query;
 use crate::reply::{Reply, object};
 use crate::state::{Change, ChangeError, Changed, Controller, Effect, Storing};
 use crate::uploads::Texts;
-use crate::{exec, files, openapi, status, uploads};
-
-/// One request.
-#[derive(Debug)]
-pub(crate) struct Call<'a> {
-    pub(crate) method: &'a Method,
-    /// Path and query as they stand in the request line.
-    pub(crate) target: &'a str,
-    pub(crate) conditions: Conditions,
-    pub(crate) body: &'a [u8],
-    /// Fields are there that browsers send, on a socket that browsers reach.
-    pub(crate) is_from_browser: bool,
-    /// The user of the process that asks, where the kernel says that.
-    pub(crate) uid: Option<u32>,
-}
+use crate::{exec, files, openapi, refusals, status, uploads};
 
 /// Answers one request. Must run to its end, because it may change the configuration.
 pub(crate) async fn answer(controller: &Controller, call: &Call<'_>) -> Reply {
@@ -138,42 +124,14 @@ fn changed(result: Result<Changed, ChangeError>) -> Reply {
             if warnings.is_empty() { reply } else { reply.with_warning(&warnings.join("; ")) }
         }
         Ok(Changed::Valid) => Reply::success("The configuration is valid; nothing has been changed."),
-        Err(error) => not_changed(&error),
-    }
-}
-
-/// The reply to a change that was not made.
-pub(crate) fn not_changed(error: &ChangeError) -> Reply {
-    match error {
-        ChangeError::Condition => Reply::error_with_detail(
-            StatusCode::PRECONDITION_FAILED,
-            "Precondition failed.",
-            "The configuration is not the one that \"If-Match\" or \"If-None-Match\" asks for; read it again.",
-        ),
-        ChangeError::Edit(EditError::Missing) => Reply::missing(),
-        ChangeError::Edit(EditError::NotAllowed) => Reply::method_not_allowed(),
-        ChangeError::Edit(error @ EditError::TooDeep) => {
-            let detail = format!("With this change, {error}.");
-            Reply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid configuration.", &detail)
-        }
-        ChangeError::Invalid(problems) => Reply::invalid_configuration(problems),
-        ChangeError::Superseded => Reply::superseded(),
-        ChangeError::NotApplied(error) => Reply::not_applied(&error.to_string()),
+        Err(error) => refusals::not_changed(&error),
     }
 }
 
 async fn status(controller: &Controller, path: &[Bytes]) -> Reply {
     match status_value(controller).await {
-        Ok(status) => part(&status, path),
+        Ok(status) => Reply::part(&status, path),
         Err(reply) => reply,
-    }
-}
-
-/// An API path outside the configuration.
-pub(crate) fn part(value: &Value, path: &[Bytes]) -> Reply {
-    match edit::get(value, path) {
-        Ok(value) => Reply::value(value.clone()),
-        Err(_) => Reply::error(StatusCode::NOT_FOUND, "Invalid path."),
     }
 }
 
@@ -210,7 +168,7 @@ async fn restart(controller: &Controller, path: &[Bytes]) -> Reply {
 
 /// `/control/applications/NAME/run`.
 async fn run(controller: &Controller, path: &[Bytes]) -> Reply {
-    let Some(name) = application_name(controller, path) else { return Reply::missing() };
+    let Some(name) = controller.application_name(path) else { return Reply::missing() };
     match controller.main().run(name).await {
         Ok(()) => Reply::success("Ok"),
         Err(MainError::Refused(reason)) => {
@@ -220,14 +178,6 @@ async fn run(controller: &Controller, path: &[Bytes]) -> Reply {
             Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send run failed.")
         }
     }
-}
-
-/// The name of an application that there is.
-pub(crate) fn application_name(controller: &Controller, path: &[Bytes]) -> Option<String> {
-    let in_force = controller.in_force();
-    let applications = in_force.document.member("applications").and_then(Value::as_object);
-    let (name, _) = applications?.get_key_value(path.first()?)?;
-    name.to_str().map(ToOwned::to_owned)
 }
 
 /// Longest name in a path, in bytes (contract 3.2).

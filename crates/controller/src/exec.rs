@@ -6,13 +6,12 @@ use base64::engine::general_purpose::STANDARD;
 use corral_config::json::{Bytes, Value};
 use hyper::StatusCode;
 
-use crate::api::application_name;
 use crate::main_link::MainError;
 use crate::reply::{Reply, object};
 use crate::state::Controller;
 
 pub(crate) async fn answer(controller: &Controller, uid: Option<u32>, path: &[Bytes]) -> Reply {
-    let Some(name) = application_name(controller, path) else { return Reply::missing() };
+    let Some(name) = controller.application_name(path) else { return Reply::missing() };
     let Some(uid) = uid else {
         let detail = "This is answered on a Unix socket alone, where the kernel says which user asks.";
         return Reply::error_with_detail(StatusCode::FORBIDDEN, REFUSED, detail);

@@ -4,7 +4,7 @@
 use corral_config::json;
 use hyper::{Method, StatusCode};
 
-use crate::api::Call;
+use crate::call::Call;
 use crate::endpoints::Resource;
 use crate::main_link::{Replacement, Replacements};
 use crate::query::Query;

@@ -1,5 +1,6 @@
 //! Replies of the control API: a status and a JSON value (contract 3.4).
 
+use corral_config::json::edit;
 use corral_config::json::{Bytes, Object, ParseError, Value};
 use corral_config::{Problem, Stage};
 use hyper::StatusCode;
@@ -17,6 +18,14 @@ impl Reply {
     /// The value itself.
     pub(crate) fn value(body: Value) -> Self {
         Self { status: StatusCode::OK, body, tag: None }
+    }
+
+    /// What stands at a path of a value outside the configuration.
+    pub(crate) fn part(value: &Value, path: &[Bytes]) -> Self {
+        match edit::get(value, path) {
+            Ok(value) => Self::value(value.clone()),
+            Err(_) => Self::error(StatusCode::NOT_FOUND, "Invalid path."),
+        }
     }
 
     /// Something was done.

@@ -25,7 +25,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::access::Access;
-use crate::api::{self, Call};
+use crate::api;
+use crate::call::Call;
 use crate::conditions::Conditions;
 use crate::peers::Peers;
 use crate::reply::Reply;

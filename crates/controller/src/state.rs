@@ -228,6 +228,14 @@ impl Controller {
         Arc::clone(&self.shared.in_force.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The name of an application that there is.
+    pub(crate) fn application_name(&self, path: &[Bytes]) -> Option<String> {
+        let in_force = self.in_force();
+        let applications = in_force.document.member("applications").and_then(Value::as_object);
+        let (name, _) = applications?.get_key_value(path.first()?)?;
+        name.to_str().map(ToOwned::to_owned)
+    }
+
     pub(crate) fn set_in_force(&self, in_force: InForce) {
         *self.shared.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(in_force);
     }

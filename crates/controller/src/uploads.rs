@@ -5,12 +5,12 @@ use corral_config::json::{Bytes, Object, Value};
 use corral_config::plan::{AssetKind, Assets};
 use hyper::{Method, StatusCode};
 
-use crate::api::{self, Call};
 use crate::bundle::PrivateKey;
+use crate::call::Call;
 use crate::query::Query;
 use crate::reply::Reply;
 use crate::state::{ChangeError, Controller};
-use crate::{bundle, scripts};
+use crate::{bundle, refusals, scripts};
 
 /// All that was uploaded and can be used, with what is told about each.
 #[derive(Debug, Default)]
@@ -99,7 +99,7 @@ pub(crate) async fn answer(
     };
     match *call.method {
         Method::GET | Method::HEAD => match controller.uploads().of_kind(kind).get(name) {
-            Some(info) => api::part(info, rest),
+            Some(info) => Reply::part(info, rest),
             None => texts.missing(),
         },
         _ => {
@@ -242,7 +242,7 @@ impl Texts {
             UploadError::Invalid(detail) => {
                 Reply::error_with_detail(StatusCode::BAD_REQUEST, self.invalid, detail)
             }
-            UploadError::NotApplied(error) => api::not_changed(error),
+            UploadError::NotApplied(error) => refusals::not_changed(error),
             UploadError::Store(reason) => {
                 Reply::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, self.not_stored, reason)
             }

@@ -2,6 +2,7 @@
 //! is in `shim/asgi.py`, and threads are in `shim/asgi_threads.py`.
 
 mod board;
+mod ended;
 mod events;
 mod incoming;
 mod inlet;
@@ -9,6 +10,7 @@ mod queue;
 mod request;
 mod requests;
 mod scope;
+mod shared_channel;
 mod state;
 mod trailers;
 

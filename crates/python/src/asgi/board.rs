@@ -1,7 +1,7 @@
 //! The channel as the event loop sees it that looks at it.
 
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use corral_worker::{Event, Switchboard};
 use pyo3::prelude::*;
@@ -11,17 +11,10 @@ use super::inlet::Inlet;
 use super::queue::Shared;
 use super::requests::Requests;
 use super::scope::Scopes;
-
-/// The switchboard that requests share.
-pub(super) type SharedSwitchboard = Arc<Mutex<Switchboard>>;
+use super::shared_channel::{SharedSwitchboard, lock};
 
 /// The state that the startup of each target has left for its requests, if it knows the lifespan protocol.
 pub(super) type States = Vec<Option<Py<PyDict>>>;
-
-/// No call into Python is made while it is held: that could come back to it.
-pub(super) fn lock(switchboard: &SharedSwitchboard) -> MutexGuard<'_, Switchboard> {
-    switchboard.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The channel, and where requests run.
 #[pyclass(frozen, module = "corral")]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use corral_worker::{RequestKey, complain};
 use pyo3::prelude::*;
 
-use super::board::{SharedSwitchboard, lock};
 use super::queue::Shared;
 use super::requests::Requests;
 use super::scope::Scopes;
+use super::shared_channel::{SharedSwitchboard, lock};
 use crate::errors;
 
 /// The place of one loop at the queue, and its requests.

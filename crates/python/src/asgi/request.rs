@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule, PyString};
 
-use super::board::{SharedSwitchboard, lock};
+use super::ended::Ended;
 use super::events;
 use super::incoming::{Incoming, NORMAL, Socket, next_body, next_message};
-use super::requests::Ended;
+use super::shared_channel::{SharedSwitchboard, lock};
 use super::state::State;
 use super::trailers::{self, Trailers};
 use crate::{errors, field, habits, interpreter};

@@ -7,10 +7,11 @@ use corral_channel::message;
 use corral_worker::{Event, RequestKey};
 use pyo3::prelude::*;
 
-use super::board::{SharedSwitchboard, lock};
+use super::ended::Ended;
 use super::queue::Shared;
 use super::request::Request;
 use super::scope::Scopes;
+use super::shared_channel::{SharedSwitchboard, lock};
 
 /// The running requests, and what they have in common.
 pub(super) struct Requests {
@@ -21,30 +22,9 @@ pub(super) struct Requests {
     ended: Arc<Ended>,
 }
 
-/// Requests that have ended, and whose objects are still there.
-#[derive(Default)]
-pub(super) struct Ended {
-    keys: Mutex<Vec<RequestKey>>,
-    /// Counts the running requests of each of several loops.
-    queue: Option<Shared>,
-}
-
-impl Ended {
-    pub(super) fn add(&self, key: RequestKey) {
-        self.keys().push(key);
-        if let Some(queue) = &self.queue {
-            queue.lock().end(key);
-        }
-    }
-
-    fn keys(&self) -> MutexGuard<'_, Vec<RequestKey>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Requests {
     pub(super) fn new(switchboard: &SharedSwitchboard, scopes: Scopes, queue: Option<Shared>) -> Self {
-        let ended = Arc::new(Ended { queue, ..Ended::default() });
+        let ended = Ended::new(queue);
         Self { switchboard: Arc::clone(switchboard), scopes, running: Mutex::default(), ended }
     }
 
@@ -103,7 +83,7 @@ impl Requests {
 
     /// Drops ended requests while the maps are not locked: an object may run code at its end.
     pub(super) fn forget_ended(&self) {
-        let ended = std::mem::take(&mut *self.ended.keys());
+        let ended = self.ended.take();
         let gone: Vec<_> = ended.iter().filter_map(|key| self.running().remove(key)).collect();
         drop(gone);
     }

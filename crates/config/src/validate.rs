@@ -89,7 +89,7 @@ use crate::upstream::Upstream;
 /// With everything that is wrong, in the order of the document; never empty.
 pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     let destinations = names::collect(doc);
-    let mut cx = Context::new(known, &destinations);
+    let mut cx = Context::new(known, &destinations, actions::read);
     let mut draft = Draft::default();
     if doc.depth() > MAX_DEPTH {
         cx.problem(format!("The configuration must not be nested deeper than {MAX_DEPTH} levels."));

@@ -1,13 +1,14 @@
 //! `action` (contract 11) and the text of `pass`.
 
 mod body;
-mod options;
+pub(super) mod options;
 
+use self::options::read_kind;
 use super::context::Context;
 use super::destination::destination;
 use super::gateway;
 use super::proxy::{PROXY, ProxyDraft};
-use super::schema::{self, Field, INTEGER, Member, Rows, STRING, optional};
+use super::schema::{self, Field, INTEGER, Member, STRING, optional};
 use super::share;
 use super::strings::template;
 use crate::json::Object;
@@ -55,19 +56,6 @@ const KINDS: [(&str, ReadKind); 7] = [
 
 /// The kinds that Unit's words leave out.
 const FURTHER: &str = "\"fastcgi\", \"scgi\" and \"uwsgi\" are such options too.";
-
-/// Reads the options of a kind and, beside them, those that every kind has.
-pub(super) fn read_kind<T>(
-    cx: &mut Context<'_>,
-    members: &Object,
-    tables: &[&[Member<T>]],
-    draft: &mut T,
-    options: &mut ActionOptions,
-) {
-    let mut own = Rows { tables, draft };
-    let mut common = Rows { tables: &[options::OPTIONS], draft: options };
-    schema::read_parts(cx, members, &mut [&mut own, &mut common]);
-}
 
 fn read_pass(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
     let mut draft = None;

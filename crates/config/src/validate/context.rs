@@ -5,6 +5,7 @@ use std::mem;
 
 use super::recorder::Recorder;
 use super::synonyms;
+use super::table::Field;
 use crate::authentication::Authentication;
 use crate::destination::Destinations;
 use crate::gateway::Entry;
@@ -14,14 +15,19 @@ use crate::listener::Listener;
 use crate::mirror::Mirror;
 use crate::plan::AssetNames;
 use crate::problem::{Problem, Stage};
-use crate::route::Destination;
+use crate::route::{Action, Destination};
 use crate::throttle::Throttle;
 use crate::upstream::Upstream;
+
+/// Reads the action at a field.
+type ReadAction = fn(&mut Context<'_>, Field<'_>) -> Option<Action>;
 
 /// The state of one validation.
 pub(super) struct Context<'a> {
     pub(super) known: &'a Known,
     pub(super) destinations: &'a Destinations,
+    /// Actions have actions within: their checks are called by this.
+    read_action: ReadAction,
     /// JSON pointer of the value that is being checked.
     pointer: String,
     problems: Vec<Problem>,
@@ -58,10 +64,11 @@ pub(super) struct Gathered {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(known: &'a Known, destinations: &'a Destinations) -> Self {
+    pub(super) fn new(known: &'a Known, destinations: &'a Destinations, read_action: ReadAction) -> Self {
         Self {
             known,
             destinations,
+            read_action,
             pointer: String::new(),
             problems: Vec::new(),
             n_searches: 0,
@@ -75,6 +82,11 @@ impl<'a> Context<'a> {
             proxy_places: HashMap::new(),
             recorder: None,
         }
+    }
+
+    /// Reads an action.
+    pub(super) fn action(&mut self, field: Field<'_>) -> Option<Action> {
+        (self.read_action)(self, field)
     }
 
     /// The problems, or everything that the checks have gathered beside their drafts.

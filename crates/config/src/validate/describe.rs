@@ -3,7 +3,7 @@
 
 use super::context::Context;
 use super::recorder::Recorder;
-use super::{Draft, ROOT, json_schema, names, schema};
+use super::{Draft, ROOT, actions, json_schema, names, schema};
 use crate::json::{self, Value};
 use crate::known::Known;
 
@@ -19,7 +19,7 @@ pub(super) fn walk(seed: &str, recorder: Recorder) -> Recorder {
     let known = Known::validated_elsewhere();
     let document = json::parse(seed.as_bytes()).expect("the seeds are JSON");
     let destinations = names::collect(&document);
-    let mut cx = Context::new(&known, &destinations);
+    let mut cx = Context::new(&known, &destinations, actions::read);
     cx.recorder = Some(recorder);
     let members = document.as_object().expect("the seeds are objects");
     schema::read_object(&mut cx, members, &[ROOT], &mut Draft::default());

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::actions::options;
+use super::advice;
 use super::bounds;
 use super::context::Context;
 use super::destination::named_upstream;
@@ -9,7 +11,6 @@ use super::entry::{EntryDraft, HasEntry, Php, Table};
 use super::proxy::number;
 use super::scalars::{MAX_SECONDS, seconds};
 use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING, optional};
-use super::{actions, advice};
 use crate::gateway::{Gateway, Protocol, Servers};
 use crate::json::{Bytes, Object};
 use crate::route::{ActionKind, ActionOptions};
@@ -56,7 +57,7 @@ fn read(
         // Their connections end with each request.
         Protocol::Scgi | Protocol::Uwsgi => &[server, Table::<Draft>::ENTRY, OPTIONS],
     };
-    actions::read_kind(cx, members, tables, &mut draft, common);
+    options::read_kind(cx, members, tables, &mut draft, common);
     let entry = draft.entry.finish(cx, members);
     let servers = match draft.servers? {
         Named::Upstream(idx) => {

@@ -3,7 +3,7 @@
 pub(super) mod draft;
 
 use self::draft::Draft;
-use super::actions;
+use super::actions::options;
 use super::context::Context;
 use super::scalars::integer;
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
@@ -20,7 +20,7 @@ pub(super) fn read(
     options: &mut ActionOptions,
 ) -> Option<ActionKind> {
     let mut draft = Draft::default();
-    actions::read_kind(cx, members, &[SHARE, CONFINEMENT, BEYOND], &mut draft, options);
+    options::read_kind(cx, members, &[SHARE, CONFINEMENT, BEYOND], &mut draft, options);
     Some(ActionKind::Share(draft.into_share(cx)))
 }
 
@@ -42,7 +42,7 @@ const SHARE: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.types = patterns(cx, field, Flavor::CaseInsensitive)),
     optional("fallback", OBJECT)
         .means("the action when no file is found, or the method is not GET or HEAD")
-        .read(|cx, field, draft| draft.fallback = actions::read(cx, field)),
+        .read(|cx, field, draft| draft.fallback = cx.action(field)),
 ];
 
 const CONFINEMENT: &[Member<Draft>] = &[

@@ -4,14 +4,27 @@
 use super::super::advice;
 use super::super::authentication;
 use super::super::context::Context;
-use super::super::schema::{self, BOOL, Field, Member, OBJECT, STRING, optional};
+use super::super::schema::{self, BOOL, Field, Member, OBJECT, Rows, STRING, optional};
 use super::super::strings::{is_token, member_name, template};
 use super::super::{cors, maintenance, mirror, rewrite, throttle};
-use crate::json::{Bytes, Value};
+use crate::json::{Bytes, Object, Value};
 use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange};
 use crate::template::Template;
 
-pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
+/// Reads the options of a kind and, beside them, those that every kind has.
+pub(in super::super) fn read_kind<T>(
+    cx: &mut Context<'_>,
+    members: &Object,
+    tables: &[&[Member<T>]],
+    draft: &mut T,
+    options: &mut ActionOptions,
+) {
+    let mut own = Rows { tables, draft };
+    let mut common = Rows { tables: &[OPTIONS], draft: options };
+    schema::read_parts(cx, members, &mut [&mut own, &mut common]);
+}
+
+const OPTIONS: &[Member<ActionOptions>] = &[
     rewrite::REWRITE.read(|cx, field, options| options.rewrite = rewrite::read(cx, field)),
     optional("response_headers", OBJECT)
         .means(
@@ -52,7 +65,7 @@ pub(super) const OPTIONS: &[Member<ActionOptions>] = &[
              [internal redirects](#internal-redirects) (beyond Unit)",
         )
         .read(|cx, field, options| {
-            options.internal_redirect = super::read(cx, Field { name: "action", ..field }).map(Box::new);
+            options.internal_redirect = cx.action(Field { name: "action", ..field }).map(Box::new);
         }),
 ];
 
@@ -152,7 +165,7 @@ fn errors(cx: &mut Context<'_>, field: Field<'_>) -> ErrorActions {
             (b"intercept", _) => schema::report_wrong_type(cx, "intercept", BOOL, value),
             (name, Value::Object(_)) => {
                 let errors = error_name(cx, name);
-                let action = super::read(cx, Field { name: "action", value });
+                let action = cx.action(Field { name: "action", value });
                 draft.actions.extend(errors.zip(action));
             }
             (name, _) => schema::report_wrong_type(cx, &String::from_utf8_lossy(name), OBJECT, value),

@@ -4,9 +4,7 @@ pub(crate) mod app;
 mod applications;
 mod background;
 pub(crate) mod newcomer;
-pub(crate) mod output;
 pub(crate) mod outputs;
-pub(crate) mod peer;
 pub(crate) mod prototypes;
 pub(crate) mod role;
 pub(crate) mod routers;
@@ -20,10 +18,10 @@ use corral_sys::signal::{self, Pid, Signal};
 
 use self::app::App;
 use self::outputs::Outputs;
-use self::peer::Peer;
 use self::role::Role;
 use self::routers::Routers;
 use crate::ids::{Ids, RouterId};
+use crate::peer::Peer;
 
 /// One of the processes that main has started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use corral_ipc::message::{Demand, ToSuccessor};
 
-use crate::children::peer::Peer;
 use crate::control::ControlSocket;
 use crate::given::GivenSockets;
 use crate::listeners::Bound;
+use crate::peer::Peer;
 use crate::pid_file::PidFile;
 use crate::predecessor::{Predecessor, Retiring};
 

@@ -36,8 +36,8 @@ use self::jdk::Jdk;
 use self::maps::MapError;
 use self::rootfs::RootError;
 pub(crate) use self::socket_folder::SocketFolder;
-use crate::children::output::{Output, Speaker};
-use crate::children::peer::{Peer, Room};
+use crate::output::{Output, Speaker};
+use crate::peer::{Peer, Room};
 use crate::users::Users;
 
 /// Starts children; holds the things that are the same for all of them.
@@ -466,6 +466,6 @@ mod tests {
         assert!(peer.next_message::<corral_ipc::message::FromPrototype>().is_none());
         assert!(!peer.is_open());
         let drained = outputs.iter_mut().map(|output| output.drain(std::time::Duration::from_secs(1)));
-        assert_eq!(drained.collect::<Vec<_>>(), [crate::children::output::Drained::Ended; 2]);
+        assert_eq!(drained.collect::<Vec<_>>(), [crate::output::Drained::Ended; 2]);
     }
 }

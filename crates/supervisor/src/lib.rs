@@ -40,6 +40,8 @@ mod log_file;
 mod machine;
 pub mod modules;
 mod options;
+mod output;
+mod peer;
 mod pid_file;
 mod predecessor;
 mod programs;

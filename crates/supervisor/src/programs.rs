@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{Console, Desk, ExecContext, Module, ToRouter};
 
-use crate::children::output::Output;
-use crate::children::peer::Peer;
 use crate::launch::{LaunchError, Launcher, Started};
+use crate::output::Output;
+use crate::peer::Peer;
 use crate::provisions::Provisions;
 
 /// Options that a router is told whenever one is started.

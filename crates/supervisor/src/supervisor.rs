@@ -26,7 +26,6 @@ use corral_sys::poll::{self, Interest, Readiness};
 use corral_sys::signal::SignalFd;
 
 use crate::audience::Audience;
-use crate::children::peer::Peer;
 use crate::children::routers::threads_for;
 use crate::children::{Child, Children};
 use crate::configuration::Configuration;
@@ -35,6 +34,7 @@ use crate::decide::stop::Stop;
 use crate::decide::timers::{Timer, Timers};
 use crate::files::Files;
 use crate::inheritance::Inheritance;
+use crate::peer::Peer;
 use crate::programs::Programs;
 use crate::provisions::Provisions;
 use crate::questions::Questions;

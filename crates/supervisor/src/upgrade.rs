@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use corral_ipc::message::FromSuccessor;
 use corral_sys::signal::{Pid, Signal};
 
-use crate::children::peer::Peer;
+use crate::peer::Peer;
 
 /// A successor that does not serve by then hangs: the control API waits for it. Applications may take two minutes
 /// to load.

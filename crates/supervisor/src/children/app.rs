@@ -10,13 +10,13 @@ use corral_ipc::message::{ToPrototype, WorkerId};
 use corral_sys::kin::Kin;
 use corral_sys::signal::Signal;
 
-use crate::children::peer::Peer;
 use crate::decide::background::{Background, Now};
 use crate::decide::life::{Due, Life, Phase, Starts};
 use crate::decide::workers::Workers;
 use crate::fingerprint::Fingerprints;
 use crate::ids::RouterId;
 use crate::launch::{Membership, SocketFolder};
+use crate::peer::Peer;
 
 /// The processes of an instance that have ended otherwise than they should.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use corral_sys::aside;
 use corral_sys::kin::{Kin, NoKin};
 use corral_sys::signal::Pid;
 
-use crate::children::peer::Peer;
+use crate::peer::Peer;
 
 /// A worker that a prototype has made.
 pub(crate) struct Newcomer {

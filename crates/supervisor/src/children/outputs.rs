@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use corral_ipc::message::AppId;
 
-use crate::children::output::{Drained, Output};
+use crate::output::{Drained, Output};
 
 /// The pipes of all children.
 #[derive(Debug, Default)]

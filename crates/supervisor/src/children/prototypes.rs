@@ -12,9 +12,9 @@ use corral_sys::signal::{Ended, Pid, Signal};
 use super::{Children, News};
 use crate::children::app::App;
 use crate::children::newcomer::Newcomer;
-use crate::children::peer::Peer;
 use crate::decide::life::Phase;
 use crate::decide::workers::Fork;
+use crate::peer::Peer;
 use crate::programs::Programs;
 
 impl Children {

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::children::peer::Peer;
 use crate::decide::backoff::Backoff;
 use crate::launch::LaunchError;
+use crate::peer::Peer;
 
 /// A role that a process of this executable has, and the process.
 pub(crate) struct Role {

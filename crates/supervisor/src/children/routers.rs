@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use corral_config::plan::Plan;
 
-use crate::children::peer::Peer;
 use crate::children::role::Role;
 use crate::ids::RouterId;
+use crate::peer::Peer;
 
 /// Most event loops of a router: more than this many eventfds would not fit one message.
 const MAX_THREADS: u32 = 128;

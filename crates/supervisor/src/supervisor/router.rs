@@ -7,13 +7,13 @@ use corral_ipc::message::{FailedListener, FromRouter, GenerationId, ToController
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
-use crate::children::peer::Peer;
 use crate::children::routers::threads_for;
 use crate::configuration::Unused;
 use crate::configuration::build::Content;
 use crate::configuration::jobs::{Job, Purpose};
 use crate::decide::steps::Event;
 use crate::ids::RouterId;
+use crate::peer::Peer;
 use crate::provisions::NOBODY;
 
 /// Clients may use an open connection again for this long; they are asked to open another one then.

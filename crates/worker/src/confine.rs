@@ -10,7 +10,7 @@ use corral_sys::landlock::{self, Reachable};
 use corral_sys::seccomp;
 
 use crate::dependencies;
-use crate::host::Language;
+use crate::language::Language;
 
 /// Sets them for this process and all that come from it. What the language consists of stays readable, and what
 /// it needs while it loads stays writable for now.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use corral_sys::linkage;
 
-use crate::host::Language;
+use crate::language::Language;
 
 /// Files that programs of every language open.
 const COMMON: [&str; 5] = ["/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"];

@@ -5,7 +5,7 @@
 //! (descriptors, maps).
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -17,6 +17,7 @@ use corral_sys::forked::{Passing, is_stranger};
 use corral_sys::process::{self, Standard};
 use corral_sys::{file, heap, signal};
 
+use crate::language::Language;
 use crate::log::complain;
 use crate::prototype::{Ended, Prototype};
 use crate::runtime::Runtime;
@@ -25,26 +26,6 @@ use crate::{confine, dependencies, remark};
 
 /// Bytes of the largest blocks that interpreters take and free as a matter of course: bodies, and what is made of them.
 const KEPT_BLOCK: usize = 512 * 1024;
-
-/// The facts that a host executable knows of its language.
-#[derive(Debug, Clone, Copy)]
-pub struct Language {
-    /// As in the `type` of an application.
-    pub name: &'static str,
-    /// The interpreter's version.
-    pub version: &'static str,
-    /// Whether the interpreter that the system has loaded is the one that the host was built for.
-    pub check: fn() -> anyhow::Result<()>,
-    /// Files and folders that it opens by itself, besides its shared libraries.
-    pub files: fn() -> Vec<PathBuf>,
-    /// Folders that it writes to while it loads an application, and not later.
-    pub scratch: fn(&AppSpec) -> Vec<PathBuf>,
-    /// Loads an application into it.
-    pub load: Load,
-}
-
-/// Loads an application into an interpreter.
-pub type Load = fn(&AppSpec) -> anyhow::Result<Box<dyn Runtime>>;
 
 /// The `main` of a host: `describe` prints the language and its version, then the files that it consists of, one in
 /// each line; `prototype` serves an application for the daemon at the other end of descriptor 3. The process must have

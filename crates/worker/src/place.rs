@@ -1,7 +1,6 @@
-//! Both sides of a new worker: its own, and the one by which it is reached.
+//! The own side of a new worker.
 
 use std::io;
-use std::os::fd::OwnedFd;
 
 use corral_channel::WorkerEnd;
 use corral_sys::doorbell::Doorbell;
@@ -30,15 +29,4 @@ impl Place {
         self.report = self.report.take().map(Report::withheld_from_children).transpose()?;
         Ok(())
     }
-}
-
-/// The ways to reach a new worker.
-#[derive(Debug)]
-pub(crate) struct Access {
-    /// The memory of its channel.
-    pub(crate) memory: OwnedFd,
-    /// Rings the bell of its event loop, if it may have one.
-    pub(crate) bell: Option<OwnedFd>,
-    /// Where its files come, if it may send any.
-    pub(crate) files: Option<OwnedFd>,
 }

@@ -17,9 +17,9 @@ use rustix::process::{Pid, getpid};
 
 use crate::children::Scope;
 use crate::keeper::Keeper;
-use crate::place::{Access, Place};
+use crate::place::Place;
 use crate::runtime::Runtime;
-use crate::starting::{self, Starting, Word};
+use crate::starting::{self, Access, Starting, Word};
 
 /// An application that is loaded and can be forked.
 pub(crate) struct Prototype {

@@ -14,8 +14,6 @@ use corral_sys::file;
 use corral_sys::forked::Passing;
 use corral_sys::signal::Pid;
 
-use crate::place::Access;
-
 /// The first byte through the pipe of a worker that is ready. The number of requests that it runs at once follows in
 /// four bytes, or nothing; any other text says why it is not ready.
 const READY: u8 = 0;
@@ -25,6 +23,17 @@ pub(crate) const LONGEST_START: Duration = Duration::from_secs(120);
 
 /// Bytes of a reason that are read: a traceback fits, a flood does not.
 const LONGEST_REASON: u64 = 64 * 1024;
+
+/// The ways to reach a new worker.
+#[derive(Debug)]
+pub(crate) struct Access {
+    /// The memory of its channel.
+    pub(crate) memory: OwnedFd,
+    /// Rings the bell of its event loop, if it may have one.
+    pub(crate) bell: Option<OwnedFd>,
+    /// Where its files come, if it may send any.
+    pub(crate) files: Option<OwnedFd>,
+}
 
 /// A worker as its prototype sees it.
 #[derive(Debug)]

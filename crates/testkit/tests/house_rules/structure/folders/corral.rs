@@ -1,0 +1,30 @@
+//! Folders and files of `crates/corral` from top to bottom, each with those below it that it may know.
+
+pub(super) const ALLOWED: super::Table = &[
+    (
+        "cli",
+        &["internal", "frankenphp", "serve", "check", "config", "exec", "trust", "asset", "client", "daemon"],
+    ),
+    ("internal", &["frankenphp", "reader", "log"]),
+    ("frankenphp", &["serve", "authority", "client", "kept", "log", "output", "site"]),
+    ("generate", &["unit", "daemon", "output"]),
+    ("serve", &["check", "authority", "files", "client", "kept", "daemon", "log", "output", "site"]),
+    ("check", &["reader", "files", "daemon", "output"]),
+    ("unit", &["config", "entrypoint", "asset", "client", "daemon", "output"]),
+    ("config", &["asset", "files", "client", "output"]),
+    ("entrypoint", &["asset", "client", "daemon"]),
+    ("exec", &["asset", "client"]),
+    ("reader", &["files"]),
+    ("trust", &["authority", "kept", "output"]),
+    ("upgrade", &["status", "client"]),
+    ("asset", &["client", "output"]),
+    ("authority", &["kept"]),
+    ("files", &["client"]),
+    ("status", &["client", "output"]),
+    ("client", &["daemon"]),
+    ("kept", &["daemon"]),
+    ("daemon", &["log", "output"]),
+    ("log", &[]),
+    ("output", &[]),
+    ("site", &[]),
+];

@@ -8,22 +8,22 @@ use corral_config::tls::AcmeIssuer;
 use instant_acme::{Account, AccountCredentials, ExternalAccountKey, NewAccount};
 use tokio::sync::Mutex;
 
-use crate::client::{self, AwayError, Requests};
-use crate::failure::{Failure, Step};
-use crate::host::Host;
-use crate::issue::Issue;
+use crate::client::{self, AcmeRequests, AwayError};
+use crate::failure::{FailedStep, Failure};
+use crate::host::EngineHost;
 use crate::nonce::patiently;
-use crate::record::{Kind, account_subject};
+use crate::order_policy::OrderPolicy;
+use crate::record::{RecordKind, account_subject};
 
 /// All accounts that there are records of, or that were made.
 pub(crate) struct Accounts {
     /// By the subjects of their records.
-    slots: StdMutex<HashMap<String, Arc<Mutex<Slot>>>>,
+    slots: StdMutex<HashMap<String, Arc<Mutex<AccountSlot>>>>,
 }
 
 /// One account. A task that needs it waits while another makes it.
 #[derive(Default)]
-struct Slot {
+struct AccountSlot {
     /// The credentials as they are stored; JSON.
     stored: Option<Vec<u8>>,
     /// The account, with the bundle that its authority is verified by.
@@ -33,42 +33,42 @@ struct Slot {
 impl Accounts {
     /// From records, by their subjects.
     pub(crate) fn new(records: impl Iterator<Item = (String, Vec<u8>)>) -> Self {
-        let slot = |stored| Arc::new(Mutex::new(Slot { stored: Some(stored), account: None }));
+        let slot = |stored| Arc::new(Mutex::new(AccountSlot { stored: Some(stored), account: None }));
         Self { slots: StdMutex::new(records.map(|(subject, stored)| (subject, slot(stored))).collect()) }
     }
 
     /// The account for certificates of an issuer.
-    pub(crate) async fn of(&self, issue: &Issue, host: &impl Host) -> Result<Account, Failure> {
-        let subject = account_subject(&issue.issuer);
+    pub(crate) async fn of(&self, policy: &OrderPolicy, host: &impl EngineHost) -> Result<Account, Failure> {
+        let subject = account_subject(&policy.issuer);
         let slot = self.slot(&subject);
         let mut slot = slot.lock().await;
         if let Some((account, ca)) = &slot.account
-            && *ca == issue.ca
+            && *ca == policy.ca
         {
             return Ok(account.clone());
         }
         let account = match slot.stored.as_deref().map(serde_json::from_slice::<AccountCredentials>) {
-            Some(Ok(credentials)) => restore(issue, credentials).await?,
+            Some(Ok(credentials)) => restore(policy, credentials).await?,
             broken_or_none => {
                 if broken_or_none.is_some() {
-                    tracing::warn!("the record of an account at {} is broken", issue.issuer.directory);
+                    tracing::warn!("the record of an account at {} is broken", policy.issuer.directory);
                 }
-                let (account, credentials) = create(issue).await?;
+                let (account, credentials) = create(policy).await?;
                 let stored = crate::record::write(&credentials);
-                host.store(Kind::Account.record(&subject), Some(stored.clone()))
+                host.store(RecordKind::Account.record(&subject), Some(stored.clone()))
                     .await
                     .map_err(|error| Failure::not_stored(&error))?;
-                tracing::info!(target: "notice", "made an account at {}", issue.issuer.directory);
+                tracing::info!(target: "notice", "made an account at {}", policy.issuer.directory);
                 slot.stored = Some(stored);
                 account
             }
         };
-        slot.account = Some((account.clone(), issue.ca.clone()));
+        slot.account = Some((account.clone(), policy.ca.clone()));
         Ok(account)
     }
 
     /// The authority does not know the account. Nothing is done if another one has taken its place already.
-    pub(crate) async fn forget(&self, issuer: &AcmeIssuer, lost: &str, host: &impl Host) {
+    pub(crate) async fn forget(&self, issuer: &AcmeIssuer, lost: &str, host: &impl EngineHost) {
         let subject = account_subject(issuer);
         let slot = self.slot(&subject);
         let mut slot = slot.lock().await;
@@ -76,8 +76,8 @@ impl Accounts {
             return;
         }
         tracing::warn!("the authority at {} does not know the account any more", issuer.directory);
-        *slot = Slot::default();
-        if let Err(error) = host.store(Kind::Account.record(&subject), None).await {
+        *slot = AccountSlot::default();
+        if let Err(error) = host.store(RecordKind::Account.record(&subject), None).await {
             tracing::warn!("remove the record of an account: {error}");
         }
     }
@@ -87,35 +87,35 @@ impl Accounts {
         self.slot(&account_subject(issuer)).lock().await.account = None;
     }
 
-    fn slot(&self, subject: &str) -> Arc<Mutex<Slot>> {
+    fn slot(&self, subject: &str) -> Arc<Mutex<AccountSlot>> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(slots.entry(subject.to_owned()).or_default())
     }
 }
 
-async fn restore(issue: &Issue, credentials: AccountCredentials) -> Result<Account, Failure> {
-    let builder = Account::builder_with_http(Box::new(requests(issue).await?));
+async fn restore(policy: &OrderPolicy, credentials: AccountCredentials) -> Result<Account, Failure> {
+    let builder = Account::builder_with_http(Box::new(requests(policy).await?));
     let account = builder.from_credentials(credentials).await;
-    account.map_err(|error| Failure::of_error(Step::Account, &error))
+    account.map_err(|error| Failure::of_error(FailedStep::Account, &error))
 }
 
-async fn create(issue: &Issue) -> Result<(Account, AccountCredentials), Failure> {
-    let requests = requests(issue).await?;
-    let contact = issue.issuer.email.as_ref().map(|email| format!("mailto:{email}"));
+async fn create(policy: &OrderPolicy) -> Result<(Account, AccountCredentials), Failure> {
+    let requests = requests(policy).await?;
+    let contact = policy.issuer.email.as_ref().map(|email| format!("mailto:{email}"));
     let contact: Vec<_> = contact.iter().map(String::as_str).collect();
     let new = NewAccount { contact: &contact, terms_of_service_agreed: true, only_return_existing: false };
-    let eab = issue.issuer.eab.as_ref().map(|eab| ExternalAccountKey::new(eab.kid.clone(), &eab.key));
-    let directory = &issue.issuer.directory;
+    let eab = policy.issuer.eab.as_ref().map(|eab| ExternalAccountKey::new(eab.kid.clone(), &eab.key));
+    let directory = &policy.issuer.directory;
     let created = patiently!(Account::builder_with_http(Box::new(requests.clone())).create(
         &new,
         directory.clone(),
         eab.as_ref()
     ));
-    created.map_err(|error| Failure::of_error(Step::Account, &error))
+    created.map_err(|error| Failure::of_error(FailedStep::Account, &error))
 }
 
-async fn requests(issue: &Issue) -> Result<Requests, Failure> {
-    let roots = match (&issue.issuer.ca, &issue.ca) {
+async fn requests(policy: &OrderPolicy) -> Result<AcmeRequests, Failure> {
+    let roots = match (&policy.issuer.ca, &policy.ca) {
         (Some(name), Some(pem)) => client::bundle_roots(name, pem),
         (Some(name), None) => Err(AwayError::EmptyBundle(name.clone())),
         // Reads files.
@@ -123,5 +123,5 @@ async fn requests(issue: &Issue) -> Result<Requests, Failure> {
             tokio::task::spawn_blocking(client::system_roots).await.unwrap_or(Err(AwayError::NoRoots))
         }
     };
-    roots.and_then(Requests::secured).map_err(|error| Failure::away(&error))
+    roots.and_then(AcmeRequests::secured).map_err(|error| Failure::away(&error))
 }

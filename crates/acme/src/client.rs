@@ -93,11 +93,11 @@ pub(crate) fn bundle_roots(name: &str, pem: &[u8]) -> Result<Roots, AwayError> {
 
 /// Sends requests. Clones share connections.
 #[derive(Clone)]
-pub(crate) struct Requests {
+pub(crate) struct AcmeRequests {
     client: Client<HttpsConnector<HttpConnector>, BodyWrapper<Bytes>>,
 }
 
-impl Requests {
+impl AcmeRequests {
     /// To servers with TLS alone, which have to prove themselves by `roots`.
     pub(crate) fn secured(roots: Roots) -> Result<Self, AwayError> {
         let builder = HttpsConnectorBuilder::new().with_tls_config(config(roots)?).https_only();
@@ -144,7 +144,7 @@ impl Requests {
     }
 }
 
-impl HttpClient for Requests {
+impl HttpClient for AcmeRequests {
     fn request(
         &self,
         request: Request<BodyWrapper<Bytes>>,

@@ -22,8 +22,8 @@ use hickory_proto::rr::Name;
 pub use self::error::DnsError;
 use self::name::{parse, text};
 use self::place::Resolver;
-pub use self::record::{Action, Record};
-use self::update::Change;
+pub use self::record::{Record, RecordAction};
+use self::update::RecordChange;
 
 /// How long a program may run where the configuration has no time.
 const PROGRAM_LIMIT: Duration = Duration::from_secs(120);
@@ -42,7 +42,7 @@ pub async fn present(how: &DnsChallenge, record: &Record) -> Result<(), DnsError
     let looks = !how.timeout.is_zero();
     match &how.by {
         DnsUpdate::Program(words) => {
-            program::run(words, Action::Present, record, limit(how)).await?;
+            program::run(words, RecordAction::Present, record, limit(how)).await?;
             if looks {
                 let name = resolver.alias(&name).await;
                 let servers = place::servers_by_resolver(&resolver, &name).await?;
@@ -50,8 +50,8 @@ pub async fn present(how: &DnsChallenge, record: &Record) -> Result<(), DnsError
             }
         }
         DnsUpdate::Server(server) => {
-            let target = Target::find(&resolver, server, &name).await?;
-            target.send(server, record, Change::Add).await?;
+            let target = RecordTarget::find(&resolver, server, &name).await?;
+            target.send(server, record, RecordChange::Add).await?;
             if looks {
                 let servers = place::servers_by_server(&resolver, target.server, &target.zone).await;
                 watch::until_all_have(&servers, &target.name, &record.value, how.timeout).await?;
@@ -72,11 +72,11 @@ pub async fn present(how: &DnsChallenge, record: &Record) -> Result<(), DnsError
 pub async fn remove(how: &DnsChallenge, record: &Record) -> Result<(), DnsError> {
     let name = parse(&record.name)?;
     match &how.by {
-        DnsUpdate::Program(words) => program::run(words, Action::Remove, record, limit(how)).await,
+        DnsUpdate::Program(words) => program::run(words, RecordAction::Remove, record, limit(how)).await,
         DnsUpdate::Server(server) => {
             let resolver = Resolver::new(how.resolver.as_deref()).await?;
-            let target = Target::find(&resolver, server, &name).await?;
-            target.send(server, record, Change::Remove).await
+            let target = RecordTarget::find(&resolver, server, &name).await?;
+            target.send(server, record, RecordChange::Remove).await
         }
     }
 }
@@ -92,14 +92,14 @@ pub fn fuzz_answer(bytes: &[u8]) {
 }
 
 /// Where an update really goes.
-struct Target {
+struct RecordTarget {
     server: SocketAddr,
     zone: Name,
     /// Another one than the record's where that is an alias.
     name: Name,
 }
 
-impl Target {
+impl RecordTarget {
     async fn find(resolver: &Resolver, how: &DnsServer, name: &Name) -> Result<Self, DnsError> {
         let server = place::address(&how.address).await?;
         let name = resolver.alias(name).await;
@@ -113,7 +113,7 @@ impl Target {
         Ok(Self { server, zone, name })
     }
 
-    async fn send(&self, how: &DnsServer, record: &Record, change: Change) -> Result<(), DnsError> {
+    async fn send(&self, how: &DnsServer, record: &Record, change: RecordChange) -> Result<(), DnsError> {
         let Self { server, zone, name } = self;
         update::send(*server, how.key.as_ref(), zone, name, &record.value, change).await
     }

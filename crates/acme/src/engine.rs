@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use corral_config::tls::OnDemand;
-use corral_ipc::message::Provision;
+use corral_ipc::message::IssuedSecret;
 use http::{Request, StatusCode};
 use instant_acme::BodyWrapper;
 use serde::de::DeserializeOwned;
@@ -16,42 +16,42 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::account::Accounts;
-use crate::certificate::Held;
-use crate::chance::Chance;
-use crate::client::{self, Requests};
+use crate::client::{self, AcmeRequests};
 use crate::failure::Failure;
-use crate::gate::{self, Gate, Verdict};
-use crate::host::Host;
-use crate::issue::{Demand, Issue};
-use crate::order::{Context, Job, Orders, provision};
-use crate::record::{CertificateRecord, Kind, OrderRecord};
-use crate::schedule::{DUE_ALREADY, Schedule, Step, Suggestion};
+use crate::host::EngineHost;
+use crate::issued_certificate::IssuedCertificate;
+use crate::jitter::Jitter;
+use crate::on_demand::{self, OnDemandPolicy, OnDemandVerdict};
+use crate::order::{OrderContext, OrderJob, Orders, secret};
+use crate::order_policy::{OrderPolicy, WantedCertificates};
+use crate::record::{CertificateRecord, OrderRecord, RecordKind};
+use crate::schedule::{DUE_ALREADY, OrderSchedule, ScheduleStep, Suggestion};
 use crate::status::NameStatus;
 use crate::time;
 
 /// Where the rest of the process says what it wants, and asks how things are. Clones share one engine. Nothing waits.
 #[derive(Clone)]
-pub struct Engine {
-    shared: Arc<Shared>,
+pub struct AcmeEngine {
+    shared: Arc<EngineState>,
     wanted: mpsc::Sender<Wanted>,
 }
 
 /// The engine's work, which is done while `run` is polled.
-pub struct Running<H> {
-    shared: Arc<Shared>,
-    context: Arc<Context<H>>,
+pub struct RunningEngine<H> {
+    shared: Arc<EngineState>,
+    context: Arc<OrderContext<H>>,
     wanted: mpsc::Receiver<Wanted>,
-    gate: Gate,
+    on_demand_policy: OnDemandPolicy,
     tasks: JoinSet<Done>,
     /// The name and directory of each task, for one that ends by a panic.
     begun: HashMap<Id, (String, String)>,
     /// For URLs that decide about names; made when there is one.
-    requests: Option<Requests>,
+    requests: Option<AcmeRequests>,
 }
 
-struct Shared {
-    schedule: Mutex<Schedule>,
-    demand: Mutex<Arc<Demand>>,
+struct EngineState {
+    schedule: Mutex<OrderSchedule>,
+    wanted: Mutex<Arc<WantedCertificates>>,
     changed: Notify,
 }
 
@@ -63,49 +63,65 @@ struct Wanted {
 
 /// The result of a task.
 enum Done {
-    Ordered { name: String, issue: Arc<Issue>, is_renewal: bool, result: Result<Held, Failure> },
-    Forbidden { name: String, issue: Arc<Issue> },
-    Asked { name: String, issue: Arc<Issue>, suggestion: Option<Suggestion> },
-    Answered { url: String, name: String, answer: Option<bool> },
+    Ordered {
+        name: String,
+        policy: Arc<OrderPolicy>,
+        is_renewal: bool,
+        result: Result<IssuedCertificate, Failure>,
+    },
+    Forbidden {
+        name: String,
+        policy: Arc<OrderPolicy>,
+    },
+    Asked {
+        name: String,
+        policy: Arc<OrderPolicy>,
+        suggestion: Option<Suggestion>,
+    },
+    Answered {
+        url: String,
+        name: String,
+        answer: Option<bool>,
+    },
     Noted,
 }
 
-impl Engine {
+impl AcmeEngine {
     /// An engine that knows `records`, by their names, what it runs by, and the certificates among the records, which
     /// routers can use at once.
-    pub fn new<H: Host>(
+    pub fn new<H: EngineHost>(
         host: H,
         records: impl IntoIterator<Item = (String, Vec<u8>)>,
-    ) -> (Self, Running<H>, Vec<Provision>) {
-        let mut schedule = Schedule::new(Chance::random());
-        let Known { accounts, orders, provisions } = read(records, &mut schedule);
-        let shared = Arc::new(Shared {
+    ) -> (Self, RunningEngine<H>, Vec<IssuedSecret>) {
+        let mut schedule = OrderSchedule::new(Jitter::random());
+        let Known { accounts, orders, secrets } = read(records, &mut schedule);
+        let shared = Arc::new(EngineState {
             schedule: Mutex::new(schedule),
-            demand: Mutex::default(),
+            wanted: Mutex::default(),
             changed: Notify::new(),
         });
         let (sender, wanted) = mpsc::channel(MOST_WANTED);
-        let context = Context {
+        let context = OrderContext {
             host,
             accounts: Accounts::new(accounts.into_iter()),
             orders: Orders::new(orders.into_iter()),
         };
-        let running = Running {
+        let running = RunningEngine {
             shared: Arc::clone(&shared),
             context: Arc::new(context),
             wanted,
-            gate: Gate::default(),
+            on_demand_policy: OnDemandPolicy::default(),
             tasks: JoinSet::new(),
             begun: HashMap::new(),
             requests: None,
         };
-        (Self { shared, wanted: sender }, running, provisions)
+        (Self { shared, wanted: sender }, running, secrets)
     }
 
     /// A configuration has come into force.
-    pub fn demand(&self, demand: Demand) {
-        self.shared.schedule().demand(&demand);
-        *self.shared.demand.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(demand);
+    pub fn set_wanted(&self, wanted: WantedCertificates) {
+        self.shared.schedule().wanted(&wanted);
+        *self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(wanted);
         self.shared.changed.notify_one();
     }
 
@@ -122,7 +138,7 @@ impl Engine {
     }
 }
 
-impl<H: Host> Running<H> {
+impl<H: EngineHost> RunningEngine<H> {
     /// Orders and renews for as long as it is polled. Dropped at any time, it leaves orders that are taken up again.
     pub async fn run(mut self) {
         let shared = Arc::clone(&self.shared);
@@ -143,15 +159,15 @@ impl<H: Host> Running<H> {
             let step = self.shared.schedule().step(SystemTime::now());
             match step {
                 None => return,
-                Some(Step::Order { name, issue, way, replaces, on_demand }) => {
+                Some(ScheduleStep::Order { name, policy, method, replaces, on_demand }) => {
                     let rule = on_demand.then(|| self.rule_for(&name));
-                    self.order(Job { name, issue, way, replaces, on_demand }, rule);
+                    self.order(OrderJob { name, policy, method, replaces, on_demand }, rule);
                 }
-                Some(Step::Ask { name, issue, id }) => {
+                Some(ScheduleStep::Ask { name, policy, id }) => {
                     let context = Arc::clone(&self.context);
-                    self.spawn(name.clone(), &Arc::clone(&issue), async move {
-                        let suggestion = context.suggestion(&issue, &id).await;
-                        Done::Asked { name, issue, suggestion }
+                    self.spawn(name.clone(), &Arc::clone(&policy), async move {
+                        let suggestion = context.suggestion(&policy, &id).await;
+                        Done::Asked { name, policy, suggestion }
                     });
                 }
             }
@@ -159,11 +175,11 @@ impl<H: Host> Running<H> {
     }
 
     /// A renewal of a name that a client has asked for is for its rule to allow once more.
-    fn order(&mut self, job: Job, rule: Option<Rule>) {
+    fn order(&mut self, job: OrderJob, rule: Option<Rule>) {
         let context = Arc::clone(&self.context);
         let is_renewal = job.replaces.is_some();
-        tracing::debug!("order a certificate for {} ({})", job.name, job.way.name());
-        self.spawn(job.name.clone(), &Arc::clone(&job.issue), async move {
+        tracing::debug!("order a certificate for {} ({})", job.name, job.method.name());
+        self.spawn(job.name.clone(), &Arc::clone(&job.policy), async move {
             let is_allowed = match rule {
                 Some(Rule::Url { requests, url }) if is_renewal => {
                     allows(requests.as_deref(), &url, &job.name).await != Some(false)
@@ -172,16 +188,21 @@ impl<H: Host> Running<H> {
                 None | Some(Rule::Url { .. } | Rule::Listed) => true,
             };
             if !is_allowed {
-                return Done::Forbidden { name: job.name, issue: job.issue };
+                return Done::Forbidden { name: job.name, policy: job.policy };
             }
             let result = client::noting_retry_after(context.obtain(&job)).await;
-            Done::Ordered { name: job.name, issue: job.issue, is_renewal, result }
+            Done::Ordered { name: job.name, policy: job.policy, is_renewal, result }
         });
     }
 
-    fn spawn(&mut self, name: String, issue: &Issue, task: impl Future<Output = Done> + Send + 'static) {
+    fn spawn(
+        &mut self,
+        name: String,
+        policy: &OrderPolicy,
+        task: impl Future<Output = Done> + Send + 'static,
+    ) {
         let id = self.tasks.spawn(task).id();
-        self.begun.insert(id, (name, issue.issuer.directory.clone()));
+        self.begun.insert(id, (name, policy.issuer.directory.clone()));
     }
 
     fn end(&mut self, ended: Result<(Id, Done), JoinError>) {
@@ -192,22 +213,23 @@ impl<H: Host> Running<H> {
         let begun = self.begun.remove(&id);
         let now = SystemTime::now();
         match done {
-            Some(Done::Ordered { name, issue, is_renewal, result: Ok(held) }) => {
-                self.issued(&name, &issue, is_renewal, held, now);
+            Some(Done::Ordered { name, policy, is_renewal, result: Ok(held) }) => {
+                self.issued(&name, &policy, is_renewal, held, now);
             }
-            Some(Done::Ordered { name, issue, result: Err(failure), .. }) => {
-                self.failed(&name, &issue.issuer.directory, &failure, now);
+            Some(Done::Ordered { name, policy, result: Err(failure), .. }) => {
+                self.failed(&name, &policy.issuer.directory, &failure, now);
             }
-            Some(Done::Forbidden { name, issue }) => {
+            Some(Done::Forbidden { name, policy }) => {
                 tracing::info!(target: "notice", "certificate for {name}: no rule of \"on_demand\" allows it any more; not renewed");
-                self.shared.schedule().forbidden(&name, &issue.issuer.directory);
+                self.shared.schedule().forbidden(&name, &policy.issuer.directory);
             }
-            Some(Done::Asked { name, issue, suggestion }) => {
-                self.shared.schedule().asked(&name, &issue.issuer.directory, suggestion, now);
+            Some(Done::Asked { name, policy, suggestion }) => {
+                self.shared.schedule().asked(&name, &policy.issuer.directory, suggestion, now);
             }
             Some(Done::Answered { url, name, answer }) => {
                 let rules = self.rules();
-                let verdict = self.gate.answered(&url, &name, answer, &rules.on_demand, Instant::now());
+                let verdict =
+                    self.on_demand_policy.answered(&url, &name, answer, &rules.on_demand, Instant::now());
                 self.obey(&name, verdict);
             }
             Some(Done::Noted) => {}
@@ -223,10 +245,17 @@ impl<H: Host> Running<H> {
         }
     }
 
-    fn issued(&self, name: &str, issue: &Issue, is_renewal: bool, held: Held, now: SystemTime) {
+    fn issued(
+        &self,
+        name: &str,
+        policy: &OrderPolicy,
+        is_renewal: bool,
+        held: IssuedCertificate,
+        now: SystemTime,
+    ) {
         let (issuer, expires) = (held.issuer.clone(), time::text(held.not_after));
         let mut schedule = self.shared.schedule();
-        let is_due_at = schedule.issued(name, &issue.issuer.directory, held, now);
+        let is_due_at = schedule.issued(name, &policy.issuer.directory, held, now);
         let renews_at = schedule.renews_at(name).map_or_else(String::new, time::text);
         let verb = if is_renewal { "renewed" } else { "issued" };
         tracing::info!(
@@ -255,37 +284,37 @@ impl<H: Host> Running<H> {
             return;
         }
         let rules = self.rules();
-        let verdict = self.gate.consider(name, client, &rules.on_demand, Instant::now());
+        let verdict = self.on_demand_policy.consider(name, client, &rules.on_demand, Instant::now());
         self.obey(name, verdict);
     }
 
-    fn obey(&mut self, name: &str, verdict: Verdict) {
+    fn obey(&mut self, name: &str, verdict: OnDemandVerdict) {
         match verdict {
-            Verdict::Allowed(issue) => {
+            OnDemandVerdict::Allowed(policy) => {
                 tracing::info!(target: "notice", "certificate for {name}: a client has asked for it; it is ordered");
-                self.shared.schedule().want(name, &issue);
+                self.shared.schedule().want(name, &policy);
             }
-            Verdict::Ask(url) => {
+            OnDemandVerdict::Ask(url) => {
                 let (requests, name) = (self.requests(), name.to_owned());
                 self.tasks.spawn(async move {
                     let answer = allows(requests.as_ref(), &url, &name).await;
                     Done::Answered { url, name, answer }
                 });
             }
-            Verdict::Refused(reason) => {
+            OnDemandVerdict::Refused(reason) => {
                 tracing::info!(target: "notice", "certificate for {name}: not ordered: {reason}");
             }
-            Verdict::Passed => {}
+            OnDemandVerdict::Passed => {}
         }
     }
 
-    fn rules(&self) -> Arc<Demand> {
-        Arc::clone(&self.shared.demand.lock().unwrap_or_else(PoisonError::into_inner))
+    fn rules(&self) -> Arc<WantedCertificates> {
+        Arc::clone(&self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn rule_for(&mut self, name: &str) -> Rule {
         let rules = self.rules();
-        let listed = rules.on_demand.iter().any(|(rule, _)| gate::is_listed(rule, name) == Some(true));
+        let listed = rules.on_demand.iter().any(|(rule, _)| on_demand::is_listed(rule, name) == Some(true));
         let url = rules.on_demand.iter().find_map(|(rule, _)| url(rule));
         match (listed, url) {
             (true, _) => Rule::Listed,
@@ -295,10 +324,10 @@ impl<H: Host> Running<H> {
     }
 
     /// Reads the system's authorities once.
-    fn requests(&mut self) -> Option<Requests> {
+    fn requests(&mut self) -> Option<AcmeRequests> {
         if self.requests.is_none() {
             let requests = client::system_roots().or_else(|_| Ok(Arc::new(rustls::RootCertStore::empty())));
-            match requests.and_then(Requests::any) {
+            match requests.and_then(AcmeRequests::any) {
                 Ok(requests) => self.requests = Some(requests),
                 Err(error) => tracing::warn!("ask URLs of \"allow\": {error}"),
             }
@@ -311,7 +340,7 @@ impl<H: Host> Running<H> {
         for name in old {
             let context = Arc::clone(&self.context);
             self.tasks.spawn(async move {
-                for kind in [Kind::Certificate, Kind::Order] {
+                for kind in [RecordKind::Certificate, RecordKind::Order] {
                     let _ = context.host.store(kind.record(&name), None).await;
                 }
                 Done::Noted
@@ -323,7 +352,7 @@ impl<H: Host> Running<H> {
 /// The rule for a name that a client has asked for.
 enum Rule {
     Listed,
-    Url { requests: Option<Box<Requests>>, url: String },
+    Url { requests: Option<Box<AcmeRequests>>, url: String },
     Refused,
 }
 
@@ -335,7 +364,7 @@ fn url(rule: &OnDemand) -> Option<String> {
 }
 
 /// Asks a URL about a name, which has no characters that a query would have to escape. Nothing when it does not answer.
-async fn allows(requests: Option<&Requests>, url: &str, name: &str) -> Option<bool> {
+async fn allows(requests: Option<&AcmeRequests>, url: &str, name: &str) -> Option<bool> {
     let mark = if url.contains('?') { '&' } else { '?' };
     let request = Request::get(format!("{url}{mark}domain={name}")).body(BodyWrapper::<Bytes>::default());
     let request = request.inspect_err(|error| tracing::warn!("ask {url} about {name}: {error}")).ok()?;
@@ -348,9 +377,9 @@ async fn allows(requests: Option<&Requests>, url: &str, name: &str) -> Option<bo
     }
 }
 
-impl Shared {
+impl EngineState {
     /// Nothing can panic half-way through a change, so a poisoned lock is as good as any.
-    fn schedule(&self) -> MutexGuard<'_, Schedule> {
+    fn schedule(&self) -> MutexGuard<'_, OrderSchedule> {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -366,27 +395,27 @@ impl Shared {
 struct Known {
     accounts: Vec<(String, Vec<u8>)>,
     orders: Vec<(String, OrderRecord)>,
-    provisions: Vec<Provision>,
+    secrets: Vec<IssuedSecret>,
 }
 
 /// Certificates of no use any more are not given to routers, and their names begin anew.
-fn read(records: impl IntoIterator<Item = (String, Vec<u8>)>, schedule: &mut Schedule) -> Known {
+fn read(records: impl IntoIterator<Item = (String, Vec<u8>)>, schedule: &mut OrderSchedule) -> Known {
     let now = SystemTime::now();
-    let mut known = Known { accounts: Vec::new(), orders: Vec::new(), provisions: Vec::new() };
+    let mut known = Known { accounts: Vec::new(), orders: Vec::new(), secrets: Vec::new() };
     // The URLs of orders that have come to a certificate.
     let mut over = Vec::new();
     for (record, bytes) in records {
-        let Some((kind, subject)) = Kind::parse(&record) else { continue };
+        let Some((kind, subject)) = RecordKind::parse(&record) else { continue };
         let subject = subject.to_owned();
         match kind {
-            Kind::Account => known.accounts.push((subject, bytes)),
-            Kind::Order => known.orders.extend(parse(&record, &bytes).map(|order| (subject, order))),
-            Kind::Certificate => {
+            RecordKind::Account => known.accounts.push((subject, bytes)),
+            RecordKind::Order => known.orders.extend(parse(&record, &bytes).map(|order| (subject, order))),
+            RecordKind::Certificate => {
                 let Some(content) = parse::<CertificateRecord>(&record, &bytes) else { continue };
-                match Held::read(&subject, &content) {
+                match IssuedCertificate::read(&subject, &content) {
                     Ok(held) => {
                         if held.not_after > now {
-                            known.provisions.push(provision(&subject, &content));
+                            known.secrets.push(secret(&subject, &content));
                         }
                         schedule.remember(&subject, held, now);
                         over.push(content.order);

@@ -4,9 +4,9 @@ use std::time::SystemTime;
 
 use instant_acme::{Error, Problem};
 
-use crate::certificate::CertificateError;
 use crate::client::{self, AwayError};
 use crate::dns::DnsError;
+use crate::issued_certificate::CertificateError;
 
 /// An order that failed, or was interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) enum Blame {
 
 /// The step at which a failure happened, because the same error means something else in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum FailedStep {
     /// Finding the account, or making one.
     Account,
     /// Making an order.
@@ -64,7 +64,7 @@ impl Failure {
 
     /// An error of instant-acme, which is mostly an answer of the authority. Must be called in the task that has asked
     /// it.
-    pub(crate) fn of_error(step: Step, error: &Error) -> Self {
+    pub(crate) fn of_error(step: FailedStep, error: &Error) -> Self {
         match error {
             Error::Api(problem) => Self::of_problem(step, problem),
             Error::Timeout(_) => {
@@ -72,12 +72,12 @@ impl Failure {
             }
             Error::Other(other) => match other.downcast_ref::<AwayError>() {
                 Some(away) => Self::away(away),
-                None if step == Step::NewOrder => {
+                None if step == FailedStep::NewOrder => {
                     Self { words: error.to_string(), blame: Blame::Replacement, retry_at: None }
                 }
                 None => Self::odd(error),
             },
-            Error::Unsupported(_) if step == Step::NewOrder => {
+            Error::Unsupported(_) if step == FailedStep::NewOrder => {
                 Self { words: error.to_string(), blame: Blame::Replacement, retry_at: None }
             }
             error => Self::odd(error),
@@ -106,19 +106,19 @@ impl Failure {
     }
 
     /// A problem document (RFC 8555 section 6.7).
-    pub(crate) fn of_problem(step: Step, problem: &Problem) -> Self {
+    pub(crate) fn of_problem(step: FailedStep, problem: &Problem) -> Self {
         let kind = kind(problem);
         let is_fault_of_server = problem.status.is_some_and(|status| status >= 500);
         let blame = match (kind, step) {
             ("rateLimited", _) => Blame::RateLimit,
-            ("accountDoesNotExist", _) | ("unauthorized", Step::NewOrder) => Blame::LostAccount,
+            ("accountDoesNotExist", _) | ("unauthorized", FailedStep::NewOrder) => Blame::LostAccount,
             ("alreadyReplaced", _) => Blame::Replacement,
-            ("serverInternal" | "badNonce", _) | (_, Step::Account) => Blame::Authority,
+            ("serverInternal" | "badNonce", _) | (_, FailedStep::Account) => Blame::Authority,
             _ if is_fault_of_server => Blame::Authority,
             _ => Blame::Name,
         };
         let words = match step {
-            Step::Account if !SAID_OF_ACCOUNTS.contains(&kind) => {
+            FailedStep::Account if !SAID_OF_ACCOUNTS.contains(&kind) => {
                 let detail = detail(problem);
                 let detail = detail.trim_end_matches('.');
                 format!("the authority refuses the account: {detail}; look at \"eab\" and \"email\"")
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(kind: &str, status: u16, step: Step, blame: Blame, words: &str) {
+    fn check(kind: &str, status: u16, step: FailedStep, blame: Blame, words: &str) {
         let failure = Failure::of_problem(step, &problem(kind, status));
         assert_eq!(failure.blame, blame);
         assert!(failure.words.contains(words), "{}", failure.words);
@@ -286,25 +286,31 @@ mod tests {
         check(
             "dns",
             400,
-            Step::Order,
+            FailedStep::Order,
             Blame::Name,
             "cannot look up the name: Something is so; give the name",
         );
-        check("rateLimited", 429, Step::NewOrder, Blame::RateLimit, "a limit that is reached");
-        check("accountDoesNotExist", 400, Step::NewOrder, Blame::LostAccount, "");
-        check("unauthorized", 403, Step::NewOrder, Blame::LostAccount, "");
-        check("unauthorized", 403, Step::Order, Blame::Name, "must lead to this server");
-        check("externalAccountRequired", 403, Step::Account, Blame::Authority, "\"eab\"");
+        check("rateLimited", 429, FailedStep::NewOrder, Blame::RateLimit, "a limit that is reached");
+        check("accountDoesNotExist", 400, FailedStep::NewOrder, Blame::LostAccount, "");
+        check("unauthorized", 403, FailedStep::NewOrder, Blame::LostAccount, "");
+        check("unauthorized", 403, FailedStep::Order, Blame::Name, "must lead to this server");
+        check("externalAccountRequired", 403, FailedStep::Account, Blame::Authority, "\"eab\"");
         check(
             "malformed",
             400,
-            Step::Account,
+            FailedStep::Account,
             Blame::Authority,
             "refuses the account: Something is so; look",
         );
-        check("serverInternal", 500, Step::Order, Blame::Authority, "status page");
-        check("teapot", 503, Step::Order, Blame::Authority, "the authority refuses (teapot): Something");
-        check("teapot", 418, Step::Order, Blame::Name, "");
+        check("serverInternal", 500, FailedStep::Order, Blame::Authority, "status page");
+        check(
+            "teapot",
+            503,
+            FailedStep::Order,
+            Blame::Authority,
+            "the authority refuses (teapot): Something",
+        );
+        check("teapot", 418, FailedStep::Order, Blame::Name, "");
     }
 
     #[test]

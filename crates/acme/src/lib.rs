@@ -2,25 +2,25 @@
 //! failures.
 //!
 //! `schedule` decides what is next for each name; it is given the time and touches nothing. `engine` runs what was
-//! decided, with instant-acme for the protocol. Everything that must outlive the process is written through `Host`
+//! decided, with instant-acme for the protocol. Everything that must outlive the process is written through `EngineHost`
 //! before the step that depends on it, so that a daemon that was killed goes on with the same order. Sockets and files
 //! belong to others: routers answer the challenges, main stores the records.
 
 #![forbid(unsafe_code)]
 
 mod account;
-mod answer;
-mod certificate;
-mod chance;
+mod challenge_response;
 mod client;
 pub mod dns;
 mod engine;
 mod failure;
-mod gate;
 mod host;
-mod issue;
+mod issued_certificate;
+mod jitter;
 mod nonce;
+mod on_demand;
 mod order;
+mod order_policy;
 mod pause;
 mod record;
 #[cfg(test)]
@@ -29,7 +29,7 @@ mod schedule;
 mod status;
 mod time;
 
-pub use self::engine::{Engine, Running};
-pub use self::host::Host;
-pub use self::issue::{Demand, Issue, Way};
-pub use self::status::{NameStatus, State};
+pub use self::engine::{AcmeEngine, RunningEngine};
+pub use self::host::EngineHost;
+pub use self::order_policy::{ChallengeMethod, OrderPolicy, WantedCertificates};
+pub use self::status::{NameState, NameStatus};

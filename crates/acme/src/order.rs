@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use corral_ipc::message::{Provision, ProvisionKind};
+use corral_ipc::message::{IssuedSecret, IssuedSecretKind};
 use instant_acme::{
     Account, AuthorizationStatus, CertificateIdentifier, ChallengeStatus, Error, Identifier, NewOrder, Order,
     OrderStatus, Problem, RetryPolicy,
@@ -13,17 +13,17 @@ use instant_acme::{
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 
 use crate::account::Accounts;
-use crate::answer::{self, Answer};
-use crate::certificate::Held;
-use crate::failure::{Blame, Failure, Step, is_lost_order};
-use crate::host::Host;
-use crate::issue::{Issue, Way};
+use crate::challenge_response::{self, ChallengeResponse};
+use crate::failure::{Blame, FailedStep, Failure, is_lost_order};
+use crate::host::EngineHost;
+use crate::issued_certificate::IssuedCertificate;
 use crate::nonce::patiently;
-use crate::record::{CertificateRecord, Kind, OpenOrder, OrderRecord, Trouble, write};
+use crate::order_policy::{ChallengeMethod, OrderPolicy};
+use crate::record::{CertificateRecord, OpenOrder, OrderRecord, RecordKind, Trouble, write};
 use crate::schedule::Suggestion;
 
 /// The parts that all orders share.
-pub(crate) struct Context<H> {
+pub(crate) struct OrderContext<H> {
     pub(crate) host: H,
     pub(crate) accounts: Accounts,
     pub(crate) orders: Orders,
@@ -36,10 +36,10 @@ pub(crate) struct Orders {
 }
 
 /// A certificate to order.
-pub(crate) struct Job {
+pub(crate) struct OrderJob {
     pub(crate) name: String,
-    pub(crate) issue: Arc<Issue>,
-    pub(crate) way: Way,
+    pub(crate) policy: Arc<OrderPolicy>,
+    pub(crate) method: ChallengeMethod,
     pub(crate) replaces: Option<CertificateIdentifier<'static>>,
     pub(crate) on_demand: bool,
 }
@@ -66,18 +66,18 @@ impl Orders {
     }
 }
 
-impl<H: Host> Context<H> {
+impl<H: EngineHost> OrderContext<H> {
     /// Comes to a certificate that is stored and that routers show to clients.
-    pub(crate) async fn obtain(&self, job: &Job) -> Result<Held, Failure> {
-        let account = self.accounts.of(&job.issue, &self.host).await?;
+    pub(crate) async fn obtain(&self, job: &OrderJob) -> Result<IssuedCertificate, Failure> {
+        let account = self.accounts.of(&job.policy, &self.host).await?;
         match self.order(job, &account).await {
             Err(failure) if failure.blame == Blame::LostAccount => {
-                self.accounts.forget(&job.issue.issuer, account.id(), &self.host).await;
-                let account = self.accounts.of(&job.issue, &self.host).await?;
+                self.accounts.forget(&job.policy.issuer, account.id(), &self.host).await;
+                let account = self.accounts.of(&job.policy, &self.host).await?;
                 self.order(job, &account).await
             }
             Err(failure) if failure.blame == Blame::Authority => {
-                self.accounts.read_directory_again(&job.issue.issuer).await;
+                self.accounts.read_directory_again(&job.policy.issuer).await;
                 Err(failure)
             }
             result => result,
@@ -92,7 +92,7 @@ impl<H: Host> Context<H> {
                 record.open = None;
             }
         });
-        if let Err(error) = self.host.store(Kind::Order.record(name), Some(record)).await {
+        if let Err(error) = self.host.store(RecordKind::Order.record(name), Some(record)).await {
             tracing::warn!("keep why the order for {name} failed: {error}");
         }
     }
@@ -100,10 +100,10 @@ impl<H: Host> Context<H> {
     /// When the authority wants a certificate to be renewed; nothing when it does not say.
     pub(crate) async fn suggestion(
         &self,
-        issue: &Issue,
+        policy: &OrderPolicy,
         id: &CertificateIdentifier<'_>,
     ) -> Option<Suggestion> {
-        let account = self.accounts.of(issue, &self.host).await.ok()?;
+        let account = self.accounts.of(policy, &self.host).await.ok()?;
         match account.renewal_info(id).await {
             Ok((info, ask_after)) => Some(Suggestion {
                 start: SystemTime::from(info.suggested_window.start),
@@ -117,7 +117,7 @@ impl<H: Host> Context<H> {
         }
     }
 
-    async fn order(&self, job: &Job, account: &Account) -> Result<Held, Failure> {
+    async fn order(&self, job: &OrderJob, account: &Account) -> Result<IssuedCertificate, Failure> {
         let (mut order, open) = match self.taken_up(job, account).await? {
             Some(found) => found,
             None => self.begin(job, account).await?,
@@ -130,15 +130,15 @@ impl<H: Host> Context<H> {
         if order.state().status == OrderStatus::Ready {
             let request = request(&job.name, &key).map_err(|error| Failure::of_name(error.to_string()))?;
             patiently!(order.finalize_csr(&request))
-                .map_err(|error| Failure::of_error(Step::Order, &error))?;
+                .map_err(|error| Failure::of_error(FailedStep::Order, &error))?;
         }
         let chain = match order.state().status {
             OrderStatus::Valid => patiently!(order.certificate()).map(Option::unwrap_or_default),
             _ => patiently!(order.poll_certificate(&POLLING)),
         };
-        let chain = chain.map_err(|error| Failure::of_error(Step::Order, &error))?;
+        let chain = chain.map_err(|error| Failure::of_error(FailedStep::Order, &error))?;
         let record = CertificateRecord {
-            directory: job.issue.issuer.directory.clone(),
+            directory: job.policy.issuer.directory.clone(),
             on_demand: job.on_demand,
             order: open.url,
             chain,
@@ -148,18 +148,22 @@ impl<H: Host> Context<H> {
     }
 
     /// The order of an earlier try, if it may still come to something.
-    async fn taken_up(&self, job: &Job, account: &Account) -> Result<Option<(Order, OpenOrder)>, Failure> {
+    async fn taken_up(
+        &self,
+        job: &OrderJob,
+        account: &Account,
+    ) -> Result<Option<(Order, OpenOrder)>, Failure> {
         let open = self.orders.open(&job.name).filter(|open| open.account == account.id());
         let Some(open) = open else { return Ok(None) };
         match patiently!(account.order(open.url.clone())) {
             Ok(mut order) => Ok((order.state().status != OrderStatus::Invalid).then_some((order, open))),
             Err(error) if is_lost_order(&error) => Ok(None),
-            Err(error) => Err(Failure::of_error(Step::Order, &error)),
+            Err(error) => Err(Failure::of_error(FailedStep::Order, &error)),
         }
     }
 
-    async fn begin(&self, job: &Job, account: &Account) -> Result<(Order, OpenOrder), Failure> {
-        check_profile(&job.issue, account)?;
+    async fn begin(&self, job: &OrderJob, account: &Account) -> Result<(Order, OpenOrder), Failure> {
+        check_profile(&job.policy, account)?;
         let order = match new_order(job, account, job.replaces.clone()).await {
             // Another order has replaced it, or the authority does not know its own certificate: each says so in its
             // own way. What holds for orders without it as well is said once more.
@@ -177,14 +181,14 @@ impl<H: Host> Context<H> {
         let open = OpenOrder { account, url, key: key.serialize_pem() };
         let record = self.orders.change(&job.name, |record| record.open = Some(open.clone()));
         self.host
-            .store(Kind::Order.record(&job.name), Some(record))
+            .store(RecordKind::Order.record(&job.name), Some(record))
             .await
             .map_err(|error| Failure::not_stored(&error))?;
         Ok((order, open))
     }
 
     /// Has the authority look at the answer.
-    async fn prove(&self, order: &mut Order, job: &Job) -> Result<(), Failure> {
+    async fn prove(&self, order: &mut Order, job: &OrderJob) -> Result<(), Failure> {
         let Some(answer) = wanted_answer(order, job).await? else { return ready(order).await };
         let checked = match answer.present(&self.host).await {
             Ok(()) => checked(order, job).await,
@@ -195,17 +199,17 @@ impl<H: Host> Context<H> {
     }
 
     /// Stored first, so that a certificate that clients have seen is not lost; the order is over then.
-    async fn keep(&self, name: &str, record: &CertificateRecord) -> Result<Held, Failure> {
-        let held = Held::read(name, record)?;
+    async fn keep(&self, name: &str, record: &CertificateRecord) -> Result<IssuedCertificate, Failure> {
+        let held = IssuedCertificate::read(name, record)?;
         self.host
-            .store(Kind::Certificate.record(name), Some(write(record)))
+            .store(RecordKind::Certificate.record(name), Some(write(record)))
             .await
             .map_err(|error| Failure::not_stored(&error))?;
-        if let Err(error) = self.host.provide(vec![provision(name, record)]).await {
+        if let Err(error) = self.host.provide(vec![secret(name, record)]).await {
             tracing::warn!("the router has not taken the certificate for {name} yet: {error}");
         }
         self.orders.by_name().remove(name);
-        if let Err(error) = self.host.store(Kind::Order.record(name), None).await {
+        if let Err(error) = self.host.store(RecordKind::Order.record(name), None).await {
             tracing::warn!("remove the record of the order for {name}: {error}");
         }
         Ok(held)
@@ -213,13 +217,13 @@ impl<H: Host> Context<H> {
 }
 
 /// A certificate as routers are given it.
-pub(crate) fn provision(name: &str, record: &CertificateRecord) -> Provision {
+pub(crate) fn secret(name: &str, record: &CertificateRecord) -> IssuedSecret {
     let bytes = format!("{}\n{}", record.chain.trim_end(), record.key).into_bytes();
-    Provision { kind: ProvisionKind::Certificate, name: name.to_owned(), bytes: Some(bytes) }
+    IssuedSecret { kind: IssuedSecretKind::Certificate, name: name.to_owned(), bytes: Some(bytes) }
 }
 
-fn check_profile(issue: &Issue, account: &Account) -> Result<(), Failure> {
-    let Some(profile) = issue.issuer.profile.as_deref() else { return Ok(()) };
+fn check_profile(policy: &OrderPolicy, account: &Account) -> Result<(), Failure> {
+    let Some(profile) = policy.issuer.profile.as_deref() else { return Ok(()) };
     if account.profiles().any(|known| known.name == profile) {
         return Ok(());
     }
@@ -230,7 +234,7 @@ fn check_profile(issue: &Issue, account: &Account) -> Result<(), Failure> {
 }
 
 async fn new_order(
-    job: &Job,
+    job: &OrderJob,
     account: &Account,
     replaces: Option<CertificateIdentifier<'static>>,
 ) -> Result<Order, Failure> {
@@ -239,10 +243,10 @@ async fn new_order(
     if let Some(replaces) = replaces {
         new = new.replaces(replaces);
     }
-    if let Some(profile) = &job.issue.issuer.profile {
+    if let Some(profile) = &job.policy.issuer.profile {
         new = new.profile(profile);
     }
-    patiently!(account.new_order(&new)).map_err(|error| Failure::of_error(Step::NewOrder, &error))
+    patiently!(account.new_order(&new)).map_err(|error| Failure::of_error(FailedStep::NewOrder, &error))
 }
 
 /// Reads the authorization of the order's only name, which the order then keeps.
@@ -254,26 +258,26 @@ async fn load(order: &mut Order) -> Result<(), Error> {
 }
 
 /// The answer to the challenge of the job's way; none when the authority does not want to look.
-async fn wanted_answer(order: &mut Order, job: &Job) -> Result<Option<Answer>, Failure> {
-    patiently!(load(order)).map_err(|error| Failure::of_error(Step::Order, &error))?;
+async fn wanted_answer(order: &mut Order, job: &OrderJob) -> Result<Option<ChallengeResponse>, Failure> {
+    patiently!(load(order)).map_err(|error| Failure::of_error(FailedStep::Order, &error))?;
     let mut authorizations = order.authorizations();
     let Some(Ok(mut authorization)) = authorizations.next().await else { return Ok(None) };
     if authorization.status != AuthorizationStatus::Pending {
         return Ok(None);
     }
-    let Some(challenge) = authorization.challenge(answer::challenge(&job.way)) else {
-        let way = job.way.name();
+    let Some(challenge) = authorization.challenge(challenge_response::challenge(&job.method)) else {
+        let method = job.method.name();
         return Err(Failure::of_name(format!(
-            "the authority does not offer {way} for this name; set \"challenge\" to another one"
+            "the authority does not offer {method} for this name; set \"challenge\" to another one"
         )));
     };
-    Answer::new(&job.name, &job.way, &challenge.token, &challenge.key_authorization()).map(Some)
+    ChallengeResponse::new(&job.name, &job.method, &challenge.token, &challenge.key_authorization()).map(Some)
 }
 
 /// Tells the authority that the answer is there, and waits until it has looked.
-async fn checked(order: &mut Order, job: &Job) -> Result<(), Failure> {
+async fn checked(order: &mut Order, job: &OrderJob) -> Result<(), Failure> {
     if let Some(Ok(mut authorization)) = order.authorizations().next().await
-        && let Some(mut challenge) = authorization.challenge(answer::challenge(&job.way))
+        && let Some(mut challenge) = authorization.challenge(challenge_response::challenge(&job.method))
         && challenge.status == ChallengeStatus::Pending
         && let Err(error) = patiently!(challenge.set_ready())
     {
@@ -282,7 +286,7 @@ async fn checked(order: &mut Order, job: &Job) -> Result<(), Failure> {
             Error::Api(problem) if problem.status.is_some_and(|status| status < 500) => {
                 tracing::debug!("have the authority look at {}: {error}", job.name);
             }
-            error => return Err(Failure::of_error(Step::Order, error)),
+            error => return Err(Failure::of_error(FailedStep::Order, error)),
         }
     }
     ready(order).await
@@ -293,15 +297,17 @@ async fn ready(order: &mut Order) -> Result<(), Failure> {
         Ok(OrderStatus::Ready) => Ok(()),
         Ok(_) => Err(refused(order, None).await),
         Err(error) if order.state().status == OrderStatus::Invalid => Err(refused(order, Some(&error)).await),
-        Err(error) => Err(Failure::of_error(Step::Order, &error)),
+        Err(error) => Err(Failure::of_error(FailedStep::Order, &error)),
     }
 }
 
 /// Why the authority was not convinced: the challenge says it, seldom the order.
 async fn refused(order: &mut Order, error: Option<&Error>) -> Failure {
     match (problem(order).await, error) {
-        (Some(problem), _) => Failure { blame: Blame::Name, ..Failure::of_problem(Step::Order, &problem) },
-        (None, Some(error)) => Failure { blame: Blame::Name, ..Failure::of_error(Step::Order, error) },
+        (Some(problem), _) => {
+            Failure { blame: Blame::Name, ..Failure::of_problem(FailedStep::Order, &problem) }
+        }
+        (None, Some(error)) => Failure { blame: Blame::Name, ..Failure::of_error(FailedStep::Order, error) },
         (None, None) => Failure::of_name("the authority gave the order up and does not say why"),
     }
 }

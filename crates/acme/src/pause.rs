@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::chance::Chance;
+use crate::jitter::Jitter;
 
 /// How pauses grow.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Growth {
+pub(crate) struct PauseGrowth {
     /// After the first failure.
     pub(crate) first: Duration,
     /// However many there were.
@@ -14,27 +14,27 @@ pub(crate) struct Growth {
 }
 
 /// For a name that the authority has refused, or could not check.
-pub(crate) const OF_NAME: Growth =
-    Growth { first: Duration::from_secs(60), longest: Duration::from_secs(24 * 3600) };
+pub(crate) const OF_NAME: PauseGrowth =
+    PauseGrowth { first: Duration::from_secs(60), longest: Duration::from_secs(24 * 3600) };
 
 /// For an authority that does not answer: when it is back, that is to be noticed soon.
-pub(crate) const OF_AUTHORITY: Growth =
-    Growth { first: Duration::from_secs(5), longest: Duration::from_secs(15 * 60) };
+pub(crate) const OF_AUTHORITY: PauseGrowth =
+    PauseGrowth { first: Duration::from_secs(5), longest: Duration::from_secs(15 * 60) };
 
 /// Between orders of one name. Certificates that live for five minutes are renewed in time.
-pub(crate) const OF_ORDERS: Growth =
-    Growth { first: Duration::from_secs(1), longest: Duration::from_secs(120) };
+pub(crate) const OF_ORDERS: PauseGrowth =
+    PauseGrowth { first: Duration::from_secs(1), longest: Duration::from_secs(120) };
 
 /// For what an authority says about renewals.
-pub(crate) const OF_QUESTION: Growth =
-    Growth { first: Duration::from_secs(10 * 60), longest: Duration::from_secs(6 * 3600) };
+pub(crate) const OF_QUESTION: PauseGrowth =
+    PauseGrowth { first: Duration::from_secs(10 * 60), longest: Duration::from_secs(6 * 3600) };
 
-impl Growth {
+impl PauseGrowth {
     /// The pause after that many failures in a row, from three quarters of its length up to all of it.
-    pub(crate) fn after(self, n_failures: u32, chance: &mut Chance) -> Duration {
+    pub(crate) fn after(self, n_failures: u32, jitter: &mut Jitter) -> Duration {
         let doublings = n_failures.saturating_sub(1).min(31);
         let whole = self.first.saturating_mul(1 << doublings).min(self.longest);
-        whole.mul_f64(0.75 + 0.25 * chance.draw())
+        whole.mul_f64(0.75 + 0.25 * jitter.draw())
     }
 }
 
@@ -43,8 +43,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(growth: Growth, n_failures: u32, chance: f64, seconds: u64) {
-        let pause = growth.after(n_failures, &mut Chance::Fixed(chance));
+    fn check(growth: PauseGrowth, n_failures: u32, jitter: f64, seconds: u64) {
+        let pause = growth.after(n_failures, &mut Jitter::Fixed(jitter));
         assert_eq!(pause.as_secs(), seconds);
     }
 

@@ -10,7 +10,7 @@ use crate::time;
 
 /// The subject of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     /// The key of an account, and its URL.
     Account,
     /// An order that was begun, or why the last one failed.
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     Certificate,
 }
 
-impl Kind {
+impl RecordKind {
     const ALL: [Self; 3] = [Self::Account, Self::Order, Self::Certificate];
 
     fn prefix(self) -> &'static str {
@@ -122,11 +122,11 @@ mod tests {
 
     #[test]
     fn names_of_records_are_read_as_they_are_written() {
-        for kind in Kind::ALL {
+        for kind in RecordKind::ALL {
             let name = kind.record("*.example.org");
-            assert_eq!(Kind::parse(&name), Some((kind, "*.example.org")));
+            assert_eq!(RecordKind::parse(&name), Some((kind, "*.example.org")));
         }
-        assert_eq!(Kind::parse("something"), None);
+        assert_eq!(RecordKind::parse("something"), None);
     }
 
     #[test]

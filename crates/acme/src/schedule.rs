@@ -12,58 +12,58 @@ use std::time::{Duration, SystemTime};
 use instant_acme::CertificateIdentifier;
 
 use self::authority::Authorities;
-use self::pace::Pace;
+use self::pace::OrderPace;
 use self::renewal::Renewal;
 pub(crate) use self::renewal::Suggestion;
-use crate::certificate::Held;
-use crate::chance::Chance;
 use crate::failure::{Blame, Failure};
-use crate::issue::{Demand, Issue, Way};
+use crate::issued_certificate::IssuedCertificate;
+use crate::jitter::Jitter;
+use crate::order_policy::{ChallengeMethod, OrderPolicy, WantedCertificates};
 use crate::pause;
 use crate::record::Trouble;
-use crate::status::{NameStatus, State};
+use crate::status::{NameState, NameStatus};
 use crate::time;
 
 /// Something to do now.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ScheduleStep {
     /// Order a certificate, or go on with an order.
     Order {
         name: String,
-        issue: Arc<Issue>,
-        way: Way,
+        policy: Arc<OrderPolicy>,
+        method: ChallengeMethod,
         /// The certificate that is to be replaced.
         replaces: Option<CertificateIdentifier<'static>>,
         /// The rule for such names has to allow it.
         on_demand: bool,
     },
     /// Ask when a certificate is to be renewed (RFC 9773).
-    Ask { name: String, issue: Arc<Issue>, id: CertificateIdentifier<'static> },
+    Ask { name: String, policy: Arc<OrderPolicy>, id: CertificateIdentifier<'static> },
 }
 
 /// All names, wanted or only remembered.
-pub(crate) struct Schedule {
+pub(crate) struct OrderSchedule {
     names: BTreeMap<String, Name>,
     authorities: Authorities,
-    chance: Chance,
+    jitter: Jitter,
 }
 
 /// One name.
 #[derive(Default)]
 struct Name {
     /// Nothing when no configuration wants it.
-    issue: Option<Arc<Issue>>,
+    policy: Option<Arc<OrderPolicy>>,
     on_demand: bool,
-    held: Option<(Held, Renewal)>,
-    work: Work,
-    pace: Pace,
+    held: Option<(IssuedCertificate, Renewal)>,
+    work: OrderWork,
+    pace: OrderPace,
     /// Failures since the last success.
     trouble: Option<Trouble>,
 }
 
 /// The task that runs for a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Work {
+enum OrderWork {
     #[default]
     None,
     Ordering,
@@ -72,19 +72,19 @@ enum Work {
 
 /// The next step of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextOrder {
     Order,
     Ask,
 }
 
-impl Schedule {
-    pub(crate) fn new(chance: Chance) -> Self {
-        Self { names: BTreeMap::new(), authorities: Authorities::default(), chance }
+impl OrderSchedule {
+    pub(crate) fn new(jitter: Jitter) -> Self {
+        Self { names: BTreeMap::new(), authorities: Authorities::default(), jitter }
     }
 
     /// A certificate of an earlier process.
-    pub(crate) fn remember(&mut self, name: &str, held: Held, now: SystemTime) {
-        let renewal = Renewal::new(&held, now, &mut self.chance);
+    pub(crate) fn remember(&mut self, name: &str, held: IssuedCertificate, now: SystemTime) {
+        let renewal = Renewal::new(&held, now, &mut self.jitter);
         let entry = self.names.entry(name.to_owned()).or_default();
         entry.on_demand = held.on_demand;
         entry.held = Some((held, renewal));
@@ -100,35 +100,35 @@ impl Schedule {
 
     /// A configuration has come into force. Names that it does not have are remembered and not renewed, except those
     /// that clients have asked for.
-    pub(crate) fn demand(&mut self, demand: &Demand) {
-        let on_demand = demand.on_demand.first().map(|(_, issue)| issue);
+    pub(crate) fn wanted(&mut self, wanted: &WantedCertificates) {
+        let on_demand = wanted.on_demand.first().map(|(_, policy)| policy);
         for (name, entry) in &mut self.names {
             match on_demand.filter(|_| entry.on_demand) {
-                _ if demand.names.contains_key(name) => {}
-                Some(issue) => entry.want(issue, true, &mut self.authorities),
-                None => entry.issue = None,
+                _ if wanted.names.contains_key(name) => {}
+                Some(policy) => entry.want(policy, true, &mut self.authorities),
+                None => entry.policy = None,
             }
         }
-        for (name, issue) in &demand.names {
-            self.names.entry(name.clone()).or_default().want(issue, false, &mut self.authorities);
+        for (name, policy) in &wanted.names {
+            self.names.entry(name.clone()).or_default().want(policy, false, &mut self.authorities);
         }
     }
 
     /// A client has asked for a name, and a rule allows it.
-    pub(crate) fn want(&mut self, name: &str, issue: &Arc<Issue>) {
+    pub(crate) fn want(&mut self, name: &str, policy: &Arc<OrderPolicy>) {
         let entry = self.names.entry(name.to_owned()).or_default();
-        if entry.issue.is_none() {
-            entry.want(issue, true, &mut self.authorities);
+        if entry.policy.is_none() {
+            entry.want(policy, true, &mut self.authorities);
         }
     }
 
     /// Whether the configuration wants a certificate for the name, or a client has been allowed to.
     pub(crate) fn is_wanted(&self, name: &str) -> bool {
-        self.names.get(name).is_some_and(|entry| entry.issue.is_some())
+        self.names.get(name).is_some_and(|entry| entry.policy.is_some())
     }
 
     /// Something to do now, which counts as begun; none when all wait, or enough goes on.
-    pub(crate) fn step(&mut self, now: SystemTime) -> Option<Step> {
+    pub(crate) fn step(&mut self, now: SystemTime) -> Option<ScheduleStep> {
         if self.authorities.n_running() >= MOST_AT_ONCE {
             return None;
         }
@@ -139,22 +139,22 @@ impl Schedule {
         // A name without a certificate has clients that wait.
         let due = self.names.iter().filter_map(|(name, entry)| Some((name, entry, is_due(entry)?)));
         let (name, next) = due
-            .min_by_key(|(_, entry, next)| (*next == Next::Ask, entry.is_served(now)))
+            .min_by_key(|(_, entry, next)| (*next == NextOrder::Ask, entry.is_served(now)))
             .map(|(name, _, next)| (name.clone(), next))?;
         let entry = self.names.get_mut(&name)?;
-        let issue = Arc::clone(entry.issue.as_ref()?);
-        self.authorities.begin(&issue.issuer.directory);
-        let id = entry.held_from(&issue).and_then(|(held, _)| held.id.clone());
+        let policy = Arc::clone(entry.policy.as_ref()?);
+        self.authorities.begin(&policy.issuer.directory);
+        let id = entry.held_from(&policy).and_then(|(held, _)| held.id.clone());
         match next {
-            Next::Order => {
-                entry.work = Work::Ordering;
-                entry.pace.begin(now, &mut self.chance);
-                let way = entry.way()?.clone();
-                Some(Step::Order { name, issue, way, replaces: id, on_demand: entry.on_demand })
+            NextOrder::Order => {
+                entry.work = OrderWork::Ordering;
+                entry.pace.begin(now, &mut self.jitter);
+                let method = entry.method()?.clone();
+                Some(ScheduleStep::Order { name, policy, method, replaces: id, on_demand: entry.on_demand })
             }
-            Next::Ask => {
-                entry.work = Work::Asking;
-                Some(Step::Ask { name, issue, id: id? })
+            NextOrder::Ask => {
+                entry.work = OrderWork::Asking;
+                Some(ScheduleStep::Ask { name, policy, id: id? })
             }
         }
     }
@@ -171,17 +171,17 @@ impl Schedule {
         &mut self,
         name: &str,
         directory: &str,
-        held: Held,
+        held: IssuedCertificate,
         now: SystemTime,
     ) -> Option<SystemTime> {
         self.authorities.answered(directory);
-        let renewal = Renewal::fresh(&held, now, &mut self.chance);
+        let renewal = Renewal::fresh(&held, now, &mut self.jitter);
         let entry = self.names.entry(name.to_owned()).or_default();
-        entry.work = Work::None;
+        entry.work = OrderWork::None;
         let trouble = entry.trouble.take();
         if renewal.at() <= now {
             let n_failures = trouble.map_or(0, |trouble| trouble.n_failures).saturating_add(1);
-            let next_try = now + pause::OF_NAME.after(n_failures, &mut self.chance);
+            let next_try = now + pause::OF_NAME.after(n_failures, &mut self.jitter);
             entry.trouble = Some(Trouble::new(n_failures, now, next_try, DUE_ALREADY.to_owned()));
         }
         entry.held = Some((held, renewal));
@@ -197,23 +197,23 @@ impl Schedule {
         now: SystemTime,
     ) -> (Option<Trouble>, SystemTime) {
         let Some(entry) = self.names.get_mut(name) else { return (None, now) };
-        entry.work = Work::None;
+        entry.work = OrderWork::None;
         let until = match failure.blame {
             Blame::Name | Blame::Slowness | Blame::Replacement => {
                 self.authorities.answered(directory);
                 None
             }
             Blame::Authority | Blame::LostAccount => {
-                return (None, self.authorities.failed(directory, failure, now, &mut self.chance));
+                return (None, self.authorities.failed(directory, failure, now, &mut self.jitter));
             }
             Blame::RateLimit => {
                 let until = failure.retry_at.map(|at| at.min(now + LONGEST_PUT_OFF));
-                self.authorities.limited(directory, failure, until, now, &mut self.chance);
+                self.authorities.limited(directory, failure, until, now, &mut self.jitter);
                 until
             }
         };
         let n_failures = entry.trouble.as_ref().map_or(0, |trouble| trouble.n_failures).saturating_add(1);
-        let next_try = now + pause::OF_NAME.after(n_failures, &mut self.chance);
+        let next_try = now + pause::OF_NAME.after(n_failures, &mut self.jitter);
         let next_try = until.map_or(next_try, |until| until.max(next_try));
         let trouble = Trouble::new(n_failures, now, next_try, failure.words.clone());
         entry.trouble = Some(trouble.clone());
@@ -224,8 +224,8 @@ impl Schedule {
     pub(crate) fn forbidden(&mut self, name: &str, directory: &str) {
         self.authorities.ended(directory);
         if let Some(entry) = self.names.get_mut(name) {
-            entry.work = Work::None;
-            entry.issue = None;
+            entry.work = OrderWork::None;
+            entry.policy = None;
         }
     }
 
@@ -239,17 +239,17 @@ impl Schedule {
     ) {
         self.authorities.ended(directory);
         let Some(entry) = self.names.get_mut(name) else { return };
-        entry.work = Work::None;
+        entry.work = OrderWork::None;
         if let Some((held, renewal)) = &mut entry.held {
-            renewal.suggested(held, suggestion, now, &mut self.chance);
+            renewal.suggested(held, suggestion, now, &mut self.jitter);
         }
     }
 
     /// Certificates that are neither wanted nor of use any more, which are forgotten.
     pub(crate) fn forget_old(&mut self, now: SystemTime) -> Vec<String> {
         let is_old = |entry: &Name| {
-            entry.issue.is_none()
-                && entry.work == Work::None
+            entry.policy.is_none()
+                && entry.work == OrderWork::None
                 && entry.held.as_ref().is_none_or(|(held, _)| held.not_after + KEPT_AFTER_END < now)
         };
         let old: Vec<_> =
@@ -262,7 +262,7 @@ impl Schedule {
 
     /// The state of all names that are wanted.
     pub(crate) fn status(&self, now: SystemTime) -> Vec<NameStatus> {
-        let wanted = self.names.iter().filter(|(_, entry)| entry.issue.is_some());
+        let wanted = self.names.iter().filter(|(_, entry)| entry.policy.is_some());
         wanted.map(|(name, entry)| entry.status(name, &self.authorities, now)).collect()
     }
 
@@ -275,22 +275,22 @@ impl Schedule {
 
 impl Name {
     /// Other settings are another try.
-    fn want(&mut self, issue: &Arc<Issue>, on_demand: bool, authorities: &mut Authorities) {
-        if self.issue.as_ref().is_some_and(|old| old != issue) {
+    fn want(&mut self, policy: &Arc<OrderPolicy>, on_demand: bool, authorities: &mut Authorities) {
+        if self.policy.as_ref().is_some_and(|old| old != policy) {
             self.trouble = None;
-            authorities.forgive(&issue.issuer.directory);
+            authorities.forgive(&policy.issuer.directory);
         }
-        self.issue = Some(Arc::clone(issue));
+        self.policy = Some(Arc::clone(policy));
         self.on_demand = on_demand;
     }
 
     fn directory(&self) -> Option<&str> {
-        self.issue.as_ref().map(|issue| issue.issuer.directory.as_str())
+        self.policy.as_ref().map(|policy| policy.issuer.directory.as_str())
     }
 
     /// The name's certificate, if it comes from where it is to come from.
-    fn held_from(&self, issue: &Issue) -> Option<&(Held, Renewal)> {
-        self.held.as_ref().filter(|(held, _)| held.directory == issue.issuer.directory)
+    fn held_from(&self, policy: &OrderPolicy) -> Option<&(IssuedCertificate, Renewal)> {
+        self.held.as_ref().filter(|(held, _)| held.directory == policy.issuer.directory)
     }
 
     /// Whether clients get a certificate that is valid.
@@ -299,22 +299,23 @@ impl Name {
     }
 
     /// The way whose turn it is; none for a wildcard that cannot be proved.
-    fn way(&self) -> Option<&Way> {
-        let ways = &self.issue.as_ref()?.ways;
+    fn method(&self) -> Option<&ChallengeMethod> {
+        let methods = &self.policy.as_ref()?.methods;
         let turn = self.trouble.as_ref().map_or(0, |trouble| trouble.n_failures as usize);
-        ways.get(turn % ways.len().max(1))
+        methods.get(turn % methods.len().max(1))
     }
 
-    fn next(&self, authorities: &Authorities, now: SystemTime) -> Option<(SystemTime, Next)> {
-        let issue = self.issue.as_ref().filter(|_| self.work == Work::None)?;
-        self.way()?;
-        let held = self.held_from(issue);
+    fn next(&self, authorities: &Authorities, now: SystemTime) -> Option<(SystemTime, NextOrder)> {
+        let policy = self.policy.as_ref().filter(|_| self.work == OrderWork::None)?;
+        self.method()?;
+        let held = self.held_from(policy);
         let renewal = held.map_or(SystemTime::UNIX_EPOCH, |(_, renewal)| renewal.at());
-        let order = (renewal.max(self.paused_until(now)), Next::Order);
-        let question =
-            held.filter(|(held, _)| held.id.is_some()).map(|(_, renewal)| (renewal.ask_at(now), Next::Ask));
+        let order = (renewal.max(self.paused_until(now)), NextOrder::Order);
+        let question = held
+            .filter(|(held, _)| held.id.is_some())
+            .map(|(_, renewal)| (renewal.ask_at(now), NextOrder::Ask));
         let (at, next) = question.filter(|(at, _)| *at < order.0).unwrap_or(order);
-        Some((at.max(authorities.paused_until(&issue.issuer.directory, now)), next))
+        Some((at.max(authorities.paused_until(&policy.issuer.directory, now)), next))
     }
 
     /// When the name may be ordered again; 1970 when nothing keeps it.
@@ -326,20 +327,21 @@ impl Name {
 
     fn status(&self, name: &str, authorities: &Authorities, now: SystemTime) -> NameStatus {
         let directory = self.directory().unwrap_or_default();
-        let way = self.way();
+        let method = self.method();
         let held = self.held.as_ref();
-        let last_error = match (&self.trouble, way) {
+        let last_error = match (&self.trouble, method) {
             (_, None) => Some(NEEDS_DNS.to_owned()),
             (Some(trouble), _) => Some(trouble.error.clone()),
             (None, _) => authorities.last_error(directory).map(str::to_owned),
         };
-        let order_at = self.next(authorities, now).filter(|(_, next)| *next == Next::Order).map(|(at, _)| at);
+        let order_at =
+            self.next(authorities, now).filter(|(_, next)| *next == NextOrder::Order).map(|(at, _)| at);
         let state = match (held, self.work) {
-            (Some((held, _)), _) if held.not_after > now => State::Valid,
-            (_, Work::Ordering) => State::Ordering,
-            (Some(_), _) => State::Expired,
-            (None, _) if self.trouble.is_some() || way.is_none() => State::Failed,
-            (None, _) => State::Waiting,
+            (Some((held, _)), _) if held.not_after > now => NameState::Valid,
+            (_, OrderWork::Ordering) => NameState::Ordering,
+            (Some(_), _) => NameState::Expired,
+            (None, _) if self.trouble.is_some() || method.is_none() => NameState::Failed,
+            (None, _) => NameState::Waiting,
         };
         NameStatus {
             name: name.to_owned(),
@@ -349,7 +351,7 @@ impl Name {
             renews_at: held.map(|(_, renewal)| renewal.at()),
             next_try: last_error.as_ref().and(order_at).map(|at| at.max(now)),
             last_error,
-            challenge: way.map(Way::name),
+            challenge: method.map(ChallengeMethod::name),
         }
     }
 }

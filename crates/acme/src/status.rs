@@ -10,7 +10,7 @@ pub struct NameStatus {
     /// In lower case.
     pub name: String,
     /// Whether clients get a certificate, or why not.
-    pub state: State,
+    pub state: NameState,
     /// When the certificate expires, if there is one.
     pub expires: Option<SystemTime>,
     /// Common name of the certificate's issuer.
@@ -35,7 +35,7 @@ impl NameStatus {
 
 /// Where a name stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum NameState {
     /// Clients get a certificate.
     Valid,
     /// No certificate: one is being ordered.
@@ -48,7 +48,7 @@ pub enum State {
     Expired,
 }
 
-impl State {
+impl NameState {
     /// One word.
     #[must_use]
     pub fn word(self) -> &'static str {

@@ -8,7 +8,7 @@ use std::path::Path;
 use corral_config::authentication::{Authentication, KeySource, Method};
 use corral_config::{Config, Problem, Stage};
 
-use crate::jwt::{KeyFault, Keys, Origin};
+use crate::jwt::{KeyFault, KeyOrigin, Keys};
 use crate::passwords::{LineFault, Passwords};
 
 /// The reason why a file cannot be used for checks.
@@ -80,7 +80,7 @@ pub fn keys(source: &KeySource, content: &[u8]) -> Result<Keys, FileFault> {
     Ok(match source {
         KeySource::Secret(_) => Keys::of_secret(content)?,
         KeySource::Pem(_) => Keys::of_pem(content)?,
-        KeySource::Set(_) | KeySource::Url { .. } => Keys::of_set(content, Origin::File)?,
+        KeySource::Set(_) | KeySource::Url { .. } => Keys::of_set(content, KeyOrigin::File)?,
     })
 }
 

@@ -33,7 +33,7 @@ pub fn fuzz_token(data: &[u8]) {
 
 /// Sets of keys (RFC 7517), from anybody.
 pub fn fuzz_key_set(data: &[u8]) {
-    if let Ok(keys) = Keys::of_set(data, jwt::Origin::Server) {
+    if let Ok(keys) = Keys::of_set(data, jwt::KeyOrigin::Server) {
         assert!(jwt::verify(b"e30.e30.e30", &keys, &Rules::default()).is_err());
     }
 }

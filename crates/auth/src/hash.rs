@@ -34,10 +34,10 @@ pub enum HashFault {
 impl Hash {
     pub(crate) fn parse(text: &str) -> Result<Self, HashFault> {
         match kind(text) {
-            Kind::Bcrypt => bcrypt(text),
-            Kind::Argon2 => argon2(text),
-            Kind::ShaCrypt => sha_crypt(text),
-            Kind::Weak(name) => Err(HashFault::Weak(name)),
+            HashKind::Bcrypt => bcrypt(text),
+            HashKind::Argon2 => argon2(text),
+            HashKind::ShaCrypt => sha_crypt(text),
+            HashKind::Weak(name) => Err(HashFault::Weak(name)),
         }
     }
 
@@ -51,24 +51,24 @@ impl Hash {
     }
 }
 
-enum Kind {
+enum HashKind {
     Bcrypt,
     Argon2,
     ShaCrypt,
     Weak(&'static str),
 }
 
-fn kind(text: &str) -> Kind {
+fn kind(text: &str) -> HashKind {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
     match text {
-        _ if starts(&["$2y$", "$2b$", "$2a$"]) => Kind::Bcrypt,
-        _ if starts(&["$argon2"]) => Kind::Argon2,
-        _ if starts(&["$5$", "$6$"]) => Kind::ShaCrypt,
-        _ if starts(&["$apr1$", "$1$"]) => Kind::Weak("an MD5 hash ($apr1$)"),
-        _ if starts(&["{SHA}", "{SSHA}"]) => Kind::Weak("a SHA-1 hash ({SHA})"),
-        _ if starts(&["$"]) => Kind::Weak("a hash of an unknown kind"),
-        _ if is_des(text) => Kind::Weak("a DES crypt hash or a plain password"),
-        _ => Kind::Weak("a plain password"),
+        _ if starts(&["$2y$", "$2b$", "$2a$"]) => HashKind::Bcrypt,
+        _ if starts(&["$argon2"]) => HashKind::Argon2,
+        _ if starts(&["$5$", "$6$"]) => HashKind::ShaCrypt,
+        _ if starts(&["$apr1$", "$1$"]) => HashKind::Weak("an MD5 hash ($apr1$)"),
+        _ if starts(&["{SHA}", "{SSHA}"]) => HashKind::Weak("a SHA-1 hash ({SHA})"),
+        _ if starts(&["$"]) => HashKind::Weak("a hash of an unknown kind"),
+        _ if is_des(text) => HashKind::Weak("a DES crypt hash or a plain password"),
+        _ => HashKind::Weak("a plain password"),
     }
 }
 

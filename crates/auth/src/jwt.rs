@@ -11,8 +11,8 @@ use std::collections::HashSet;
 use jsonwebtoken::Validation;
 use serde_json::{Map, Value};
 
-pub use self::keys::{KeyFault, Keys, Origin};
-pub use self::refusal::Refusal;
+pub use self::keys::{KeyFault, KeyOrigin, Keys};
+pub use self::refusal::TokenRefusal;
 use crate::claims::Claims;
 
 pub use jsonwebtoken::Algorithm;
@@ -36,29 +36,29 @@ pub struct Rules {
 /// # Errors
 ///
 /// When it is not good, with words that the client may see.
-pub fn verify(token: &[u8], keys: &Keys, rules: &Rules) -> Result<Claims, Refusal> {
+pub fn verify(token: &[u8], keys: &Keys, rules: &Rules) -> Result<Claims, TokenRefusal> {
     if token.len() > LONGEST {
-        return Err(Refusal::Malformed);
+        return Err(TokenRefusal::Malformed);
     }
-    let header = jsonwebtoken::decode_header(token).map_err(Refusal::from)?;
+    let header = jsonwebtoken::decode_header(token).map_err(TokenRefusal::from)?;
     // RFC 7515 section 4.1.11: none of them is understood.
     if header.crit.is_some() {
-        return Err(Refusal::Algorithm);
+        return Err(TokenRefusal::Algorithm);
     }
     let mut candidates = keys.for_id(header.kid.as_deref()).peekable();
     if candidates.peek().is_none() {
-        return Err(Refusal::UnknownKey);
+        return Err(TokenRefusal::UnknownKey);
     }
-    let mut refusal = Refusal::Algorithm;
+    let mut refusal = TokenRefusal::Algorithm;
     let fitting = candidates.filter(|key| key.algorithms.contains(&header.alg) && rules.accept(header.alg));
     for key in fitting.take(MOST_TRIED) {
         match jsonwebtoken::decode::<Map<String, Value>>(token, &key.decoding, &rules.validation(header.alg))
         {
             Ok(found) => return checked(found.claims),
-            Err(error) => refusal = Refusal::from(error),
+            Err(error) => refusal = TokenRefusal::from(error),
         }
         // It is this key's token, whatever else is wrong.
-        if refusal != Refusal::Signature {
+        if refusal != TokenRefusal::Signature {
             break;
         }
     }
@@ -66,9 +66,9 @@ pub fn verify(token: &[u8], keys: &Keys, rules: &Rules) -> Result<Claims, Refusa
 }
 
 /// The claims, unless the issuer is not one text: several could be anybody's (RFC 7519 section 4.1.1).
-fn checked(claims: Map<String, Value>) -> Result<Claims, Refusal> {
+fn checked(claims: Map<String, Value>) -> Result<Claims, TokenRefusal> {
     if claims.get("iss").is_some_and(|issuer| !issuer.is_string()) {
-        Err(Refusal::Issuer)
+        Err(TokenRefusal::Issuer)
     } else {
         Ok(Claims(claims))
     }

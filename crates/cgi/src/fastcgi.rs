@@ -3,7 +3,7 @@
 mod decode;
 mod encode;
 
-pub use self::decode::{Decoder, End, Event, RecordError};
+pub use self::decode::{DecodeEvent, Decoder, RecordError, RequestEndStatus};
 pub use self::encode::{MAX_PARAMS, Stdin, append_begin, append_pair, append_params, set_request_id};
 
 /// The only version there is.

@@ -1,7 +1,7 @@
 //! The functions that fuzzing calls: each takes any bytes and panics when an invariant does not hold.
 
-use crate::fastcgi::{Decoder, End, Event, RecordError};
-use crate::response::{Head, HeadError};
+use crate::fastcgi::{DecodeEvent, Decoder, RecordError, RequestEndStatus};
+use crate::response::{Head, ResponseHeadError};
 use crate::scgi;
 use crate::script::{Meaning, meaning};
 
@@ -20,7 +20,7 @@ pub fn fuzz_fastcgi(data: &[u8]) {
 struct Said {
     output: Vec<u8>,
     log: Vec<u8>,
-    end: Option<End>,
+    end: Option<RequestEndStatus>,
 }
 
 fn decode(data: &[u8], step: usize) -> Result<Said, RecordError> {
@@ -29,9 +29,9 @@ fn decode(data: &[u8], step: usize) -> Result<Said, RecordError> {
     for mut piece in data.chunks(step) {
         while let Some(event) = decoder.next(&mut piece)? {
             match event {
-                Event::Stdout(bytes) => said.output.extend_from_slice(bytes),
-                Event::Stderr(bytes) => said.log.extend_from_slice(bytes),
-                Event::End(end) => assert!(said.end.replace(end).is_none(), "one end"),
+                DecodeEvent::Stdout(bytes) => said.output.extend_from_slice(bytes),
+                DecodeEvent::Stderr(bytes) => said.log.extend_from_slice(bytes),
+                DecodeEvent::End(end) => assert!(said.end.replace(end).is_none(), "one end"),
             }
         }
         assert!(piece.is_empty(), "all of a piece is used");
@@ -45,7 +45,7 @@ pub fn fuzz_response(data: &[u8]) {
     let whole = Head::parse(data, 0);
     let step = data.first().map_or(1, |first| usize::from(*first).max(1));
     let mut searched = 0;
-    let mut found: Result<Option<Head>, HeadError> = Ok(None);
+    let mut found: Result<Option<Head>, ResponseHeadError> = Ok(None);
     while searched < data.len() && matches!(found, Ok(None)) {
         let received = data.len().min(searched + step);
         found = Head::parse(&data[..received], searched);

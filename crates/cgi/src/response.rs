@@ -15,7 +15,7 @@ pub struct Head {
 
 /// Why a response is of no use (502).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum HeadError {
+pub enum ResponseHeadError {
     /// Without a colon, or folded.
     #[error("a line of the response's head is not a header")]
     Line,
@@ -38,7 +38,7 @@ impl Head {
     ///
     /// # Errors
     /// When it is not a head.
-    pub fn parse(buf: &[u8], searched: usize) -> Result<Option<Self>, HeadError> {
+    pub fn parse(buf: &[u8], searched: usize) -> Result<Option<Self>, ResponseHeadError> {
         let Some(len) = end(buf, searched) else { return Ok(None) };
         let mut head = Self { status: 0, len, length: None, fields: Vec::new() };
         let mut location = false;
@@ -91,27 +91,27 @@ impl Head {
     }
 
     /// Takes a field; whether it is where to go.
-    fn take_line(&mut self, buf: &[u8], line: Range<usize>) -> Result<bool, HeadError> {
+    fn take_line(&mut self, buf: &[u8], line: Range<usize>) -> Result<bool, ResponseHeadError> {
         let text = &buf[line.clone()];
-        let colon = memchr::memchr(b':', text).ok_or(HeadError::Line)?;
+        let colon = memchr::memchr(b':', text).ok_or(ResponseHeadError::Line)?;
         let name = &text[..colon];
         let value = trim(&text[colon + 1..]);
         if !is_token(name) {
             return Err(if name.is_empty() || name[0].is_ascii_whitespace() {
-                HeadError::Line
+                ResponseHeadError::Line
             } else {
-                HeadError::Name
+                ResponseHeadError::Name
             });
         }
         if !is_field_value(value) {
-            return Err(HeadError::Value);
+            return Err(ResponseHeadError::Value);
         }
         if name.eq_ignore_ascii_case(b"status") {
             self.status = status(value)?;
         } else if name.eq_ignore_ascii_case(b"content-length") {
-            let length = decimal(value).ok_or(HeadError::Length)?;
+            let length = decimal(value).ok_or(ResponseHeadError::Length)?;
             if self.length.replace(length).is_some_and(|before| before != length) {
-                return Err(HeadError::Length);
+                return Err(ResponseHeadError::Length);
             }
         } else if !(is_ours(name) || value.is_empty() && name.eq_ignore_ascii_case(b"content-type")) {
             let blanks = text[colon + 1..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
@@ -140,16 +140,16 @@ fn end(buf: &[u8], searched: usize) -> Option<usize> {
 }
 
 /// `404 Not Found`: what is behind the number is nobody's business.
-fn status(value: &[u8]) -> Result<u16, HeadError> {
+fn status(value: &[u8]) -> Result<u16, ResponseHeadError> {
     let digits = value.split(|byte| *byte == b' ').next().unwrap_or_default();
     let number = decimal(digits).and_then(|number| u16::try_from(number).ok());
     // What comes before a response is nothing that CGI knows.
-    number.filter(|number| digits.len() == 3 && *number >= 200).ok_or(HeadError::Status)
+    number.filter(|number| digits.len() == 3 && *number >= 200).ok_or(ResponseHeadError::Status)
 }
 
 /// `HTTP/1.1 404 Not Found`, as servers of uwsgi say it.
-fn status_of_line(line: &[u8]) -> Result<u16, HeadError> {
-    let space = memchr::memchr(b' ', line).ok_or(HeadError::Status)?;
+fn status_of_line(line: &[u8]) -> Result<u16, ResponseHeadError> {
+    let space = memchr::memchr(b' ', line).ok_or(ResponseHeadError::Status)?;
     status(trim(&line[space..]))
 }
 
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(describe(buf, found), expect, "{text:?} byte by byte");
     }
 
-    fn describe(buf: &[u8], found: Result<Option<Head>, HeadError>) -> String {
+    fn describe(buf: &[u8], found: Result<Option<Head>, ResponseHeadError>) -> String {
         match found {
             Err(error) => error.to_string(),
             Ok(None) => "more".to_owned(),

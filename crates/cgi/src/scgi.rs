@@ -46,7 +46,7 @@ pub const MAX_PREFIX: usize = 8;
 
 /// Bytes that are not the head of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum HeadError {
+pub enum ScgiHeadError {
     /// No digits, a zero before others (which netstrings forbid), or a netstring that is longer than [`MAX_HEAD`].
     #[error("a request's head has no length, or one above {MAX_HEAD} bytes")]
     Length,
@@ -63,33 +63,33 @@ pub enum HeadError {
 ///
 /// # Errors
 /// When these are not a netstring's.
-pub fn head_len(start: &[u8]) -> Result<Option<usize>, HeadError> {
+pub fn head_len(start: &[u8]) -> Result<Option<usize>, ScgiHeadError> {
     let n_digits = start.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match start.get(n_digits) {
         None if n_digits < MAX_PREFIX => return Ok(None),
         Some(b':') if n_digits == 1 || (n_digits > 1 && start[0] != b'0') => {}
-        _ => return Err(HeadError::Length),
+        _ => return Err(ScgiHeadError::Length),
     }
     let digits = std::str::from_utf8(&start[..n_digits]).ok();
     let len: Option<usize> = digits.and_then(|digits| digits.parse().ok());
-    let len = len.filter(|len| *len <= MAX_HEAD).ok_or(HeadError::Length)?;
+    let len = len.filter(|len| *len <= MAX_HEAD).ok_or(ScgiHeadError::Length)?;
     Ok(Some(n_digits + len + 2))
 }
 
 /// A name and its value.
-pub type Variable<'v> = (&'v [u8], &'v [u8]);
+pub type ScgiVariable<'v> = (&'v [u8], &'v [u8]);
 
 /// The variables in a head, which is all there, in their order.
 ///
 /// # Errors
 /// When it is not a head.
-pub fn variables(head: &[u8]) -> Result<Vec<Variable<'_>>, HeadError> {
+pub fn variables(head: &[u8]) -> Result<Vec<ScgiVariable<'_>>, ScgiHeadError> {
     if head_len(head)? != Some(head.len()) {
-        return Err(HeadError::End);
+        return Err(ScgiHeadError::End);
     }
-    let colon = memchr::memchr(b':', head).ok_or(HeadError::Length)?;
-    let (b',', text) = head[colon + 1..].split_last().ok_or(HeadError::End)? else {
-        return Err(HeadError::End);
+    let colon = memchr::memchr(b':', head).ok_or(ScgiHeadError::Length)?;
+    let (b',', text) = head[colon + 1..].split_last().ok_or(ScgiHeadError::End)? else {
+        return Err(ScgiHeadError::End);
     };
     let mut rest = text;
     let mut all = Vec::new();
@@ -97,7 +97,7 @@ pub fn variables(head: &[u8]) -> Result<Vec<Variable<'_>>, HeadError> {
         let (name, behind) = split(rest)?;
         let (value, behind) = split(behind)?;
         if name.is_empty() {
-            return Err(HeadError::Variable);
+            return Err(ScgiHeadError::Variable);
         }
         all.push((name, value));
         rest = behind;
@@ -106,8 +106,8 @@ pub fn variables(head: &[u8]) -> Result<Vec<Variable<'_>>, HeadError> {
 }
 
 /// The text up to a NUL, and the rest behind that.
-fn split(text: &[u8]) -> Result<(&[u8], &[u8]), HeadError> {
-    let end = memchr::memchr(0, text).ok_or(HeadError::Variable)?;
+fn split(text: &[u8]) -> Result<(&[u8], &[u8]), ScgiHeadError> {
+    let end = memchr::memchr(0, text).ok_or(ScgiHeadError::Variable)?;
     Ok((&text[..end], &text[end + 1..]))
 }
 
@@ -146,15 +146,15 @@ mod tests {
     #[test]
     fn what_is_no_head_is_refused() {
         for start in ["x", ":", "-1:", "99999999", "2097153:", "12345678:", "1 :", "01:", "00000000:"] {
-            assert_eq!(head_len(start.as_bytes()), Err(HeadError::Length), "{start}");
+            assert_eq!(head_len(start.as_bytes()), Err(ScgiHeadError::Length), "{start}");
         }
         for (head, expect) in [
-            ("4:A\0b\0;", HeadError::End),
-            ("4:A\0b\0,x", HeadError::End),
-            ("5:A\0b\0,", HeadError::End),
-            ("3:A\0b,", HeadError::Variable),
-            ("2:A\0,", HeadError::Variable),
-            ("3:\0b\0,", HeadError::Variable),
+            ("4:A\0b\0;", ScgiHeadError::End),
+            ("4:A\0b\0,x", ScgiHeadError::End),
+            ("5:A\0b\0,", ScgiHeadError::End),
+            ("3:A\0b,", ScgiHeadError::Variable),
+            ("2:A\0,", ScgiHeadError::Variable),
+            ("3:\0b\0,", ScgiHeadError::Variable),
         ] {
             assert_eq!(variables(head.as_bytes()), Err(expect), "{head:?}");
         }

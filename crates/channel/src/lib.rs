@@ -89,7 +89,7 @@
 //! and each is named once. [`MAX_FILES`] at most are sent and not yet taken, which the worker sees from the router's
 //! count; what else it wants to send goes through the ring. The router takes regular files alone, whose reading never
 //! blocks (`corral_sys::sendable`), looks at each before it keeps it, and never lets an event loop close another
-//! (`corral_sys::aside`). In place of a file there may be a stream socket of this machine, which a
+//! (`corral_sys::deferred_close`). In place of a file there may be a stream socket of this machine, which a
 //! [`FrameKind::Hijacked`] frame names. The socket for files, the eventfds of a bell and the push of a worker's own are
 //! looked at in the same way.
 //!

@@ -86,7 +86,7 @@ pub enum KeySource {
 #[derive(Debug, Clone)]
 pub struct Forward {
     /// The one that is asked.
-    pub asked: Asked,
+    pub asked: AuthRequest,
     /// The target of the request to them.
     pub uri: String,
     /// For the whole answer.
@@ -103,7 +103,7 @@ pub struct Forward {
 
 /// The one that `forward` asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum AuthRequest {
     /// The server with this index in `Config::proxies`.
     Proxy(usize),
     /// The servers with this index in `Config::upstreams`.

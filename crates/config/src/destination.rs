@@ -14,7 +14,7 @@ use crate::route::Destination;
 pub(crate) struct Destinations {
     pub(crate) routes: RouteNames,
     /// Each application with its targets; none when it has no `targets`.
-    pub(crate) applications: IndexMap<Bytes, IndexMap<Bytes, Place>>,
+    pub(crate) applications: IndexMap<Bytes, IndexMap<Bytes, TargetPlace>>,
     /// Applications that no listener reaches.
     pub(crate) background: IndexSet<Bytes>,
     pub(crate) upstreams: IndexSet<Bytes>,
@@ -26,7 +26,7 @@ pub(crate) struct Destinations {
 
 /// Where a target is served.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct TargetPlace {
     /// Among all applications.
     pub(crate) app: usize,
     /// Among the targets of that one.
@@ -130,7 +130,7 @@ impl Destinations {
                 Some(Destination::Application { app, target: 0 })
             }
             (b"applications", [name, target]) => {
-                let &Place { app, target } = self.applications.get(&**name)?.get(&**target)?;
+                let &TargetPlace { app, target } = self.applications.get(&**name)?.get(&**target)?;
                 Some(Destination::Application { app, target: u16::try_from(target).ok()? })
             }
             (b"upstreams", [name]) => self.upstreams.get_index_of(&**name).map(Destination::Upstream),

@@ -52,12 +52,12 @@ pub struct Gateway {
     /// The servers that get the requests.
     pub servers: Servers,
     /// The servers or programs that answer there.
-    pub entry: Entry,
+    pub entry: EntryPoint,
 }
 
 /// An entry point of servers or programs: the scripts that they run, and the variables that they get.
 #[derive(Debug, Clone, Default)]
-pub struct Entry {
+pub struct EntryPoint {
     /// Where the scripts are, if there are scripts.
     pub scripts: Option<Scripts>,
     /// Variables beside those of CGI, or in their place.

@@ -41,7 +41,7 @@ pub enum Value {
 
 /// The types that error messages tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum JsonKind {
     /// `null`.
     Null,
     /// `true` or `false`.
@@ -67,15 +67,15 @@ impl Value {
 
     /// The value's type.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> JsonKind {
         match self {
-            Self::Null => Kind::Null,
-            Self::Bool(_) => Kind::Bool,
-            Self::Number(number) if number.is_integer() => Kind::Integer,
-            Self::Number(_) => Kind::Fraction,
-            Self::String(_) => Kind::String,
-            Self::Array(_) => Kind::Array,
-            Self::Object(_) => Kind::Object,
+            Self::Null => JsonKind::Null,
+            Self::Bool(_) => JsonKind::Bool,
+            Self::Number(number) if number.is_integer() => JsonKind::Integer,
+            Self::Number(_) => JsonKind::Fraction,
+            Self::String(_) => JsonKind::String,
+            Self::Array(_) => JsonKind::Array,
+            Self::Object(_) => JsonKind::Object,
         }
     }
 

@@ -38,7 +38,7 @@ use self::abandoned::Abandoned;
 use self::access_log::AccessLog;
 use self::authentication::Authentication;
 use self::destination::Destinations;
-use self::gateway::Entry;
+use self::gateway::EntryPoint;
 pub use self::known::{FolderCheck, Known, KnownModule, ScriptCheck};
 use self::listener::Listener;
 use self::mirror::Mirror;
@@ -75,7 +75,7 @@ pub struct Config {
     pub application_abandoned: Vec<Abandoned>,
     /// For each application of type `fastcgi` or `cgi`, one entry for each of its targets; for one of PHP with
     /// `params`, one for all of them; empty for others.
-    pub application_entries: Vec<Vec<Entry>>,
+    pub application_entries: Vec<Vec<EntryPoint>>,
     /// In the order of the document.
     pub upstreams: Vec<Upstream>,
     /// The groups that actions with a server of their own stand for, each different one once.

@@ -15,9 +15,9 @@ use self::wildcard::Wildcard;
 #[derive(Debug, Clone, Default)]
 pub struct PatternSet {
     /// At least one of these must match, unless there is none.
-    positive: Vec<Test>,
+    positive: Vec<PatternTest>,
     /// A match of any of these excludes the value.
-    negative: Vec<Test>,
+    negative: Vec<PatternTest>,
 }
 
 /// A text that a value must equal, begin or end with to match a pattern.
@@ -30,7 +30,7 @@ pub(crate) enum Anchor<'p> {
 
 /// One pattern without its negation.
 #[derive(Debug, Clone)]
-enum Test {
+enum PatternTest {
     Wildcard(Wildcard),
     Regex(Box<Regex>),
 }
@@ -55,7 +55,7 @@ impl PatternSet {
     /// Texts of which a value must have at least one to match; none when others can match too. Of a pattern
     /// that ignores case they are in lower case.
     pub(crate) fn anchors(&self) -> Vec<Anchor<'_>> {
-        let anchors: Option<_> = self.positive.iter().map(Test::anchor).collect();
+        let anchors: Option<_> = self.positive.iter().map(PatternTest::anchor).collect();
         anchors.unwrap_or_default()
     }
 
@@ -96,7 +96,7 @@ impl PatternSet {
     }
 }
 
-fn any_holds(tests: &[Test], value: &[u8]) -> Result<bool, GivenUp> {
+fn any_holds(tests: &[PatternTest], value: &[u8]) -> Result<bool, GivenUp> {
     for test in tests {
         if test.holds(value)? {
             return Ok(true);
@@ -105,7 +105,7 @@ fn any_holds(tests: &[Test], value: &[u8]) -> Result<bool, GivenUp> {
     Ok(false)
 }
 
-impl Test {
+impl PatternTest {
     fn anchor(&self) -> Option<Anchor<'_>> {
         match self {
             Self::Wildcard(wildcard) => wildcard.anchor(),

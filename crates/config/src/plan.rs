@@ -152,12 +152,12 @@ pub struct Processes {
     /// An idle worker above `spare` leaves after this long.
     pub idle_timeout: Duration,
     /// When one more is started.
-    pub growth: Growth,
+    pub growth: PoolGrowth,
 }
 
 /// When an application gets one more worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Growth {
+pub enum PoolGrowth {
     /// As soon as there are more requests than workers.
     ByRequests,
     /// When requests wait for too long. `spare` counts workers that are busy, too; it and `max` are those of the
@@ -254,14 +254,14 @@ pub enum RuntimeSpec {
 
 /// How many requests a worker has at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hands {
+pub struct WorkerConcurrency {
     /// Requests that it runs at once.
     pub n: NonZeroU32,
     /// Whether it may be given more than that, to go on with as soon as it has ended one.
     pub ahead: bool,
 }
 
-impl Hands {
+impl WorkerConcurrency {
     /// One after the other.
     pub const ONE: Self = Self { n: NonZeroU32::MIN, ahead: true };
 }
@@ -269,13 +269,13 @@ impl Hands {
 impl RuntimeSpec {
     /// How many requests each of its workers has at once.
     #[must_use]
-    pub fn hands(&self) -> Hands {
+    pub fn concurrency(&self) -> WorkerConcurrency {
         match self {
-            Self::Php(_) | Self::Process(_) | Self::Wasm(_) | Self::Unusable(_) => Hands::ONE,
-            Self::Perl(perl) => Hands { n: perl.threads, ahead: true },
-            Self::Python(python) => Hands { n: python.threads, ahead: true },
-            Self::Ruby(ruby) => Hands { n: ruby.threads, ahead: true },
-            Self::Http(http) => Hands { n: http.concurrency, ahead: false },
+            Self::Php(_) | Self::Process(_) | Self::Wasm(_) | Self::Unusable(_) => WorkerConcurrency::ONE,
+            Self::Perl(perl) => WorkerConcurrency { n: perl.threads, ahead: true },
+            Self::Python(python) => WorkerConcurrency { n: python.threads, ahead: true },
+            Self::Ruby(ruby) => WorkerConcurrency { n: ruby.threads, ahead: true },
+            Self::Http(http) => WorkerConcurrency { n: http.concurrency, ahead: false },
         }
     }
 

@@ -9,12 +9,12 @@ use crate::percent::escaped_byte;
 pub struct Arguments {
     /// All names and values, one behind the other.
     text: Vec<u8>,
-    pairs: Vec<Pair>,
+    pairs: Vec<QueryPair>,
 }
 
 /// Where a parameter is in the text: its value is right behind its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Pair {
+struct QueryPair {
     name_start: usize,
     value_start: usize,
     end: usize,
@@ -32,14 +32,14 @@ impl Arguments {
             append_decoded(name, &mut arguments.text);
             let value_start = arguments.text.len();
             append_decoded(value, &mut arguments.text);
-            arguments.pairs.push(Pair { name_start, value_start, end: arguments.text.len() });
+            arguments.pairs.push(QueryPair { name_start, value_start, end: arguments.text.len() });
         }
         arguments
     }
 
     /// All parameters in order; a name may come several times.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> {
-        self.pairs.iter().map(|&Pair { name_start, value_start, end }| {
+        self.pairs.iter().map(|&QueryPair { name_start, value_start, end }| {
             (&self.text[name_start..value_start], &self.text[value_start..end])
         })
     }

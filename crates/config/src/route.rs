@@ -40,7 +40,7 @@ pub enum Destination {
 #[derive(Debug, Clone)]
 pub struct Route {
     name: Option<String>,
-    steps: Vec<Step>,
+    steps: Vec<RouteStep>,
     /// The index of the steps; absent for a short route.
     index: Option<Arc<StepIndex>>,
 }
@@ -48,7 +48,7 @@ pub struct Route {
 impl Route {
     /// A route of these steps.
     #[must_use]
-    pub fn new(name: Option<String>, steps: Vec<Step>) -> Self {
+    pub fn new(name: Option<String>, steps: Vec<RouteStep>) -> Self {
         let index = (steps.len() >= MIN_INDEXED).then(|| Arc::new(StepIndex::new(&steps)));
         Self { name, steps, index }
     }
@@ -61,7 +61,7 @@ impl Route {
 
     /// In the order of the document.
     #[must_use]
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[RouteStep] {
         &self.steps
     }
 
@@ -70,7 +70,7 @@ impl Route {
     /// # Errors
     ///
     /// When it cannot be known before that whether a step's conditions hold.
-    pub fn choose<F: Facts>(&self, facts: &mut F) -> Result<Option<&Step>, Undecided> {
+    pub fn choose<F: Facts>(&self, facts: &mut F) -> Result<Option<&RouteStep>, Undecided> {
         if let Some(index) = &self.index {
             return index.choose(&self.steps, facts);
         }
@@ -88,7 +88,7 @@ const MIN_INDEXED: usize = 16;
 
 /// Conditions and what to do when they hold.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct RouteStep {
     /// All of it must hold.
     pub conditions: Match,
     /// The action if they hold.

@@ -11,13 +11,13 @@ pub use self::rewrite::{Rewrite, RewriteFault};
 /// A string that may contain variables, or a JavaScript template literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    content: Content,
+    content: TemplateContent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Content {
+enum TemplateContent {
     /// Literals are not empty and never side by side.
-    Parts(Vec<Part>),
+    Parts(Vec<TemplatePart>),
     Script(Script),
 }
 
@@ -36,7 +36,7 @@ impl Script {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Literal(Vec<u8>),
     Variable(Variable),
 }
@@ -162,7 +162,7 @@ pub enum TemplateError {
 
 impl Default for Template {
     fn default() -> Self {
-        Self { content: Content::Parts(Vec::new()) }
+        Self { content: TemplateContent::Parts(Vec::new()) }
     }
 }
 
@@ -175,9 +175,9 @@ impl Template {
     pub fn parse(text: &[u8]) -> Result<Self, TemplateError> {
         let content = if text.first() == Some(&b'`') {
             let source = String::from_utf8(text.to_vec()).map_err(|_| TemplateError::NotUtf8)?;
-            Content::Script(Script { source })
+            TemplateContent::Script(Script { source })
         } else {
-            Content::Parts(parse_parts(text)?)
+            TemplateContent::Parts(parse_parts(text)?)
         };
         Ok(Self { content })
     }
@@ -193,7 +193,7 @@ impl Template {
     pub fn is_constant(&self) -> Option<&[u8]> {
         match self.parts() {
             Some([]) => Some(b""),
-            Some([Part::Literal(text)]) => Some(text),
+            Some([TemplatePart::Literal(text)]) => Some(text),
             _ => None,
         }
     }
@@ -202,10 +202,10 @@ impl Template {
     #[must_use]
     pub fn begins_with(&self, beginning: &[u8]) -> bool {
         match &self.content {
-            Content::Parts(parts) => {
-                matches!(parts.first(), Some(Part::Literal(text)) if text.starts_with(beginning))
+            TemplateContent::Parts(parts) => {
+                matches!(parts.first(), Some(TemplatePart::Literal(text)) if text.starts_with(beginning))
             }
-            Content::Script(script) => {
+            TemplateContent::Script(script) => {
                 script.source.as_bytes().get(1..).is_some_and(|text| text.starts_with(beginning))
             }
         }
@@ -215,8 +215,8 @@ impl Template {
     #[must_use]
     pub fn script(&self) -> Option<&Script> {
         match &self.content {
-            Content::Script(script) => Some(script),
-            Content::Parts(_) => None,
+            TemplateContent::Script(script) => Some(script),
+            TemplateContent::Parts(_) => None,
         }
     }
 
@@ -227,13 +227,13 @@ impl Template {
     /// When a script of the template throws; what was appended by then stays.
     pub fn render(&self, variables: &mut dyn Variables, out: &mut Vec<u8>) -> Result<(), Exception> {
         let parts = match &self.content {
-            Content::Parts(parts) => parts,
-            Content::Script(script) => return variables.evaluate(script, out),
+            TemplateContent::Parts(parts) => parts,
+            TemplateContent::Script(script) => return variables.evaluate(script, out),
         };
         for part in parts {
             match part {
-                Part::Literal(text) => out.extend_from_slice(text),
-                Part::Variable(variable) => variables.append(variable, out),
+                TemplatePart::Literal(text) => out.extend_from_slice(text),
+                TemplatePart::Variable(variable) => variables.append(variable, out),
             }
         }
         Ok(())
@@ -243,20 +243,20 @@ impl Template {
     /// not known.
     pub fn variables(&self) -> impl Iterator<Item = &Variable> {
         self.parts().into_iter().flatten().filter_map(|part| match part {
-            Part::Variable(variable) => Some(variable),
-            Part::Literal(_) => None,
+            TemplatePart::Variable(variable) => Some(variable),
+            TemplatePart::Literal(_) => None,
         })
     }
 
-    fn parts(&self) -> Option<&[Part]> {
+    fn parts(&self) -> Option<&[TemplatePart]> {
         match &self.content {
-            Content::Parts(parts) => Some(parts),
-            Content::Script(_) => None,
+            TemplateContent::Parts(parts) => Some(parts),
+            TemplateContent::Script(_) => None,
         }
     }
 }
 
-fn parse_parts(text: &[u8]) -> Result<Vec<Part>, TemplateError> {
+fn parse_parts(text: &[u8]) -> Result<Vec<TemplatePart>, TemplateError> {
     let mut parts = Vec::new();
     let mut at = 0;
     while at < text.len() {
@@ -273,21 +273,21 @@ fn parse_parts(text: &[u8]) -> Result<Vec<Part>, TemplateError> {
     Ok(parts)
 }
 
-fn push_variable(parts: &mut Vec<Part>, name: &str) -> Result<(), TemplateError> {
+fn push_variable(parts: &mut Vec<TemplatePart>, name: &str) -> Result<(), TemplateError> {
     if name == "dollar" {
         push_literal(parts, b"$");
         return Ok(());
     }
     let variable = Variable::find(name).ok_or_else(|| TemplateError::UnknownVariable(name.to_owned()))?;
-    parts.push(Part::Variable(variable));
+    parts.push(TemplatePart::Variable(variable));
     Ok(())
 }
 
-fn push_literal(parts: &mut Vec<Part>, text: &[u8]) {
-    if let Some(Part::Literal(last)) = parts.last_mut() {
+fn push_literal(parts: &mut Vec<TemplatePart>, text: &[u8]) {
+    if let Some(TemplatePart::Literal(last)) = parts.last_mut() {
         last.extend_from_slice(text);
     } else {
-        parts.push(Part::Literal(text.to_vec()));
+        parts.push(TemplatePart::Literal(text.to_vec()));
     }
 }
 

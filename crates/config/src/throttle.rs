@@ -12,7 +12,7 @@ pub struct Throttle {
     /// JSON pointer of the object. Names the limit in the log and in `/status`.
     pub place: String,
     /// The key that requests are counted by.
-    pub key: Key,
+    pub key: ThrottleKey,
     /// Clients that are not counted.
     pub exempt: AddressPatternSet,
     /// The status of a refused request, 400 to 599.
@@ -20,12 +20,12 @@ pub struct Throttle {
     /// Nothing is refused or delayed, only logged and counted.
     pub dry_run: bool,
     /// The bound itself.
-    pub bound: Bound,
+    pub bound: ThrottleBound,
 }
 
 /// The key that requests are counted by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
+pub enum ThrottleKey {
     /// The client's address; of version 6, its first 64 bits.
     Client,
     /// The rendered text. An empty one is not counted.
@@ -34,16 +34,16 @@ pub enum Key {
 
 /// The bound on the requests of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Bound {
+pub enum ThrottleBound {
     /// On requests in a time.
-    Rate(Rate),
+    Rate(RequestRate),
     /// On requests at the same time.
     Concurrency(NonZeroU32),
 }
 
 /// A bound on requests in a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rate {
+pub struct RequestRate {
     /// From one request to the next, at a steady pace.
     pub interval: Duration,
     /// Requests that may be ahead of that pace.
@@ -67,7 +67,7 @@ pub enum RateError {
     Number,
 }
 
-impl Rate {
+impl RequestRate {
     /// The interval of a rate as it is written: `10/s`, `100/m`, `1000/h`.
     ///
     /// # Errors
@@ -120,7 +120,11 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: Result<u64, RateError>) {
-        assert_eq!(Rate::parse_interval(text).map(|interval| interval.as_nanos() as u64), expect, "{text}");
+        assert_eq!(
+            RequestRate::parse_interval(text).map(|interval| interval.as_nanos() as u64),
+            expect,
+            "{text}"
+        );
     }
 
     #[test]
@@ -141,8 +145,9 @@ mod tests {
 
     #[test]
     fn other_spellings_are_understood_in_advice_alone() {
-        let check =
-            |text: &str, expect: Option<&str>| assert_eq!(Rate::meant(text).as_deref(), expect, "{text}");
+        let check = |text: &str, expect: Option<&str>| {
+            assert_eq!(RequestRate::meant(text).as_deref(), expect, "{text}")
+        };
         check("10r/s", Some("10/s"));
         check("30R/M", Some("30/m"));
         check("10 / minute", Some("10/m"));

@@ -63,12 +63,12 @@ pub struct Origin {
     /// `https://`.
     pub tls: bool,
     /// The host to connect to.
-    pub host: Host,
+    pub host: UpstreamHost,
 }
 
 /// A host to connect to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Host {
+pub enum UpstreamHost {
     /// An address that needs no look-up.
     Address(ListenAddress),
     /// A name that is looked up and looked up again.
@@ -131,7 +131,7 @@ pub struct ProxyOptions {
     pub keepalive: KeepAlive,
     /// How `https://` servers are spoken to.
     pub tls: UpstreamTls,
-    /// Whether `X-Forwarded-For`, `-Proto`, `-Host` and `-Port` are left alone.
+    /// Whether `X-Forwarded-For`, `-Proto`, `-UpstreamHost` and `-Port` are left alone.
     pub hide_client: bool,
     /// Whether it is spoken to over HTTP/2.
     pub http2: bool,
@@ -208,7 +208,7 @@ impl Origin {
             Some(rest) => (false, rest),
             None => (true, text.strip_prefix(b"https://")?),
         };
-        Host::parse(rest).map(|host| Self { tls, host })
+        UpstreamHost::parse(rest).map(|host| Self { tls, host })
     }
 
     /// Reads the name of a member of `servers`: an address, or a URL as for `parse_url`.
@@ -220,7 +220,7 @@ impl Origin {
     /// Reads an address alone.
     #[must_use]
     pub fn parse_bare(text: &[u8]) -> Option<Self> {
-        Host::parse(text).map(|host| Self { tls: false, host })
+        UpstreamHost::parse(text).map(|host| Self { tls: false, host })
     }
 
     /// As a URL, of HTTP unless another protocol is spoken.
@@ -249,7 +249,7 @@ impl Origin {
     }
 }
 
-impl Host {
+impl UpstreamHost {
     fn parse(text: &[u8]) -> Option<Self> {
         if let Some(address) = ListenAddress::parse(text) {
             return Some(Self::Address(address));
@@ -282,7 +282,7 @@ impl fmt::Display for Origin {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for UpstreamHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(address) => address.fmt(f),

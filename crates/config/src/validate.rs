@@ -90,7 +90,7 @@ use crate::upstream::Upstream;
 pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     let destinations = names::collect(doc);
     let mut cx = Context::new(known, &destinations, actions::read);
-    let mut draft = Draft::default();
+    let mut draft = DocumentDraft::default();
     if doc.depth() > MAX_DEPTH {
         cx.problem(format!("The configuration must not be nested deeper than {MAX_DEPTH} levels."));
     } else if let Some(members) = doc.as_object() {
@@ -99,8 +99,8 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
     let Gathered { assets, throttles, mirrors, authentications, proxies, inner_listeners } = cx.finish()?;
-    let Draft { mut listeners, routes, applications, upstreams, settings, access_logs } = draft;
-    let applications::Draft { specs, background, limits, abandoned, entries } = applications;
+    let DocumentDraft { mut listeners, routes, applications, upstreams, settings, access_logs } = draft;
+    let applications::ApplicationDrafts { specs, background, limits, abandoned, entries } = applications;
     let mut problems = authentication::wrong_servers(&authentications, &upstreams);
     problems.extend(acme::add_names(&mut listeners, &routes));
     if !problems.is_empty() {
@@ -128,16 +128,16 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
 }
 
 #[derive(Default)]
-struct Draft {
+struct DocumentDraft {
     listeners: Vec<Listener>,
     routes: Vec<Route>,
-    applications: applications::Draft,
+    applications: applications::ApplicationDrafts,
     upstreams: Vec<Upstream>,
     settings: Settings,
     access_logs: Vec<AccessLog>,
 }
 
-const ROOT: &[Member<Draft>] = &[
+const ROOT: &[Member<DocumentDraft>] = &[
     optional("settings", OBJECT)
         .means(
             "[settings](configuration/settings.md): limits and timeouts of HTTP, compression, the log, \

@@ -8,25 +8,25 @@ use hyper::header::AUTHORIZATION;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
 
-use crate::browsers::{self, Guard};
-use crate::reply::Reply;
+use crate::browsers::{self, BrowserGuard};
+use crate::reply::ApiReply;
 
 /// The credentials that requests have to show. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Access {
+pub(crate) struct ControlAccess {
     token: Option<Token>,
     /// The API listens on a port: browsers reach it, which no Unix socket has to fear.
     is_port: bool,
 }
 
-impl Access {
+impl ControlAccess {
     pub(crate) fn new(token: Option<ControlToken>, is_port: bool) -> Self {
         Self { token: token.map(|ControlToken(text)| Token(text.into())), is_port }
     }
 
     /// The answer to a request that may not be made.
-    pub(crate) fn refusal(&self, head: &Parts) -> Option<Reply> {
-        let guard = if self.token.is_some() { Guard::Token } else { Guard::Nothing };
+    pub(crate) fn refusal(&self, head: &Parts) -> Option<ApiReply> {
+        let guard = if self.token.is_some() { BrowserGuard::Token } else { BrowserGuard::Nothing };
         if self.is_port
             && let Some(refusal) = browsers::refusal(head, guard)
         {
@@ -35,7 +35,7 @@ impl Access {
         let admits = self.token.as_ref().is_none_or(|token| token.admits(&head.headers));
         (!admits).then(|| {
             let detail = "Send the control token: \"Authorization: Bearer TOKEN\".";
-            Reply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail)
+            ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail)
         })
     }
 
@@ -76,7 +76,7 @@ mod tests {
 
     #[track_caller]
     fn check(values: &[&str], admitted: bool) {
-        let access = Access::new(Some(ControlToken("secret".to_owned())), false);
+        let access = ControlAccess::new(Some(ControlToken("secret".to_owned())), false);
         let mut fields = HeaderMap::new();
         for value in values {
             fields.append(AUTHORIZATION, value.parse().unwrap());

@@ -8,61 +8,63 @@ use corral_config::plan::AssetKind;
 use corral_config::process_groups;
 use hyper::{Method, StatusCode};
 
-use crate::call::Call;
-use crate::endpoints::{Endpoint, Otherwise, Resource};
+use crate::api_request::ApiRequest;
+use crate::endpoints::{ApiResource, Endpoint, Otherwise};
 use crate::main_link::MainError;
 use crate::query::Query;
-use crate::reply::{Reply, object};
-use crate::state::{Change, ChangeError, Changed, Controller, Effect, Storing};
+use crate::reply::{ApiReply, object};
+use crate::state::{ChangeError, ChangeRequest, Changed, Controller, Effect, Storing};
 use crate::uploads::Texts;
 use crate::{exec, files, openapi, refusals, status, uploads};
 
 /// Answers one request. Must run to its end, because it may change the configuration.
-pub(crate) async fn answer(controller: &Controller, call: &Call<'_>) -> Reply {
-    let Some(segments) = edit::segments(call.target.as_bytes()) else { return Reply::missing() };
-    let Some((endpoint, path)) = Endpoint::find(&segments) else { return Reply::missing() };
+pub(crate) async fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
+    let Some(segments) = edit::segments(call.target.as_bytes()) else { return ApiReply::missing() };
+    let Some((endpoint, path)) = Endpoint::find(&segments) else { return ApiReply::missing() };
     if endpoint.operation(call.method).is_none() {
         return refuse(endpoint);
     }
     let query = match Query::parse(call.target) {
         Ok(query) => query,
-        Err(detail) => return Reply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid query.", &detail),
+        Err(detail) => {
+            return ApiReply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid query.", &detail);
+        }
     };
-    if endpoint.resource == Resource::Restart && *call.method == Method::GET && call.is_from_browser {
+    if endpoint.resource == ApiResource::Restart && *call.method == Method::GET && call.is_from_browser {
         let detail = "A browser has sent the request, and a link must not restart anything: use POST.";
-        return Reply::error_with_detail(StatusCode::METHOD_NOT_ALLOWED, "Method isn't allowed.", detail);
+        return ApiReply::error_with_detail(StatusCode::METHOD_NOT_ALLOWED, "Method isn't allowed.", detail);
     }
     if let Some(refusal) = files::refusal(controller, call, endpoint.resource, query) {
         return refusal;
     }
     match endpoint.resource {
-        Resource::Index => index(controller).await,
-        Resource::Config => config(controller, call, query, path).await,
-        Resource::Certificates => {
+        ApiResource::Index => index(controller).await,
+        ApiResource::Config => config(controller, call, query, path).await,
+        ApiResource::Certificates => {
             uploads::answer(controller, AssetKind::Certificate, call, query, path).await
         }
-        Resource::Scripts => uploads::answer(controller, AssetKind::Script, call, query, path).await,
-        Resource::Status => status(controller, path).await,
-        Resource::Restart => restart(controller, path).await,
-        Resource::Run => run(controller, path).await,
-        Resource::Exec => exec::answer(controller, call.uid, path).await,
-        Resource::OpenApi => Reply::value(openapi::document()),
+        ApiResource::Scripts => uploads::answer(controller, AssetKind::Script, call, query, path).await,
+        ApiResource::Status => status(controller, path).await,
+        ApiResource::Restart => restart(controller, path).await,
+        ApiResource::Run => run(controller, path).await,
+        ApiResource::Exec => exec::answer(controller, call.uid, path).await,
+        ApiResource::OpenApi => ApiReply::value(openapi::document()),
     }
 }
 
-fn refuse(endpoint: &Endpoint) -> Reply {
+fn refuse(endpoint: &Endpoint) -> ApiReply {
     match (endpoint.otherwise, endpoint.resource) {
-        (Otherwise::InvalidMethod, _) => Reply::invalid_method(),
-        (Otherwise::NotAllowed, _) => Reply::method_not_allowed(),
-        (Otherwise::InvalidName, Resource::Scripts) => Texts::of(AssetKind::Script).invalid_name(),
+        (Otherwise::InvalidMethod, _) => ApiReply::invalid_method(),
+        (Otherwise::NotAllowed, _) => ApiReply::method_not_allowed(),
+        (Otherwise::InvalidName, ApiResource::Scripts) => Texts::of(AssetKind::Script).invalid_name(),
         (Otherwise::InvalidName, _) => Texts::of(AssetKind::Certificate).invalid_name(),
     }
 }
 
 /// `/`: everything there is.
-async fn index(controller: &Controller) -> Reply {
+async fn index(controller: &Controller) -> ApiReply {
     match status_value(controller).await {
-        Ok(status) => Reply::value(object([
+        Ok(status) => ApiReply::value(object([
             ("certificates", controller.uploads().list(AssetKind::Certificate)),
             ("js_modules", controller.uploads().list(AssetKind::Script)),
             ("config", controller.in_force().shown.clone()),
@@ -72,30 +74,34 @@ async fn index(controller: &Controller) -> Reply {
     }
 }
 
-async fn config(controller: &Controller, call: &Call<'_>, query: Query, path: &[Bytes]) -> Reply {
+async fn config(controller: &Controller, call: &ApiRequest<'_>, query: Query, path: &[Bytes]) -> ApiReply {
     let is_too_long = path.iter().any(|segment| segment.len() > MAX_SEGMENT);
-    let change = Change {
+    let change = ChangeRequest {
         storing: Storing::Store,
         dry_run: query.dry_run,
         conditions: Some(&call.conditions),
         path,
-        ..Change::default()
+        ..ChangeRequest::default()
     };
     match *call.method {
-        Method::GET | Method::HEAD if is_too_long => Reply::missing(),
+        Method::GET | Method::HEAD if is_too_long => ApiReply::missing(),
         Method::GET | Method::HEAD => read(controller, call, path),
         _ if is_too_long => {
             let detail = format!("A name in the path is longer than {MAX_SEGMENT} bytes.");
-            Reply::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, "Memory allocation failed.", &detail)
+            ApiReply::error_with_detail(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "Memory allocation failed.",
+                &detail,
+            )
         }
         Method::DELETE => {
-            let change = Change { effect: Effect::Remove, ..change };
+            let change = ChangeRequest { effect: Effect::Remove, ..change };
             changed(controller.change(change, |root| edit::delete(root, path)).await)
         }
         _ => {
             let value = match json::parse_text(call.body) {
                 Ok(value) => value,
-                Err(error) => return Reply::invalid_json(&error),
+                Err(error) => return ApiReply::invalid_json(&error),
             };
             let (edit, effect): (fn(&mut Value, &edit::Path, Value) -> _, _) = match *call.method {
                 Method::PUT => (edit::put, Effect::Replace),
@@ -103,79 +109,79 @@ async fn config(controller: &Controller, call: &Call<'_>, query: Query, path: &[
             };
             let insertions = controller.insertions();
             let edit = |root: &mut Value| edit(root, path, value.clone()).map(|()| insertions.restore(root));
-            changed(controller.change(Change { effect, ..change }, edit).await)
+            changed(controller.change(ChangeRequest { effect, ..change }, edit).await)
         }
     }
 }
 
-fn read(controller: &Controller, call: &Call<'_>, path: &[Bytes]) -> Reply {
+fn read(controller: &Controller, call: &ApiRequest<'_>, path: &[Bytes]) -> ApiReply {
     let in_force = controller.in_force();
-    let Ok(value) = edit::get(&in_force.shown, path) else { return Reply::missing() };
+    let Ok(value) = edit::get(&in_force.shown, path) else { return ApiReply::missing() };
     if call.conditions.is_unchanged(&in_force.tag) {
-        return Reply::not_modified().tagged(&in_force.tag);
+        return ApiReply::not_modified().tagged(&in_force.tag);
     }
-    Reply::value(value.clone()).tagged(&in_force.tag)
+    ApiReply::value(value.clone()).tagged(&in_force.tag)
 }
 
-fn changed(result: Result<Changed, ChangeError>) -> Reply {
+fn changed(result: Result<Changed, ChangeError>) -> ApiReply {
     match result {
         Ok(Changed::Applied { tag, warnings }) => {
-            let reply = Reply::success("Reconfiguration done.").tagged(&tag);
+            let reply = ApiReply::success("Reconfiguration done.").tagged(&tag);
             if warnings.is_empty() { reply } else { reply.with_warning(&warnings.join("; ")) }
         }
-        Ok(Changed::Valid) => Reply::success("The configuration is valid; nothing has been changed."),
+        Ok(Changed::Valid) => ApiReply::success("The configuration is valid; nothing has been changed."),
         Err(error) => refusals::not_changed(&error),
     }
 }
 
-async fn status(controller: &Controller, path: &[Bytes]) -> Reply {
+async fn status(controller: &Controller, path: &[Bytes]) -> ApiReply {
     match status_value(controller).await {
-        Ok(status) => Reply::part(&status, path),
+        Ok(status) => ApiReply::part(&status, path),
         Err(reply) => reply,
     }
 }
 
-async fn status_value(controller: &Controller) -> Result<Value, Reply> {
+async fn status_value(controller: &Controller) -> Result<Value, ApiReply> {
     match controller.main().status().await {
         Ok(Some(figures)) => Ok(status::value(&figures, controller.modules(), &controller.engine().status())),
-        Ok(None) | Err(_) => Err(Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Failed to get status.")),
+        Ok(None) | Err(_) => Err(ApiReply::error(StatusCode::INTERNAL_SERVER_ERROR, "Failed to get status.")),
     }
 }
 
 /// `/control/applications/NAME/restart`.
-async fn restart(controller: &Controller, path: &[Bytes]) -> Reply {
+async fn restart(controller: &Controller, path: &[Bytes]) -> ApiReply {
     let in_force = controller.in_force();
     let applications = in_force.document.member("applications").and_then(Value::as_object);
     let found = path.first().and_then(|name| applications?.get_key_value(name));
     let named = found.and_then(|(name, application)| Some((name, name.to_str()?, application)));
-    let Some((name, text, application)) = named else { return Reply::missing() };
+    let Some((name, text, application)) = named else { return ApiReply::missing() };
     for group in process_groups(text, application) {
         match controller.restart(name, group).await {
             Ok(()) => {}
             Err(ChangeError::NotApplied(MainError::Refused(reason))) => {
-                return Reply::error_with_detail(
+                return ApiReply::error_with_detail(
                     StatusCode::INTERNAL_SERVER_ERROR,
                     "Failed to restart app.",
                     &reason,
                 );
             }
-            Err(ChangeError::Superseded) => return Reply::superseded(),
-            Err(_) => return Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send restart failed."),
+            Err(ChangeError::Superseded) => return ApiReply::superseded(),
+            Err(_) => return ApiReply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send restart failed."),
         }
     }
-    Reply::success("Ok")
+    ApiReply::success("Ok")
 }
 
 /// `/control/applications/NAME/run`.
-async fn run(controller: &Controller, path: &[Bytes]) -> Reply {
-    let Some(name) = controller.application_name(path) else { return Reply::missing() };
+async fn run(controller: &Controller, path: &[Bytes]) -> ApiReply {
+    let Some(name) = controller.application_name(path) else { return ApiReply::missing() };
     match controller.main().run(name).await {
-        Ok(()) => Reply::success("Ok"),
+        Ok(()) => ApiReply::success("Ok"),
         Err(MainError::Refused(reason)) => {
-            Reply::error_with_detail(StatusCode::CONFLICT, "Failed to run app.", &reason)
+            ApiReply::error_with_detail(StatusCode::CONFLICT, "Failed to run app.", &reason)
         }
         Err(MainError::Revoked | MainError::Link(_)) => {
-            Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send run failed.")
+            ApiReply::error(StatusCode::INTERNAL_SERVER_ERROR, "Send run failed.")
         }
     }
 }

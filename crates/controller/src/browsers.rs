@@ -10,11 +10,11 @@ use hyper::header::{self, HeaderMap, HeaderName};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
-use crate::reply::Reply;
+use crate::reply::ApiReply;
 
 /// Whether a token guards the API: a page cannot show it, whatever its name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Guard {
+pub(crate) enum BrowserGuard {
     Token,
     Nothing,
 }
@@ -27,28 +27,28 @@ pub fn reason_to_refuse(head: &Parts) -> Option<String> {
 }
 
 /// The answer to a request that a web page may have sent; `None` for all others.
-pub(crate) fn refusal(head: &Parts, guard: Guard) -> Option<Reply> {
-    if guard == Guard::Nothing
+pub(crate) fn refusal(head: &Parts, guard: BrowserGuard) -> Option<ApiReply> {
+    if guard == BrowserGuard::Nothing
         && let Some(host) = foreign_host(head)
     {
         let detail = format!(
             "The request is for \"{host}\". Without a token the control API answers only to \"localhost\" and to \
              loopback addresses: use one of these, or start the daemon with \"--control-token-file\"."
         );
-        return Some(Reply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", &detail));
+        return Some(ApiReply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", &detail));
     }
     if let Some(field) = foreign_origin(&head.headers) {
         let detail = format!(
             "The header \"{field}\" says that a web page of another origin has sent the request. Use the control API \
              from a program, or from a page of its own address."
         );
-        return Some(Reply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", &detail));
+        return Some(ApiReply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", &detail));
     }
-    if guard == Guard::Nothing && head.method == Method::POST && !is_beyond_forms(&head.headers) {
-        let detail = "A form of a web page could send this request. Send it with \"Content-Type: application/json\", or \
-                      with the field \"X-Requested-With\".";
+    if guard == BrowserGuard::Nothing && head.method == Method::POST && !is_beyond_forms(&head.headers) {
+        let detail = "A form of a web page could send this request. Send it with \"Content-Type: application/json\", \
+            or with the field \"X-Requested-With\".";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Some(Reply::error_with_detail(status, "Unsupported media type.", detail));
+        return Some(ApiReply::error_with_detail(status, "Unsupported media type.", detail));
     }
     None
 }

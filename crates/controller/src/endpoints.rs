@@ -6,7 +6,7 @@ use hyper::Method;
 
 /// The resource that a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Resource {
+pub(crate) enum ApiResource {
     Index,
     Config,
     Certificates,
@@ -21,7 +21,7 @@ pub(crate) enum Resource {
 /// One path with its methods.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    pub(crate) resource: Resource,
+    pub(crate) resource: ApiResource,
     /// `{name}` is one segment, `{path}` any number of them but none.
     pub(crate) template: &'static str,
     pub(crate) operations: &'static [Operation],
@@ -36,14 +36,14 @@ pub(crate) struct Operation {
     /// One line for the reader of the OpenAPI document.
     pub(crate) summary: &'static str,
     /// The body of the request.
-    pub(crate) body: Body,
+    pub(crate) body: RequestBodyKind,
     /// The body of a successful reply.
     pub(crate) answer: ReplyBody,
 }
 
 /// The body of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Body {
+pub(crate) enum RequestBodyKind {
     None,
     /// A whole configuration.
     Configuration,
@@ -83,7 +83,7 @@ impl Endpoint {
 
     /// The operation for a method; HEAD is GET without the body, where GET changes nothing.
     pub(crate) fn operation(&self, method: &Method) -> Option<&Operation> {
-        let is_safe = self.resource != Resource::Restart;
+        let is_safe = self.resource != ApiResource::Restart;
         let method = if *method == Method::HEAD && is_safe { &Method::GET } else { method };
         self.operations.iter().find(|operation| operation.method == *method)
     }
@@ -112,32 +112,47 @@ impl Endpoint {
     }
 }
 
-const fn operation(method: Method, body: Body, answer: ReplyBody, summary: &'static str) -> Operation {
+const fn operation(
+    method: Method,
+    body: RequestBodyKind,
+    answer: ReplyBody,
+    summary: &'static str,
+) -> Operation {
     Operation { method, summary, body, answer }
 }
 
 /// All there is.
 pub(crate) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
-        resource: Resource::Index,
+        resource: ApiResource::Index,
         template: "/",
-        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "Everything in one object.")],
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Json,
+            "Everything in one object.",
+        )],
         otherwise: Otherwise::InvalidMethod,
     },
     Endpoint {
-        resource: Resource::Config,
+        resource: ApiResource::Config,
         template: "/config",
         operations: &[
-            operation(Method::GET, Body::None, ReplyBody::Configuration, "The configuration in force."),
+            operation(
+                Method::GET,
+                RequestBodyKind::None,
+                ReplyBody::Configuration,
+                "The configuration in force.",
+            ),
             operation(
                 Method::PUT,
-                Body::Configuration,
+                RequestBodyKind::Configuration,
                 ReplyBody::Success,
                 "Puts a whole configuration in force.",
             ),
             operation(
                 Method::DELETE,
-                Body::None,
+                RequestBodyKind::None,
                 ReplyBody::Success,
                 "Puts an empty configuration in force.",
             ),
@@ -145,105 +160,150 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
         otherwise: Otherwise::NotAllowed,
     },
     Endpoint {
-        resource: Resource::Config,
+        resource: ApiResource::Config,
         template: "/config/{path}",
         operations: &[
-            operation(Method::GET, Body::None, ReplyBody::Json, "A part of the configuration."),
+            operation(Method::GET, RequestBodyKind::None, ReplyBody::Json, "A part of the configuration."),
             operation(
                 Method::PUT,
-                Body::Json,
+                RequestBodyKind::Json,
                 ReplyBody::Success,
                 "Replaces a part, or adds a member or an element.",
             ),
-            operation(Method::POST, Body::Json, ReplyBody::Success, "Appends to an array."),
-            operation(Method::DELETE, Body::None, ReplyBody::Success, "Removes a part."),
+            operation(Method::POST, RequestBodyKind::Json, ReplyBody::Success, "Appends to an array."),
+            operation(Method::DELETE, RequestBodyKind::None, ReplyBody::Success, "Removes a part."),
         ],
         otherwise: Otherwise::NotAllowed,
     },
     Endpoint {
-        resource: Resource::Certificates,
+        resource: ApiResource::Certificates,
         template: "/certificates",
         operations: &[operation(
             Method::GET,
-            Body::None,
+            RequestBodyKind::None,
             ReplyBody::Json,
             "All certificate bundles by name.",
         )],
         otherwise: Otherwise::InvalidName,
     },
     Endpoint {
-        resource: Resource::Certificates,
+        resource: ApiResource::Certificates,
         template: "/certificates/{name}",
         operations: &[
-            operation(Method::GET, Body::None, ReplyBody::Json, "What a certificate bundle consists of."),
+            operation(
+                Method::GET,
+                RequestBodyKind::None,
+                ReplyBody::Json,
+                "What a certificate bundle consists of.",
+            ),
             operation(
                 Method::PUT,
-                Body::Certificate,
+                RequestBodyKind::Certificate,
                 ReplyBody::Success,
                 "Uploads a certificate chain with its private key.",
             ),
-            operation(Method::DELETE, Body::None, ReplyBody::Success, "Removes a bundle that is not in use."),
+            operation(
+                Method::DELETE,
+                RequestBodyKind::None,
+                ReplyBody::Success,
+                "Removes a bundle that is not in use.",
+            ),
         ],
         otherwise: Otherwise::InvalidMethod,
     },
     Endpoint {
-        resource: Resource::Certificates,
+        resource: ApiResource::Certificates,
         template: "/certificates/{name}/{path}",
         operations: &[operation(
             Method::GET,
-            Body::None,
+            RequestBodyKind::None,
             ReplyBody::Json,
             "A part of what is told about a bundle.",
         )],
         otherwise: Otherwise::InvalidName,
     },
     Endpoint {
-        resource: Resource::Scripts,
+        resource: ApiResource::Scripts,
         template: "/js_modules",
-        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "All JavaScript modules by name.")],
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Json,
+            "All JavaScript modules by name.",
+        )],
         otherwise: Otherwise::InvalidName,
     },
     Endpoint {
-        resource: Resource::Scripts,
+        resource: ApiResource::Scripts,
         template: "/js_modules/{name}",
         operations: &[
-            operation(Method::GET, Body::None, ReplyBody::Json, "The source of a module, as a string."),
-            operation(Method::PUT, Body::Script, ReplyBody::Success, "Uploads a JavaScript module."),
-            operation(Method::DELETE, Body::None, ReplyBody::Success, "Removes a module that is not in use."),
+            operation(
+                Method::GET,
+                RequestBodyKind::None,
+                ReplyBody::Json,
+                "The source of a module, as a string.",
+            ),
+            operation(
+                Method::PUT,
+                RequestBodyKind::Script,
+                ReplyBody::Success,
+                "Uploads a JavaScript module.",
+            ),
+            operation(
+                Method::DELETE,
+                RequestBodyKind::None,
+                ReplyBody::Success,
+                "Removes a module that is not in use.",
+            ),
         ],
         otherwise: Otherwise::InvalidMethod,
     },
     Endpoint {
-        resource: Resource::Scripts,
+        resource: ApiResource::Scripts,
         template: "/js_modules/{name}/{path}",
-        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "Nothing: a module has no parts.")],
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Json,
+            "Nothing: a module has no parts.",
+        )],
         otherwise: Otherwise::InvalidName,
     },
     Endpoint {
-        resource: Resource::Status,
+        resource: ApiResource::Status,
         template: "/status",
-        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "Figures of the running server.")],
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Json,
+            "Figures of the running server.",
+        )],
         otherwise: Otherwise::InvalidMethod,
     },
     Endpoint {
-        resource: Resource::Status,
+        resource: ApiResource::Status,
         template: "/status/{path}",
-        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "A part of the figures.")],
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Json,
+            "A part of the figures.",
+        )],
         otherwise: Otherwise::InvalidMethod,
     },
     Endpoint {
-        resource: Resource::Restart,
+        resource: ApiResource::Restart,
         template: "/control/applications/{name}/restart",
         operations: &[
             operation(
                 Method::POST,
-                Body::None,
+                RequestBodyKind::None,
                 ReplyBody::Success,
                 "Replaces the processes of an application, without losing a request.",
             ),
             operation(
                 Method::GET,
-                Body::None,
+                RequestBodyKind::None,
                 ReplyBody::Success,
                 "The same, for tools of Unit; not for browsers.",
             ),
@@ -251,31 +311,31 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
         otherwise: Otherwise::NotAllowed,
     },
     Endpoint {
-        resource: Resource::Run,
+        resource: ApiResource::Run,
         template: "/control/applications/{name}/run",
         operations: &[operation(
             Method::POST,
-            Body::None,
+            RequestBodyKind::None,
             ReplyBody::Success,
             "Runs a command at once that has a schedule.",
         )],
         otherwise: Otherwise::NotAllowed,
     },
     Endpoint {
-        resource: Resource::Exec,
+        resource: ApiResource::Exec,
         template: "/control/applications/{name}/exec",
         operations: &[operation(
             Method::GET,
-            Body::None,
+            RequestBodyKind::None,
             ReplyBody::Json,
             "For `corral exec` of the same version, and its user: what a command is run with.",
         )],
         otherwise: Otherwise::NotAllowed,
     },
     Endpoint {
-        resource: Resource::OpenApi,
+        resource: ApiResource::OpenApi,
         template: "/openapi.json",
-        operations: &[operation(Method::GET, Body::None, ReplyBody::Json, "This description.")],
+        operations: &[operation(Method::GET, RequestBodyKind::None, ReplyBody::Json, "This description.")],
         otherwise: Otherwise::InvalidMethod,
     },
 ];

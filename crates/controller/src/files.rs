@@ -4,11 +4,11 @@
 use corral_config::json;
 use hyper::{Method, StatusCode};
 
-use crate::call::Call;
-use crate::endpoints::Resource;
+use crate::api_request::ApiRequest;
+use crate::endpoints::ApiResource;
 use crate::main_link::{Replacement, Replacements};
 use crate::query::Query;
-use crate::reply::Reply;
+use crate::reply::ApiReply;
 use crate::state::{ChangeError, Controller};
 
 /// Puts in force what the files say, each time that they were read; never ends otherwise. What was read before and is
@@ -51,13 +51,14 @@ fn log(error: &ChangeError) {
 /// The answer to a change of what belongs to the files; a change that is only tried is none.
 pub(crate) fn refusal(
     controller: &Controller,
-    call: &Call<'_>,
-    resource: Resource,
+    call: &ApiRequest<'_>,
+    resource: ApiResource,
     query: Query,
-) -> Option<Reply> {
+) -> Option<ApiReply> {
     let files = controller.files_to_change()?;
     let is_change = matches!(*call.method, Method::PUT | Method::POST | Method::DELETE);
-    let belongs_to_files = matches!(resource, Resource::Config | Resource::Certificates | Resource::Scripts);
+    let belongs_to_files =
+        matches!(resource, ApiResource::Config | ApiResource::Certificates | ApiResource::Scripts);
     if !is_change || !belongs_to_files || query.dry_run {
         return None;
     }
@@ -65,5 +66,5 @@ pub(crate) fn refusal(
         "The configuration comes from {files}. Change it there, then send SIGHUP to the daemon; the option \
          \"--config-writable\" would permit changes here."
     );
-    Some(Reply::error_with_detail(StatusCode::FORBIDDEN, "The configuration is read-only.", &detail))
+    Some(ApiReply::error_with_detail(StatusCode::FORBIDDEN, "The configuration is read-only.", &detail))
 }

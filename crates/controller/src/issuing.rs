@@ -9,48 +9,48 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use corral_acme::{Demand, Host, Issue, Way};
+use corral_acme::{ChallengeMethod, EngineHost, OrderPolicy, WantedCertificates};
 use corral_config::Config;
 use corral_config::address::ListenAddress;
 use corral_config::plan::Assets;
 use corral_config::tls::{AcmeSettings, Challenge};
-use corral_ipc::message::Provision;
+use corral_ipc::message::IssuedSecret;
 use tokio::time::timeout;
 
 use crate::main_link::MainLink;
 
 /// Everything that a configuration wants certificates for. The first listener that has a name says how it is ordered.
-pub(crate) fn demand(config: &Config, assets: &Assets) -> Demand {
+pub(crate) fn wanted_certificates(config: &Config, assets: &Assets) -> WantedCertificates {
     let ports = Ports::of(config);
-    let mut demand = Demand::default();
+    let mut wanted_certificates = WantedCertificates::default();
     for listener in &config.listeners {
         let Some(acme) = listener.tls.as_ref().and_then(|tls| tls.acme.as_ref()) else { continue };
-        let issue = issue(acme, ports, assets);
-        add_names(&mut demand.names, acme, &issue);
+        let policy = policy(acme, ports, assets);
+        add_names(&mut wanted_certificates.names, acme, &policy);
         if let Some(rule) = &acme.on_demand {
-            demand.on_demand.push((rule.clone(), issue));
+            wanted_certificates.on_demand.push((rule.clone(), policy));
         }
     }
-    demand
+    wanted_certificates
 }
 
 /// Gives routers what earlier processes have ordered, before there is a configuration that they serve.
-pub(crate) async fn provide_known(main: &MainLink, known: Vec<Provision>) {
+pub(crate) async fn provide_known(main: &MainLink, known: Vec<IssuedSecret>) {
     if known.is_empty() {
         return;
     }
-    if let Err(error) = Host::provide(main, known).await {
+    if let Err(error) = EngineHost::provide(main, known).await {
         tracing::warn!("give the router the certificates of the state directory: {error}");
     }
 }
 
-impl Host for MainLink {
+impl EngineHost for MainLink {
     async fn store(&self, name: String, bytes: Option<Vec<u8>>) -> Result<(), String> {
         self.store_record(name, bytes).await.map_err(|error| error.to_string())
     }
 
-    async fn provide(&self, provisions: Vec<Provision>) -> Result<(), String> {
-        match timeout(LONGEST_PROVISION, MainLink::provide(self, provisions)).await {
+    async fn provide(&self, secrets: Vec<IssuedSecret>) -> Result<(), String> {
+        match timeout(LONGEST_PROVISION, MainLink::provide(self, secrets)).await {
             Ok(result) => result.map_err(|error| error.to_string()),
             Err(_) => Err(format!("no answer in {} seconds", LONGEST_PROVISION.as_secs())),
         }
@@ -81,32 +81,32 @@ impl Ports {
     }
 }
 
-fn issue(acme: &AcmeSettings, ports: Ports, assets: &Assets) -> Arc<Issue> {
+fn policy(acme: &AcmeSettings, ports: Ports, assets: &Assets) -> Arc<OrderPolicy> {
     let ca = acme.issuer.ca.as_deref().and_then(|name| assets.certificate(name));
     let ca = ca.map(|bundle| bundle.bytes.clone());
-    Arc::new(Issue { issuer: acme.issuer.clone(), ca, ways: ways(&acme.challenge, ports) })
+    Arc::new(OrderPolicy { issuer: acme.issuer.clone(), ca, methods: methods(&acme.challenge, ports) })
 }
 
-fn ways(challenge: &Challenge, ports: Ports) -> Vec<Way> {
+fn methods(challenge: &Challenge, ports: Ports) -> Vec<ChallengeMethod> {
     match challenge {
-        Challenge::Automatic if ports.has_http => vec![Way::Http, Way::TlsAlpn],
-        Challenge::Automatic if ports.has_plain => vec![Way::TlsAlpn, Way::Http],
-        Challenge::Automatic | Challenge::TlsAlpn => vec![Way::TlsAlpn],
-        Challenge::Http => vec![Way::Http],
-        Challenge::Dns(dns) => vec![Way::Dns(dns.clone())],
+        Challenge::Automatic if ports.has_http => vec![ChallengeMethod::Http, ChallengeMethod::TlsAlpn],
+        Challenge::Automatic if ports.has_plain => vec![ChallengeMethod::TlsAlpn, ChallengeMethod::Http],
+        Challenge::Automatic | Challenge::TlsAlpn => vec![ChallengeMethod::TlsAlpn],
+        Challenge::Http => vec![ChallengeMethod::Http],
+        Challenge::Dns(dns) => vec![ChallengeMethod::Dns(dns.clone())],
     }
 }
 
 /// A wildcard that nothing proves is there all the same, for its status.
-fn add_names(names: &mut BTreeMap<String, Arc<Issue>>, acme: &AcmeSettings, issue: &Arc<Issue>) {
+fn add_names(names: &mut BTreeMap<String, Arc<OrderPolicy>>, acme: &AcmeSettings, policy: &Arc<OrderPolicy>) {
     let is_dns = matches!(acme.challenge, Challenge::Dns(_));
     for name in &acme.names {
-        let issue = if name.starts_with("*.") && !is_dns {
-            Arc::new(Issue { ways: Vec::new(), ..Issue::clone(issue) })
+        let policy = if name.starts_with("*.") && !is_dns {
+            Arc::new(OrderPolicy { methods: Vec::new(), ..OrderPolicy::clone(policy) })
         } else {
-            Arc::clone(issue)
+            Arc::clone(policy)
         };
-        names.entry(name.clone()).or_insert(issue);
+        names.entry(name.clone()).or_insert(policy);
     }
 }
 
@@ -116,20 +116,21 @@ mod tests {
 
     use super::*;
 
-    fn demand_of(document: &str) -> Demand {
+    fn wanted_by(document: &str) -> WantedCertificates {
         let document = json::parse(document.as_bytes()).unwrap();
         let config = validate(&document, &Known::modules(Vec::new())).unwrap();
-        demand(&config, &Assets::default())
+        wanted_certificates(&config, &Assets::default())
     }
 
     #[track_caller]
     fn check_ways(listeners: &str, challenge: &str, expect: &[&str]) {
-        let demand = demand_of(&format!(
+        let wanted_certificates = wanted_by(&format!(
             r#"{{"listeners": {{{listeners} "*:443": {{"pass": "routes", "tls": {{"acme": {{"names": "a.example.org"{challenge}}}}}}}}},
                 "routes": []}}"#
         ));
-        let ways: Vec<_> = demand.names["a.example.org"].ways.iter().map(Way::name).collect();
-        assert_eq!(ways, expect);
+        let methods: Vec<_> =
+            wanted_certificates.names["a.example.org"].methods.iter().map(ChallengeMethod::name).collect();
+        assert_eq!(methods, expect);
     }
 
     #[test]
@@ -144,13 +145,13 @@ mod tests {
 
     #[test]
     fn a_name_of_two_listeners_is_ordered_as_the_first_one_says() {
-        let demand = demand_of(
+        let wanted_certificates = wanted_by(
             r#"{"listeners": {
                 "*:443": {"pass": "routes", "tls": {"acme": {"names": "a.example.org", "email": "a@example.org"}}},
                 "*:8443": {"pass": "routes", "tls": {"acme": {"names": ["a.example.org", "b.example.org"]}}}},
                 "routes": []}"#,
         );
-        let emails = demand.names.values().map(|issue| issue.issuer.email.as_deref());
+        let emails = wanted_certificates.names.values().map(|policy| policy.issuer.email.as_deref());
         assert_eq!(emails.collect::<Vec<_>>(), [Some("a@example.org"), None]);
     }
 }

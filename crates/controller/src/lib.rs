@@ -8,9 +8,9 @@
 
 mod access;
 mod api;
+mod api_request;
 mod browsers;
 mod bundle;
-mod call;
 mod conditions;
 mod endpoints;
 mod exec;
@@ -19,7 +19,6 @@ mod folders;
 mod insertions;
 mod issuing;
 mod main_link;
-mod mend;
 mod openapi;
 mod peers;
 mod pem;
@@ -27,6 +26,7 @@ mod query;
 mod queue;
 mod refusals;
 mod reply;
+mod salvage;
 mod scripts;
 mod server;
 mod startup;
@@ -39,17 +39,17 @@ use std::future::Future;
 use std::os::fd::OwnedFd;
 
 use anyhow::{Context as _, bail};
-use corral_acme::{Engine, Running};
+use corral_acme::{AcmeEngine, RunningEngine};
 use corral_config::plan::Asset;
 use corral_ipc::link::Link;
-use corral_ipc::message::{ControlToken, FromController, Provision, ToController};
+use corral_ipc::message::{ControlToken, FromController, IssuedSecret, ToController};
 
 pub use self::browsers::reason_to_refuse;
 pub use self::bundle::check_key;
 pub use self::folders::is_folder;
 pub use self::peers::uid_behind;
 pub use self::scripts::check_expression;
-use crate::access::Access;
+use crate::access::ControlAccess;
 use crate::main_link::{MainLink, Replacements};
 use crate::peers::Peers;
 use crate::server::ControlSocket;
@@ -62,7 +62,7 @@ use crate::state::Controller;
 ///
 /// When main's first message is not `Start` with a listening socket, or when the link breaks.
 pub fn run(link: Link) -> anyhow::Result<()> {
-    let First { start, records, token, socket } = receive_start(&link)?;
+    let FirstMessage { start, records, token, socket } = receive_start(&link)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
     let starter = uid_behind(&link).context("find who has started the daemon")?;
@@ -70,9 +70,9 @@ pub fn run(link: Link) -> anyhow::Result<()> {
         let (main, answers, replacements) = MainLink::new(link).context("watch the link to main")?;
         let peers = Peers::of(&socket, token.is_some(), starter);
         let socket = ControlSocket::new(socket, peers).context("use the control API's socket")?;
-        let access = Access::new(token, socket.is_port());
+        let access = ControlAccess::new(token, socket.is_port());
         let records = records.into_iter().map(|record| (record.name, record.bytes));
-        let (engine, orders, known) = Engine::new(main.clone(), records);
+        let (engine, orders, known) = AcmeEngine::new(main.clone(), records);
         let answers = answers.receive(engine.clone());
         let certificates = Certificates { engine, orders, known };
         until_main_is_gone(answers, serve(main, start, certificates, access, socket, replacements)).await
@@ -80,7 +80,7 @@ pub fn run(link: Link) -> anyhow::Result<()> {
 }
 
 /// Main's first message, taken apart.
-struct First {
+struct FirstMessage {
     start: Start,
     records: Vec<Asset>,
     token: Option<ControlToken>,
@@ -89,13 +89,13 @@ struct First {
 
 /// Certificates that the daemon orders by itself.
 struct Certificates {
-    engine: Engine,
-    orders: Running<MainLink>,
+    engine: AcmeEngine,
+    orders: RunningEngine<MainLink>,
     /// Certificates that routers can use before there is a configuration.
-    known: Vec<Provision>,
+    known: Vec<IssuedSecret>,
 }
 
-fn receive_start(link: &Link) -> anyhow::Result<First> {
+fn receive_start(link: &Link) -> anyhow::Result<FirstMessage> {
     let received = link.recv().context("receive the first message of main")?;
     let Some((message, mut fds)) = received else { bail!("main left before it sent its first message") };
     let ToController::Start { document, origin, generation, modules, assets, records, files, token } =
@@ -105,14 +105,14 @@ fn receive_start(link: &Link) -> anyhow::Result<First> {
     };
     let socket = fds.pop().context("main sent no socket for the control API")?;
     let start = Start { document, origin, generation, modules, assets, files };
-    Ok(First { start, records, token, socket })
+    Ok(FirstMessage { start, records, token, socket })
 }
 
 async fn serve(
     main: MainLink,
     start: Start,
     certificates: Certificates,
-    access: Access,
+    access: ControlAccess,
     socket: ControlSocket,
     replacements: Replacements,
 ) -> anyhow::Result<()> {

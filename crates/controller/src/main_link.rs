@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
-use corral_acme::Engine;
+use corral_acme::AcmeEngine;
 use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::{Link, Packet};
 use corral_ipc::message::{
-    FromController, GenerationId, Inserted, Order, Provision, Status, Ticket, ToController,
+    FromController, GenerationId, Inserted, IssuedSecret, Revocable, Status, Ticket, ToController,
 };
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::queue::{self, Place};
+use crate::queue::{self, QueuePlace};
 
 /// Why main did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -39,12 +39,12 @@ pub(crate) type Warnings = Vec<String>;
 /// The asking side; clones share one link.
 #[derive(Clone)]
 pub(crate) struct MainLink {
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
 }
 
 /// The answering side: reads the link for all tasks that asked.
 pub(crate) struct Answers {
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
     replacements: mpsc::UnboundedSender<Replacement>,
 }
 
@@ -58,19 +58,19 @@ pub(crate) struct Replacement {
     pub(crate) assets: Assets,
 }
 
-struct Shared {
+struct LinkState {
     link: Link,
     readiness: Watched,
     /// Nothing is sent any more; answers still come.
     is_sealed: AtomicBool,
     next_ticket: AtomicU64,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingCall>,
 }
 
 /// The waiting tasks, by the answer that each waits for. A task that was dropped leaves its entry until the answer
 /// comes.
 #[derive(Default)]
-struct Waiting {
+struct WaitingCall {
     generations: HashMap<GenerationId, oneshot::Sender<Result<Warnings, MainError>>>,
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
     /// Restarts and runs of applications.
@@ -79,7 +79,7 @@ struct Waiting {
     contexts: HashMap<Ticket, oneshot::Sender<Result<Vec<u8>, MainError>>>,
     /// Stores of certificate bundles, modules and records.
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
-    provisions: HashMap<Ticket, oneshot::Sender<()>>,
+    secrets: HashMap<Ticket, oneshot::Sender<()>>,
 }
 
 impl MainLink {
@@ -87,7 +87,7 @@ impl MainLink {
     pub(crate) fn new(link: Link) -> io::Result<(Self, Answers, Replacements)> {
         let socket = link.as_fd().try_clone_to_owned()?;
         let readiness = Watched::new(socket, Interest::READABLE | Interest::WRITABLE)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LinkState {
             link,
             readiness,
             is_sealed: AtomicBool::new(false),
@@ -123,11 +123,11 @@ impl MainLink {
         &self,
         generation: GenerationId,
         message: &FromController,
-        place: Option<&Place>,
+        place: Option<&QueuePlace>,
     ) -> Result<Warnings, MainError> {
         let (answer, answered) = oneshot::channel();
         self.shared.waiting().generations.insert(generation, answer);
-        self.order(message, Order::Change(generation), place, answered).await
+        self.order(message, Revocable::Change(generation), place, answered).await
     }
 
     /// Asks for the figures; none when the router does not answer.
@@ -155,12 +155,12 @@ impl MainLink {
     }
 
     /// Has an application start anew, unless its place is superseded first.
-    pub(crate) async fn restart(&self, name: String, place: Option<&Place>) -> Result<(), MainError> {
+    pub(crate) async fn restart(&self, name: String, place: Option<&QueuePlace>) -> Result<(), MainError> {
         let (answer, answered) = oneshot::channel();
         let ticket = self.shared.ticket();
         self.shared.waiting().applications.insert(ticket, answer);
         let message = FromController::RestartApp { ticket, name };
-        self.order(&message, Order::Restart(ticket), place, answered).await
+        self.order(&message, Revocable::Restart(ticket), place, answered).await
     }
 
     /// Has a certificate bundle or a script stored, or removed when `bytes` is `None`.
@@ -187,19 +187,19 @@ impl MainLink {
     }
 
     /// Has the router answer with these, and waits until it does.
-    pub(crate) async fn provide(&self, provisions: Vec<Provision>) -> Result<(), MainError> {
+    pub(crate) async fn provide(&self, secrets: Vec<IssuedSecret>) -> Result<(), MainError> {
         let (answer, answered) = oneshot::channel();
         let ticket = self.shared.ticket();
-        self.shared.waiting().provisions.insert(ticket, answer);
-        self.ask(&FromController::Provide { ticket, provisions }, answered).await
+        self.shared.waiting().secrets.insert(ticket, answer);
+        self.ask(&FromController::Provide { ticket, secrets }, answered).await
     }
 
     /// Asks for what is revoked when its place is superseded. Main answers in any case.
     async fn order<T>(
         &self,
         message: &FromController,
-        order: Order,
-        place: Option<&Place>,
+        order: Revocable,
+        place: Option<&QueuePlace>,
         mut answered: oneshot::Receiver<Result<T, MainError>>,
     ) -> Result<T, MainError> {
         self.send(message).await.map_err(MainError::Link)?;
@@ -226,7 +226,7 @@ impl Answers {
     /// # Errors
     ///
     /// When the link breaks or carries something that is not a message.
-    pub(crate) async fn receive(self, engine: Engine) -> anyhow::Result<()> {
+    pub(crate) async fn receive(self, engine: AcmeEngine) -> anyhow::Result<()> {
         loop {
             let mut ready = self.shared.readiness.readable().await.context("wait for main")?;
             let Ok(received) = ready.try_io(|_| self.shared.link.try_recv()) else { continue };
@@ -243,18 +243,18 @@ impl Answers {
     }
 }
 
-impl Shared {
+impl LinkState {
     fn ticket(&self) -> Ticket {
         Ticket(self.next_ticket.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Nothing can panic while the lock is held, so a poisoned one is as good as any.
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, WaitingCall> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
+impl WaitingCall {
     fn answer(&mut self, message: ToController) {
         match message {
             ToController::Applied { generation, warnings } => {
@@ -263,10 +263,10 @@ impl Waiting {
             ToController::Refused { generation, reason } => {
                 deliver(self.generations.remove(&generation), Err(MainError::Refused(reason)));
             }
-            ToController::Revoked { order: Order::Change(generation) } => {
+            ToController::Revoked { order: Revocable::Change(generation) } => {
                 deliver(self.generations.remove(&generation), Err(MainError::Revoked));
             }
-            ToController::Revoked { order: Order::Restart(ticket) } => {
+            ToController::Revoked { order: Revocable::Restart(ticket) } => {
                 deliver(self.applications.remove(&ticket), Err(MainError::Revoked));
             }
             ToController::Status { ticket, status } => deliver(self.statuses.remove(&ticket), status),
@@ -280,7 +280,7 @@ impl Waiting {
             ToController::AssetStored { ticket, error } | ToController::RecordStored { ticket, error } => {
                 deliver(self.assets.remove(&ticket), error.map_or(Ok(()), Err));
             }
-            ToController::Provided { ticket } => deliver(self.provisions.remove(&ticket), ()),
+            ToController::Provided { ticket } => deliver(self.secrets.remove(&ticket), ()),
             ToController::Start { .. }
             | ToController::Replace { .. }
             | ToController::CertificateWanted { .. } => {

@@ -3,7 +3,7 @@
 
 use corral_config::json::{Bytes, Object, Value};
 
-use crate::endpoints::{Body, ENDPOINTS, Endpoint, Operation, ReplyBody, Resource};
+use crate::endpoints::{ApiResource, ENDPOINTS, Endpoint, Operation, ReplyBody, RequestBodyKind};
 use crate::reply::object;
 
 /// The whole document.
@@ -84,7 +84,7 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
     };
     let mut responses = vec![("200", response("Done.", schema))];
     if operation.answer == ReplyBody::Success
-        && matches!(endpoint.resource, Resource::Config | Resource::Restart)
+        && matches!(endpoint.resource, ApiResource::Config | ApiResource::Restart)
     {
         let text = "A newer change of the same part took its place.";
         responses.push(("409", response(text, reference("Error"))));
@@ -98,21 +98,21 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
 fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
     let mut options = Vec::new();
     let is_change = operation.answer == ReplyBody::Success
-        && !matches!(endpoint.resource, Resource::Restart | Resource::Run);
+        && !matches!(endpoint.resource, ApiResource::Restart | ApiResource::Run);
     if is_change {
         let text = "Check the request and change nothing.";
         options.push(parameter("dry_run", "query", "boolean", text));
     }
-    if matches!(operation.body, Body::Certificate | Body::Script) {
+    if matches!(operation.body, RequestBodyKind::Certificate | RequestBodyKind::Script) {
         let text = "Take the place of one with this name, even while it is in use.";
         options.push(parameter("replace", "query", "boolean", text));
     }
-    if operation.body == Body::Certificate {
+    if operation.body == RequestBodyKind::Certificate {
         let text =
             "The body may be without a private key: certificates of authorities, for \"client\" and \"ca\".";
         options.push(parameter("ca", "query", "boolean", text));
     }
-    if endpoint.resource == Resource::Config {
+    if endpoint.resource == ApiResource::Config {
         if is_change {
             options.push(parameter(
                 "If-Match",
@@ -127,13 +127,15 @@ fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
     options
 }
 
-fn request_body(body: Body) -> Option<(&'static str, Value)> {
+fn request_body(body: RequestBodyKind) -> Option<(&'static str, Value)> {
     match body {
-        Body::None => None,
-        Body::Configuration => Some(("application/json", reference("Configuration"))),
-        Body::Json => Some(("application/json", Value::empty_object())),
-        Body::Certificate => Some(("application/x-pem-file", object([("type", Value::from("string"))]))),
-        Body::Script => Some(("text/javascript", object([("type", Value::from("string"))]))),
+        RequestBodyKind::None => None,
+        RequestBodyKind::Configuration => Some(("application/json", reference("Configuration"))),
+        RequestBodyKind::Json => Some(("application/json", Value::empty_object())),
+        RequestBodyKind::Certificate => {
+            Some(("application/x-pem-file", object([("type", Value::from("string"))])))
+        }
+        RequestBodyKind::Script => Some(("text/javascript", object([("type", Value::from("string"))]))),
     }
 }
 

@@ -9,35 +9,36 @@ use tokio::sync::Notify;
 
 /// Changes in their order.
 #[derive(Default)]
-pub(crate) struct Queue {
-    places: Mutex<Vec<Arc<Entry>>>,
+pub(crate) struct ChangeQueue {
+    places: Mutex<Vec<Arc<QueueEntry>>>,
 }
 
-struct Entry {
+struct QueueEntry {
     /// The path of all that the change may alter.
     area: Vec<Bytes>,
     superseded: Notify,
 }
 
 /// The place of one change, which it leaves in the end.
-pub(crate) struct Place {
-    queue: Arc<Queue>,
-    entry: Arc<Entry>,
+pub(crate) struct QueuePlace {
+    queue: Arc<ChangeQueue>,
+    entry: Arc<QueueEntry>,
 }
 
-impl Queue {
+impl ChangeQueue {
     /// Takes the last place, for a change of what is at `area`.
-    pub(crate) fn enter(self: &Arc<Self>, area: &[Bytes]) -> Place {
-        let entry = Arc::new(Entry { area: area.to_vec(), superseded: Notify::new() });
+    pub(crate) fn enter(self: &Arc<Self>, area: &[Bytes]) -> QueuePlace {
+        let entry = Arc::new(QueueEntry { area: area.to_vec(), superseded: Notify::new() });
         self.places().push(Arc::clone(&entry));
-        Place { queue: Arc::clone(self), entry }
+        QueuePlace { queue: Arc::clone(self), entry }
     }
 
     /// Whether something waits that a change of everything at `path` makes void. It does not while an older one goes on
     /// that `path` may be a part of, as what is there then is not known yet.
     pub(crate) fn has_void(&self, path: &[Bytes]) -> bool {
         let places = self.places();
-        let is_part = |entry: &Arc<Entry>| entry.area.len() < path.len() && path.starts_with(&entry.area);
+        let is_part =
+            |entry: &Arc<QueueEntry>| entry.area.len() < path.len() && path.starts_with(&entry.area);
         places.iter().any(|entry| entry.area.starts_with(path)) && !places.iter().any(is_part)
     }
 
@@ -54,26 +55,26 @@ impl Queue {
     }
 
     /// Nothing can panic while the lock is held.
-    fn places(&self) -> MutexGuard<'_, Vec<Arc<Entry>>> {
+    fn places(&self) -> MutexGuard<'_, Vec<Arc<QueueEntry>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Place {
+impl QueuePlace {
     /// Waits until a newer change has superseded this one. True once for each that does.
     pub(crate) async fn superseded(&self) {
         self.entry.superseded.notified().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         self.queue.places().retain(|entry| !Arc::ptr_eq(entry, &self.entry));
     }
 }
 
-/// As [`Place::superseded`]; never for what has no place.
-pub(crate) async fn superseded(place: Option<&Place>) {
+/// As [`QueuePlace::superseded`]; never for what has no place.
+pub(crate) async fn superseded(place: Option<&QueuePlace>) {
     match place {
         Some(place) => place.superseded().await,
         None => future::pending().await,

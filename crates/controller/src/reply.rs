@@ -7,14 +7,14 @@ use hyper::StatusCode;
 
 /// One reply.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct ApiReply {
     pub(crate) status: StatusCode,
     pub(crate) body: Value,
     /// The entity tag of the configuration, where the reply is about it.
     pub(crate) tag: Option<String>,
 }
 
-impl Reply {
+impl ApiReply {
     /// The value itself.
     pub(crate) fn value(body: Value) -> Self {
         Self { status: StatusCode::OK, body, tag: None }

@@ -24,12 +24,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::access::Access;
+use crate::access::ControlAccess;
 use crate::api;
-use crate::call::Call;
+use crate::api_request::ApiRequest;
 use crate::conditions::Conditions;
 use crate::peers::Peers;
-use crate::reply::Reply;
+use crate::reply::ApiReply;
 use crate::state::Controller;
 use crate::write_timeout::WriteTimeout;
 
@@ -59,7 +59,7 @@ impl ControlSocket {
 
     /// Accepts and answers until SIGTERM. Then clients whose change has been made get their reply; main is asked for
     /// nothing any more.
-    pub(crate) async fn serve(self, controller: Controller, access: Access) -> anyhow::Result<()> {
+    pub(crate) async fn serve(self, controller: Controller, access: ControlAccess) -> anyhow::Result<()> {
         let mut termination = signal(SignalKind::terminate()).context("listen to SIGTERM")?;
         let (open, mut all_closed) = mpsc::channel::<Infallible>(1);
         tokio::select! {
@@ -77,7 +77,7 @@ impl ControlSocket {
     async fn accept(
         &self,
         controller: &Controller,
-        access: &Access,
+        access: &ControlAccess,
         open: &mpsc::Sender<Infallible>,
     ) -> Infallible {
         loop {
@@ -115,7 +115,7 @@ fn spawn<S>(
     stream: S,
     uid: Option<u32>,
     controller: &Controller,
-    access: &Access,
+    access: &ControlAccess,
     open: &mpsc::Sender<Infallible>,
 ) where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
@@ -129,7 +129,12 @@ fn spawn<S>(
     });
 }
 
-async fn connection(io: impl Read + Write + Unpin, uid: Option<u32>, controller: Controller, access: Access) {
+async fn connection(
+    io: impl Read + Write + Unpin,
+    uid: Option<u32>,
+    controller: Controller,
+    access: ControlAccess,
+) {
     let service = service_fn(|request| {
         // A task of its own, so that a change goes on to its end when the client does not wait.
         let answered = tokio::spawn(handle(controller.clone(), access.clone(), uid, request));
@@ -153,7 +158,7 @@ async fn connection(io: impl Read + Write + Unpin, uid: Option<u32>, controller:
 
 async fn handle(
     controller: Controller,
-    access: Access,
+    access: ControlAccess,
     uid: Option<u32>,
     request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
@@ -166,7 +171,8 @@ async fn handle(
     let conditions = Conditions::from_fields(&head.headers);
     let reply = match read_body(body).await {
         Ok(body) => {
-            let call = Call { method: &head.method, target, conditions, body: &body, is_from_browser, uid };
+            let call =
+                ApiRequest { method: &head.method, target, conditions, body: &body, is_from_browser, uid };
             api::answer(&controller, &call).await
         }
         Err(reply) => reply,
@@ -175,26 +181,28 @@ async fn handle(
 }
 
 /// The whole body, or what to answer instead.
-async fn read_body(mut body: Incoming) -> Result<Vec<u8>, Reply> {
+async fn read_body(mut body: Incoming) -> Result<Vec<u8>, ApiReply> {
     let mut bytes = Vec::new();
     loop {
         let frame = timeout(BODY_TIMEOUT, poll_fn(|cx| Pin::new(&mut body).poll_frame(cx))).await;
         let frame = match frame {
-            Err(_) => return Err(Reply::error(StatusCode::REQUEST_TIMEOUT, "Request timed out.")),
-            Ok(Some(Err(_))) => return Err(Reply::error(StatusCode::BAD_REQUEST, "Invalid request body.")),
+            Err(_) => return Err(ApiReply::error(StatusCode::REQUEST_TIMEOUT, "Request timed out.")),
+            Ok(Some(Err(_))) => {
+                return Err(ApiReply::error(StatusCode::BAD_REQUEST, "Invalid request body."));
+            }
             Ok(Some(Ok(frame))) => frame,
             Ok(None) => return Ok(bytes),
         };
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > MAX_BODY {
-            return Err(Reply::error(StatusCode::PAYLOAD_TOO_LARGE, "Request body is too large."));
+            return Err(ApiReply::error(StatusCode::PAYLOAD_TOO_LARGE, "Request body is too large."));
         }
         bytes.extend_from_slice(&data);
     }
 }
 
 /// With the fields in Unit's order.
-fn response(reply: &Reply) -> Response<Full<Bytes>> {
+fn response(reply: &ApiReply) -> Response<Full<Bytes>> {
     let is_empty = reply.status == StatusCode::NOT_MODIFIED;
     let body = if is_empty { Vec::new() } else { reply.body.pretty() };
     let len = body.len();
@@ -219,8 +227,8 @@ fn response(reply: &Reply) -> Response<Full<Bytes>> {
     response
 }
 
-fn internal_error() -> Reply {
-    Reply::error(StatusCode::INTERNAL_SERVER_ERROR, "Internal error.")
+fn internal_error() -> ApiReply {
+    ApiReply::error(StatusCode::INTERNAL_SERVER_ERROR, "Internal error.")
 }
 
 /// Time for the last replies, of connections that are open when the process is told to end.

@@ -1,22 +1,22 @@
 //! From main's first message to a controller with a document in force (contract 2.1). Whatever
 //! of a stored document can run, runs; the stored document itself stays as it is.
 
-use corral_acme::Engine;
+use corral_acme::AcmeEngine;
 use corral_config::json::{self, Value};
 use corral_config::plan::Assets;
 use corral_config::{Known, KnownModule, Problem};
-use corral_ipc::message::{ConfigFiles, Demand, FromController, GenerationId, Module, Origin};
+use corral_ipc::message::{ChangeOrigin, ConfigFiles, FromController, GenerationId, Module, StartPolicy};
 
 use crate::issuing;
 use crate::main_link::MainLink;
-use crate::mend;
-use crate::state::{Change, ChangeError, Controller, InForce, Storing, default_document};
+use crate::salvage;
+use crate::state::{ChangeError, ChangeRequest, Controller, InForce, Storing, default_document};
 use crate::uploads::Uploads;
 
 /// The content of `ToController::Start`.
 pub(crate) struct Start {
     pub(crate) document: Option<Vec<u8>>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ChangeOrigin,
     pub(crate) generation: GenerationId,
     pub(crate) modules: Vec<Module>,
     pub(crate) assets: Assets,
@@ -25,20 +25,20 @@ pub(crate) struct Start {
 
 impl Controller {
     /// Takes over the document in force, or puts the stored one in force.
-    pub(crate) async fn start(main: MainLink, start: Start, engine: Engine) -> Self {
+    pub(crate) async fn start(main: MainLink, start: Start, engine: AcmeEngine) -> Self {
         let Start { document, origin, generation, modules, assets, files } = start;
         let known = known(&modules);
         let controller = Self::new(main, engine, modules, known, Uploads::new(&assets), files, generation);
         match (origin, document) {
-            (Origin::InForce, Some(text)) => controller.take_over(&text),
-            (Origin::Stored, Some(text)) => {
+            (ChangeOrigin::InForce, Some(text)) => controller.take_over(&text),
+            (ChangeOrigin::Stored, Some(text)) => {
                 if !controller.restore(&text).await {
                     controller.distrust_stored().await;
                     controller.run_empty().await;
                 }
             }
-            (Origin::Stored, None) => controller.run_empty().await,
-            (Origin::InForce, None) => {}
+            (ChangeOrigin::Stored, None) => controller.run_empty().await,
+            (ChangeOrigin::InForce, None) => {}
         }
         controller
     }
@@ -48,9 +48,9 @@ impl Controller {
             Ok(document) => document,
             Err(error) => return tracing::error!("failed to read the configuration in force: {error}"),
         };
-        let names = match self.validate(&document, &self.uploads().assets, Demand::WhatStarts) {
+        let names = match self.validate(&document, &self.uploads().assets, StartPolicy::WhatStarts) {
             Ok(config) => {
-                self.engine().demand(issuing::demand(&config, &self.uploads().assets));
+                self.engine().set_wanted(issuing::wanted_certificates(&config, &self.uploads().assets));
                 config.assets
             }
             Err(problems) => {
@@ -95,8 +95,8 @@ impl Controller {
     fn mended(&self, mut document: Value, mut problems: Vec<Problem>) -> Option<Value> {
         let assets = &self.uploads().assets;
         for _ in 0..MOST_ROUNDS {
-            mend::mend(&mut document, &problems)?;
-            match self.validate(&document, assets, Demand::WhatStarts) {
+            salvage::salvage(&mut document, &problems)?;
+            match self.validate(&document, assets, StartPolicy::WhatStarts) {
                 Ok(config) => return (!config.listeners.is_empty()).then_some(document),
                 Err(others) => problems = others,
             }
@@ -105,7 +105,11 @@ impl Controller {
     }
 
     async fn put_in_force(&self, document: Value) -> Result<(), ChangeError> {
-        let change = Change { storing: Storing::Keep, demand: Demand::WhatStarts, ..Change::default() };
+        let change = ChangeRequest {
+            storing: Storing::Keep,
+            start_policy: StartPolicy::WhatStarts,
+            ..ChangeRequest::default()
+        };
         let replace = |root: &mut Value| {
             root.clone_from(&document);
             Ok(())

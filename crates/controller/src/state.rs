@@ -3,12 +3,12 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use corral_acme::Engine;
+use corral_acme::AcmeEngine;
 use corral_config::json::edit::{self, EditError};
 use corral_config::json::{self, Bytes, Value, pointer};
 use corral_config::plan::{Asset, AssetNames, Assets};
 use corral_config::{Config, Known, Problem, Stage, validate};
-use corral_ipc::message::{ConfigFiles, Demand, FromController, GenerationId, Inserted, Module};
+use corral_ipc::message::{ConfigFiles, FromController, GenerationId, Inserted, Module, StartPolicy};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
@@ -16,19 +16,19 @@ use crate::folders;
 use crate::insertions::Insertions;
 use crate::issuing;
 use crate::main_link::{MainError, MainLink, Warnings};
-use crate::queue::{Place, Queue};
+use crate::queue::{ChangeQueue, QueuePlace};
 use crate::scripts;
 use crate::uploads::Uploads;
 
 /// The state that the control API works on; clones share it.
 #[derive(Clone)]
 pub(crate) struct Controller {
-    shared: Arc<Shared>,
+    shared: Arc<ControllerState>,
 }
 
-struct Shared {
+struct ControllerState {
     main: MainLink,
-    engine: Engine,
+    engine: AcmeEngine,
     modules: Vec<Module>,
     /// The modules; what was uploaded is added when a document is validated.
     known: Known,
@@ -43,7 +43,7 @@ struct Shared {
     /// Held throughout a change; the highest generation handed out.
     changing: Mutex<GenerationId>,
     /// Changes and restarts that go on or wait for that.
-    queue: Arc<Queue>,
+    queue: Arc<ChangeQueue>,
 }
 
 /// A configuration that is in force.
@@ -119,7 +119,7 @@ pub(crate) enum Effect {
 
 /// How a change is to be made.
 #[derive(Default)]
-pub(crate) struct Change<'a> {
+pub(crate) struct ChangeRequest<'a> {
     pub(crate) storing: Storing,
     /// Only find out whether the document would be a configuration.
     pub(crate) dry_run: bool,
@@ -127,10 +127,10 @@ pub(crate) struct Change<'a> {
     pub(crate) conditions: Option<&'a Conditions>,
     pub(crate) path: &'a [Bytes],
     pub(crate) effect: Effect,
-    pub(crate) demand: Demand,
+    pub(crate) start_policy: StartPolicy,
 }
 
-impl Change<'_> {
+impl ChangeRequest<'_> {
     /// Whether `path` names an element of an array of this document.
     fn is_of_element(&self, document: &Value) -> bool {
         let parents = self.path.split_last().map(|(_, parents)| parents);
@@ -157,7 +157,7 @@ impl Change<'_> {
 }
 
 /// A change that could be made.
-struct Draft {
+struct PreparedChange {
     document: Value,
     config: Config,
 }
@@ -174,7 +174,7 @@ pub(crate) enum Changed {
 impl Controller {
     pub(crate) fn new(
         main: MainLink,
-        engine: Engine,
+        engine: AcmeEngine,
         modules: Vec<Module>,
         known: Known,
         uploads: Uploads,
@@ -188,7 +188,7 @@ impl Controller {
         let in_force = RwLock::new(Arc::new(in_force));
         let changing = Mutex::new(generation);
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ControllerState {
                 main,
                 engine,
                 modules,
@@ -208,7 +208,7 @@ impl Controller {
     }
 
     /// The orders for certificates.
-    pub(crate) fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &AcmeEngine {
         &self.shared.engine
     }
 
@@ -259,19 +259,19 @@ impl Controller {
         &self,
         document: &Value,
         assets: &Assets,
-        demand: Demand,
+        start_policy: StartPolicy,
     ) -> Result<Config, Vec<Problem>> {
         let names = |assets: &[Asset]| assets.iter().map(|asset| asset.name.clone()).collect();
         let known = self.shared.known.clone().with_certificates(names(&assets.certificates));
         let known = known.with_scripts(names(&assets.scripts), scripts::check_expression);
         let known = known.with_folders(folders::is_folder);
-        let result = match demand {
-            Demand::Everything => validate(document, &known),
-            Demand::WhatStarts => validate(document, &known.lenient()),
+        let result = match start_policy {
+            StartPolicy::Everything => validate(document, &known),
+            StartPolicy::WhatStarts => validate(document, &known.lenient()),
         };
-        let result = match (result, demand) {
+        let result = match (result, start_policy) {
             // What has broken since is for requests to find out, not for a start.
-            (Ok(config), Demand::Everything) => match corral_auth::files::check(&config) {
+            (Ok(config), StartPolicy::Everything) => match corral_auth::files::check(&config) {
                 problems if problems.is_empty() => Ok(config),
                 problems => Err(problems),
             },
@@ -281,16 +281,16 @@ impl Controller {
     }
 
     /// Waits until no change is under way, and keeps others from being made.
-    pub(crate) async fn changing(&self) -> Changing<'_> {
-        Changing { controller: self, generation: self.shared.changing.lock().await, place: None }
+    pub(crate) async fn changing(&self) -> ChangeLock<'_> {
+        ChangeLock { controller: self, generation: self.shared.changing.lock().await, place: None }
     }
 
     /// As `changing`, unless something newer takes its place first.
-    async fn turn(&self, place: Place) -> Result<Changing<'_>, ChangeError> {
+    async fn turn(&self, place: QueuePlace) -> Result<ChangeLock<'_>, ChangeError> {
         tokio::select! {
             biased;
             () = place.superseded() => Err(ChangeError::Superseded),
-            changing = self.changing() => Ok(Changing { place: Some(place), ..changing }),
+            changing = self.changing() => Ok(ChangeLock { place: Some(place), ..changing }),
         }
     }
 
@@ -298,7 +298,7 @@ impl Controller {
     /// may have put the change in force whether or not anybody waits for it.
     pub(crate) async fn change(
         &self,
-        change: Change<'_>,
+        change: ChangeRequest<'_>,
         edit: impl Fn(&mut Value) -> Result<(), EditError>,
     ) -> Result<Changed, ChangeError> {
         if change.dry_run {
@@ -309,14 +309,15 @@ impl Controller {
         let place = self.shared.queue.enter(change.area(&self.in_force().document));
         let mut changing = self.turn(place).await?;
         let in_force = self.in_force();
-        let Draft { document, config } = match self.draft(&in_force, &change, &edit) {
+        let PreparedChange { document, config } = match self.draft(&in_force, &change, &edit) {
             Err(ChangeError::Edit(EditError::Missing)) if takes_back => {
                 return Ok(Changed::Applied { tag: in_force.tag.clone(), warnings: Warnings::new() });
             }
             draft => draft?,
         };
         let assets = &self.uploads().assets;
-        let warnings = changing.apply(&document, &config, assets, change.storing, change.demand).await?;
+        let warnings =
+            changing.apply(&document, &config, assets, change.storing, change.start_policy).await?;
         let in_force = InForce::new(document, &self.insertions(), config.assets);
         let tag = in_force.tag.clone();
         self.set_in_force(in_force);
@@ -327,9 +328,9 @@ impl Controller {
     fn draft(
         &self,
         in_force: &InForce,
-        change: &Change<'_>,
+        change: &ChangeRequest<'_>,
         edit: impl Fn(&mut Value) -> Result<(), EditError>,
-    ) -> Result<Draft, ChangeError> {
+    ) -> Result<PreparedChange, ChangeError> {
         let exists = edit::get(&in_force.document, change.path).is_ok();
         if change.conditions.is_some_and(|conditions| !conditions.allow_change(&in_force.tag, exists)) {
             return Err(ChangeError::Condition);
@@ -337,21 +338,25 @@ impl Controller {
         let mut document = in_force.document.clone();
         edit(&mut document).map_err(ChangeError::Edit)?;
         let uploads = self.uploads();
-        let config = match self.validate(&document, &uploads.assets, change.demand) {
+        let config = match self.validate(&document, &uploads.assets, change.start_policy) {
             Err(problems)
                 if problems.iter().all(|problem| is_old(problem, &document, &in_force.document)) =>
             {
-                self.validate(&document, &uploads.assets, Demand::WhatStarts)
+                self.validate(&document, &uploads.assets, StartPolicy::WhatStarts)
             }
             result => result,
         };
         let config = config.map_err(ChangeError::Invalid)?;
-        Ok(Draft { document, config })
+        Ok(PreparedChange { document, config })
     }
 
     /// Has older changes end that this one replaces, if it could be made now: one that is refused anyway must not stop
     /// others. True if one of them may have been about to add what this one removes.
-    fn supersede(&self, change: &Change<'_>, edit: impl Fn(&mut Value) -> Result<(), EditError>) -> bool {
+    fn supersede(
+        &self,
+        change: &ChangeRequest<'_>,
+        edit: impl Fn(&mut Value) -> Result<(), EditError>,
+    ) -> bool {
         let (queue, in_force) = (&self.shared.queue, self.in_force());
         if !change.replaces_all(&in_force.document) || !queue.has_void(change.path) {
             return false;
@@ -376,11 +381,11 @@ impl Controller {
     ) -> Result<(), ChangeError> {
         let insertions = Insertions::of_files(self.shared.files.as_ref(), Some(inserted));
         let uploads = Uploads::new(assets);
-        let demand = Demand::Everything;
-        let config = self.validate(&document, &uploads.assets, demand).map_err(ChangeError::Invalid)?;
+        let start_policy = StartPolicy::Everything;
+        let config = self.validate(&document, &uploads.assets, start_policy).map_err(ChangeError::Invalid)?;
         self.shared.queue.supersede(&[]);
         let mut changing = self.turn(self.shared.queue.enter(&[])).await?;
-        changing.apply(&document, &config, &uploads.assets, Storing::Keep, demand).await?;
+        changing.apply(&document, &config, &uploads.assets, Storing::Keep, start_policy).await?;
         self.set_uploads(uploads);
         self.set_in_force(InForce::new(document, &insertions, config.assets));
         *self.shared.insertions.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(insertions);
@@ -396,21 +401,22 @@ impl Controller {
 }
 
 /// The right to make a change, one at a time.
-pub(crate) struct Changing<'a> {
+pub(crate) struct ChangeLock<'a> {
     controller: &'a Controller,
     generation: MutexGuard<'a, GenerationId>,
     /// Among the changes that newer ones may supersede.
-    place: Option<Place>,
+    place: Option<QueuePlace>,
 }
 
-impl Changing<'_> {
+impl ChangeLock<'_> {
     /// Puts the document that is in force in force once more, with other uploads.
     pub(crate) async fn apply_again(&mut self, uploads: &Uploads) -> Result<(), ChangeError> {
         let in_force = self.controller.in_force();
         // What was missing when the daemon started may still be missing.
-        let config = self.controller.validate(&in_force.document, &uploads.assets, Demand::WhatStarts);
+        let config = self.controller.validate(&in_force.document, &uploads.assets, StartPolicy::WhatStarts);
         let config = config.map_err(ChangeError::Invalid)?;
-        self.apply(&in_force.document, &config, &uploads.assets, Storing::Keep, Demand::Everything).await?;
+        self.apply(&in_force.document, &config, &uploads.assets, Storing::Keep, StartPolicy::Everything)
+            .await?;
         Ok(())
     }
 
@@ -420,7 +426,7 @@ impl Changing<'_> {
         config: &Config,
         assets: &Assets,
         storing: Storing,
-        demand: Demand,
+        start_policy: StartPolicy,
     ) -> Result<Warnings, ChangeError> {
         self.generation.0 += 1;
         let generation = *self.generation;
@@ -430,7 +436,7 @@ impl Changing<'_> {
             document: document.compact(),
             assets: assets.named(&config.assets),
             store: storing == Storing::Store,
-            demand,
+            start_policy,
         };
         let applied = self.controller.main().apply(generation, &message, self.place.as_ref()).await;
         let conceal = |error| match error {
@@ -439,7 +445,7 @@ impl Changing<'_> {
         };
         let warnings = applied.map_err(conceal)?;
         corral_ipc::log::obey(config.settings.log);
-        self.controller.engine().demand(issuing::demand(config, assets));
+        self.controller.engine().set_wanted(issuing::wanted_certificates(config, assets));
         Ok(warnings)
     }
 }

@@ -18,7 +18,7 @@ use std::thread;
 use corral_config::json::{self, Value};
 use corral_config::plan::Assets;
 use corral_ipc::link::Link;
-use corral_ipc::message::{ControlToken, GenerationId, Module, Origin, Status, ToController};
+use corral_ipc::message::{ChangeOrigin, ControlToken, GenerationId, Module, Status, ToController};
 use tempfile::TempDir;
 
 use self::fake_main::{Event, FakeMain};
@@ -27,7 +27,7 @@ use crate::run;
 /// Main's state when the controller starts.
 struct Setup {
     document: Option<&'static str>,
-    origin: Origin,
+    origin: ChangeOrigin,
     status: Option<Status>,
     assets: Assets,
     token: Option<&'static str>,
@@ -37,7 +37,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             document: None,
-            origin: Origin::Stored,
+            origin: ChangeOrigin::Stored,
             status: Some(Status::default()),
             assets: Assets::default(),
             token: None,
@@ -147,7 +147,7 @@ fn read_answer(stream: &mut impl std::io::Read) -> Response {
 
 fn start_message(
     document: Option<&str>,
-    origin: Origin,
+    origin: ChangeOrigin,
     assets: Assets,
     token: Option<ControlToken>,
 ) -> ToController {
@@ -169,7 +169,7 @@ fn start_message(
     }
 }
 
-fn bare_start(document: Option<&str>, origin: Origin) -> ToController {
+fn bare_start(document: Option<&str>, origin: ChangeOrigin) -> ToController {
     start_message(document, origin, Assets::default(), None)
 }
 
@@ -177,7 +177,7 @@ fn bare_start(document: Option<&str>, origin: Origin) -> ToController {
 fn the_controller_ends_with_main() {
     let (ours, theirs) = Link::pair().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    ours.send(&bare_start(None, Origin::InForce), &[listener.as_fd()]).unwrap();
+    ours.send(&bare_start(None, ChangeOrigin::InForce), &[listener.as_fd()]).unwrap();
     drop(ours);
     run(theirs).unwrap();
 }
@@ -192,7 +192,7 @@ fn a_wrong_start_is_an_error() {
         let error = run(theirs).unwrap_err().to_string();
         assert!(error.contains(expect), "{error}");
     };
-    check(&bare_start(None, Origin::Stored), false, "no socket");
+    check(&bare_start(None, ChangeOrigin::Stored), false, "no socket");
     check(&ToController::Applied { generation: GenerationId(1), warnings: Vec::new() }, true, "not Start");
     let (ours, theirs) = Link::pair().unwrap();
     drop(ours);
@@ -205,7 +205,7 @@ fn a_tcp_socket_serves_as_well() {
     let address = listener.local_addr().unwrap();
     let (fake, _events, _release) = FakeMain::new(None);
     let (ours, theirs) = Link::pair().unwrap();
-    ours.send(&bare_start(Some("{}"), Origin::InForce), &[listener.as_fd()]).unwrap();
+    ours.send(&bare_start(Some("{}"), ChangeOrigin::InForce), &[listener.as_fd()]).unwrap();
     drop(OwnedFd::from(listener));
     thread::spawn(move || run(theirs));
     thread::spawn(move || fake.serve(&ours));

@@ -5,10 +5,10 @@ use corral_config::json::{Bytes, Object, Value};
 use corral_config::plan::{AssetKind, Assets};
 use hyper::{Method, StatusCode};
 
+use crate::api_request::ApiRequest;
 use crate::bundle::PrivateKey;
-use crate::call::Call;
 use crate::query::Query;
-use crate::reply::Reply;
+use crate::reply::ApiReply;
 use crate::state::{ChangeError, Controller};
 use crate::{bundle, refusals, scripts};
 
@@ -89,17 +89,17 @@ fn inspect(kind: AssetKind, name: &str, bytes: &[u8], key: PrivateKey) -> Result
 pub(crate) async fn answer(
     controller: &Controller,
     kind: AssetKind,
-    call: &Call<'_>,
+    call: &ApiRequest<'_>,
     query: Query,
     path: &[Bytes],
-) -> Reply {
+) -> ApiReply {
     let texts = Texts::of(kind);
     let Some((name, rest)) = path.split_first() else {
-        return Reply::value(controller.uploads().list(kind));
+        return ApiReply::value(controller.uploads().list(kind));
     };
     match *call.method {
         Method::GET | Method::HEAD => match controller.uploads().of_kind(kind).get(name) {
-            Some(info) => Reply::part(info, rest),
+            Some(info) => ApiReply::part(info, rest),
             None => texts.missing(),
         },
         _ => {
@@ -126,7 +126,7 @@ const MAX_NAME: usize = 255;
 
 /// The result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum UploadDone {
     Uploaded,
     Removed,
     /// The request would have succeeded.
@@ -152,7 +152,7 @@ impl Controller {
         name: &str,
         bytes: &[u8],
         query: Query,
-    ) -> Result<Done, UploadError> {
+    ) -> Result<UploadDone, UploadError> {
         let mut changing = self.changing().await;
         let exists = self.uploads().of_kind(kind).contains_key(name.as_bytes());
         if exists && !query.replace {
@@ -161,7 +161,7 @@ impl Controller {
         let key = if query.ca { PrivateKey::Optional } else { PrivateKey::Required };
         let info = inspect(kind, name, bytes, key).map_err(UploadError::Invalid)?;
         if query.dry_run {
-            return Ok(Done::Checked);
+            return Ok(UploadDone::Checked);
         }
         let uploads = self.uploads().with(kind, name, Some((bytes.to_vec(), info)));
         let in_use = self.in_force().names.of_kind(kind).contains(name);
@@ -175,10 +175,10 @@ impl Controller {
             return Err(UploadError::Store(error.to_string()));
         }
         self.set_uploads(uploads);
-        Ok(Done::Uploaded)
+        Ok(UploadDone::Uploaded)
     }
 
-    async fn remove(&self, kind: AssetKind, name: &str, query: Query) -> Result<Done, UploadError> {
+    async fn remove(&self, kind: AssetKind, name: &str, query: Query) -> Result<UploadDone, UploadError> {
         let _changing = self.changing().await;
         if !self.uploads().of_kind(kind).contains_key(name.as_bytes()) {
             return Err(UploadError::Missing);
@@ -187,12 +187,12 @@ impl Controller {
             return Err(UploadError::InUse);
         }
         if query.dry_run {
-            return Ok(Done::Checked);
+            return Ok(UploadDone::Checked);
         }
         let stored = self.main().store_asset(kind, name.to_owned(), None).await;
         stored.map_err(|error| UploadError::Store(error.to_string()))?;
         self.set_uploads(self.uploads().with(kind, name, None));
-        Ok(Done::Removed)
+        Ok(UploadDone::Removed)
     }
 }
 
@@ -217,34 +217,34 @@ impl Texts {
         }
     }
 
-    pub(crate) fn invalid_name(&self) -> Reply {
-        Reply::error(StatusCode::BAD_REQUEST, self.invalid_name)
+    pub(crate) fn invalid_name(&self) -> ApiReply {
+        ApiReply::error(StatusCode::BAD_REQUEST, self.invalid_name)
     }
 
-    fn missing(&self) -> Reply {
-        Reply::error(StatusCode::NOT_FOUND, self.missing)
+    fn missing(&self) -> ApiReply {
+        ApiReply::error(StatusCode::NOT_FOUND, self.missing)
     }
 
-    fn done(&self, done: Done) -> Reply {
-        Reply::success(match done {
-            Done::Uploaded => self.uploaded,
-            Done::Removed => self.removed,
-            Done::Checked => "The request is valid; nothing has been changed.",
+    fn done(&self, done: UploadDone) -> ApiReply {
+        ApiReply::success(match done {
+            UploadDone::Uploaded => self.uploaded,
+            UploadDone::Removed => self.removed,
+            UploadDone::Checked => "The request is valid; nothing has been changed.",
         })
     }
 
-    fn failed(&self, error: &UploadError) -> Reply {
-        let bad = |title| Reply::error(StatusCode::BAD_REQUEST, title);
+    fn failed(&self, error: &UploadError) -> ApiReply {
+        let bad = |title| ApiReply::error(StatusCode::BAD_REQUEST, title);
         match error {
             UploadError::Exists => bad(self.exists),
             UploadError::Missing => self.missing(),
             UploadError::InUse => bad(self.in_use),
             UploadError::Invalid(detail) => {
-                Reply::error_with_detail(StatusCode::BAD_REQUEST, self.invalid, detail)
+                ApiReply::error_with_detail(StatusCode::BAD_REQUEST, self.invalid, detail)
             }
             UploadError::NotApplied(error) => refusals::not_changed(error),
             UploadError::Store(reason) => {
-                Reply::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, self.not_stored, reason)
+                ApiReply::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, self.not_stored, reason)
             }
         }
     }

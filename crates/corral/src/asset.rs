@@ -8,7 +8,7 @@ use clap::Subcommand;
 use corral_config::plan::AssetKind;
 use serde_json::Value;
 
-use crate::client::{self, Ask, Daemon};
+use crate::client::{self, ApiCall, Daemon};
 use crate::output;
 
 /// The actions on uploads.
@@ -101,7 +101,7 @@ pub(crate) fn segment(name: &str) -> String {
 
 pub(crate) fn restart(application: &str, daemon: &Daemon) -> anyhow::Result<ExitCode> {
     let target = format!("/control/applications/{}/restart", segment(application));
-    let answer = daemon.ask(Ask { method: "POST", path: &target, body: Some(b""), if_match: None })?;
+    let answer = daemon.ask(ApiCall { method: "POST", path: &target, body: Some(b""), if_match: None })?;
     if answer.status == 404 {
         anyhow::bail!("there is no application \"{application}\"; `corral status` lists them");
     }
@@ -113,7 +113,7 @@ pub(crate) fn restart(application: &str, daemon: &Daemon) -> anyhow::Result<Exit
 /// `corral start`: has a command run at once.
 pub(crate) fn start(application: &str, daemon: &Daemon) -> anyhow::Result<ExitCode> {
     let target = format!("/control/applications/{}/run", segment(application));
-    let answer = daemon.ask(Ask { method: "POST", path: &target, body: Some(b""), if_match: None })?;
+    let answer = daemon.ask(ApiCall { method: "POST", path: &target, body: Some(b""), if_match: None })?;
     if answer.status == 404 {
         anyhow::bail!("there is no application \"{application}\"; `corral status` lists them");
     }

@@ -17,7 +17,7 @@ use x509_parser::extensions::{GeneralName, GeneralSubtree};
 use x509_parser::pem::Pem;
 
 pub(crate) use self::names::{host_names, is_private};
-use crate::kept::{self, Base};
+use crate::user_dirs::{self, BaseDir};
 
 /// How long an authority is valid: ten years.
 const VALIDITY: Duration = Duration::from_secs(3650 * DAY);
@@ -46,7 +46,7 @@ const PRIVATE: &str = "authority.pem";
 const LOCK: &str = "lock";
 
 /// An authority with its key.
-pub(crate) struct Authority {
+pub(crate) struct LocalAuthority {
     folder: PathBuf,
     /// In PEM.
     certificate: String,
@@ -67,7 +67,7 @@ pub(crate) struct Leaf {
     pub(crate) renewal: SystemTime,
 }
 
-impl Authority {
+impl LocalAuthority {
     /// This user's authority, made if there is none.
     pub(crate) fn open() -> anyhow::Result<Self> {
         Self::in_folder(&Self::place()?, SystemTime::now())
@@ -80,13 +80,13 @@ impl Authority {
     }
 
     fn place() -> anyhow::Result<PathBuf> {
-        let folder = kept::folder_or_state(Base::Data, "authority");
+        let folder = user_dirs::folder_or_state(BaseDir::Data, "authority");
         folder.map_err(|reason| anyhow!("there is no place for the key of a local authority: {reason}"))
     }
 
     fn in_folder(folder: &Path, now: SystemTime) -> anyhow::Result<Self> {
         let context = || format!("make a local authority in \"{}\"", folder.display());
-        kept::make_folder(folder).with_context(context)?;
+        user_dirs::make_folder(folder).with_context(context)?;
         let lock = File::create(folder.join(LOCK)).and_then(|file| file.lock().map(|()| file));
         let _lock = lock.with_context(context)?;
         if let Some((authority, until)) = read(folder)?
@@ -148,7 +148,7 @@ impl Authority {
 }
 
 /// The authority in a folder, and when it ends.
-fn read(folder: &Path) -> anyhow::Result<Option<(Authority, SystemTime)>> {
+fn read(folder: &Path) -> anyhow::Result<Option<(LocalAuthority, SystemTime)>> {
     let path = folder.join(PRIVATE);
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -163,13 +163,13 @@ fn read(folder: &Path) -> anyhow::Result<Option<(Authority, SystemTime)>> {
     // The public file is a copy, which may have been changed.
     let public = authority.path();
     if fs::read(&public).ok().as_deref() != Some(authority.certificate.as_bytes()) {
-        kept::write(&public, &authority.certificate, 0o644)
+        user_dirs::write(&public, &authority.certificate, 0o644)
             .with_context(|| format!("write \"{}\"", public.display()))?;
     }
     Ok(Some((authority, until)))
 }
 
-fn parse(folder: &Path, text: &str) -> anyhow::Result<(Authority, SystemTime)> {
+fn parse(folder: &Path, text: &str) -> anyhow::Result<(LocalAuthority, SystemTime)> {
     let (certificate, key) = text.split_at(text.find(KEY_BLOCK).context("there is no private key")?);
     let key = KeyPair::from_pem(key).context("the private key is not valid")?;
     let pem = Pem::iter_from_buffer(certificate.as_bytes()).next().context("there is no certificate")??;
@@ -183,7 +183,7 @@ fn parse(folder: &Path, text: &str) -> anyhow::Result<(Authority, SystemTime)> {
     let public = public_domains(&parsed);
     let issuer = Issuer::from_ca_cert_der(&pem.contents.as_slice().into(), key)?;
     let (folder, certificate) = (folder.to_owned(), certificate.to_owned());
-    let authority = Authority { folder, certificate, name, issuer, is_new: false, public };
+    let authority = LocalAuthority { folder, certificate, name, issuer, is_new: false, public };
     Ok((authority, UNIX_EPOCH + Duration::from_secs(until)))
 }
 
@@ -213,7 +213,7 @@ fn make(folder: &Path, now: SystemTime, constraints: NameConstraints) -> anyhow:
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.name_constraints = Some(constraints);
     let certificate = params.self_signed(&key)?;
-    kept::write(&folder.join(PRIVATE), &(certificate.pem() + &key.serialize_pem()), 0o600)?;
+    user_dirs::write(&folder.join(PRIVATE), &(certificate.pem() + &key.serialize_pem()), 0o600)?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! `corral check`: everything that is wrong with configuration files, without a daemon.
 
-mod lacking;
+mod missing_files;
 mod remarks;
 mod used;
 
@@ -12,7 +12,7 @@ use corral_config::plan::AssetKind;
 use corral_config::{Config, Known};
 use corral_supervisor::modules;
 
-use crate::files::{self, Configuration, Problems, Seen};
+use crate::files::{self, Problems, ReadConfiguration, Seen};
 use crate::{daemon, output, reader};
 
 #[derive(Debug, Args)]
@@ -70,8 +70,8 @@ pub(crate) fn modules_in(folder: &Path) -> Known {
 }
 
 /// Certificates and modules that do not lie beside the files may have been uploaded.
-pub(crate) fn validate(configuration: &mut Configuration, known: Known) -> Result<Config, Problems> {
-    let Configuration { assets, has_folder, .. } = &*configuration;
+pub(crate) fn validate(configuration: &mut ReadConfiguration, known: Known) -> Result<Config, Problems> {
+    let ReadConfiguration { assets, has_folder, .. } = &*configuration;
     let scripts = files::names(assets, AssetKind::Script);
     let known = known.with_scripts(scripts, corral_controller::check_expression);
     let mut known = known.with_folders(corral_controller::is_folder);

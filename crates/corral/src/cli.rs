@@ -12,7 +12,7 @@ use crate::check::CheckOptions;
 use crate::client::Control;
 use crate::config::ConfigCommand;
 use crate::exec::ExecOptions;
-use crate::internal::Role;
+use crate::internal::InternalRole;
 use crate::serve::RunOptions;
 use crate::trust::TrustOptions;
 use crate::{daemon, frankenphp};
@@ -131,7 +131,7 @@ pub(crate) enum Command {
     /// Stand in for FrankenPHP where Laravel Octane starts it
     Frankenphp {
         #[command(subcommand)]
-        command: frankenphp::Command,
+        command: frankenphp::FrankenphpCommand,
     },
 
     /// Set a container up from /docker-entrypoint.d, then become COMMAND, as Unit's images do
@@ -149,7 +149,7 @@ pub(crate) enum Command {
     /// Run one of the daemon's own processes
     #[command(hide = true)]
     Internal {
-        role: Role,
+        role: InternalRole,
         /// Log for a person at a terminal
         #[arg(long)]
         console: bool,

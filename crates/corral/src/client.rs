@@ -26,7 +26,7 @@ pub(crate) struct Daemon {
 
 /// A request; `path` starts with a slash and is ready for the request line.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct ApiCall<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) body: Option<&'a [u8]>,
@@ -36,7 +36,7 @@ pub(crate) struct Ask<'a> {
 
 /// The daemon's answer to a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct ApiAnswer {
     pub(crate) status: u16,
     /// The version of what was read, when the daemon says it.
     pub(crate) etag: Option<String>,
@@ -52,22 +52,22 @@ impl Daemon {
     }
 
     /// Reads what is at `path`.
-    pub(crate) fn get(&self, path: &str) -> anyhow::Result<Answer> {
-        self.ask(Ask { method: "GET", path, body: None, if_match: None })
+    pub(crate) fn get(&self, path: &str) -> anyhow::Result<ApiAnswer> {
+        self.ask(ApiCall { method: "GET", path, body: None, if_match: None })
     }
 
     /// Changes what is at `path`.
-    pub(crate) fn put(&self, path: &str, body: &[u8]) -> anyhow::Result<Answer> {
-        self.ask(Ask { method: "PUT", path, body: Some(body), if_match: None })
+    pub(crate) fn put(&self, path: &str, body: &[u8]) -> anyhow::Result<ApiAnswer> {
+        self.ask(ApiCall { method: "PUT", path, body: Some(body), if_match: None })
     }
 
     /// Removes what is at `path`.
-    pub(crate) fn delete(&self, path: &str) -> anyhow::Result<Answer> {
-        self.ask(Ask { method: "DELETE", path, body: None, if_match: None })
+    pub(crate) fn delete(&self, path: &str) -> anyhow::Result<ApiAnswer> {
+        self.ask(ApiCall { method: "DELETE", path, body: None, if_match: None })
     }
 
     /// Sends a request and reads the answer.
-    pub(crate) fn ask(&self, ask: Ask<'_>) -> anyhow::Result<Answer> {
+    pub(crate) fn ask(&self, ask: ApiCall<'_>) -> anyhow::Result<ApiAnswer> {
         let address = &self.address;
         if let Address::Remote(remote) = address {
             let answer = remote.exchange(ask)?;
@@ -82,11 +82,11 @@ impl Daemon {
         };
         let answer = exchange().with_context(|| format!("talk to the daemon at \"{address}\""))?;
         let answer = parse(&answer).with_context(|| format!("understand the answer of \"{address}\""))?;
-        Ok(Answer { uid: connection.uid(), ..answer })
+        Ok(ApiAnswer { uid: connection.uid(), ..answer })
     }
 
-    fn encode(&self, ask: Ask<'_>) -> Vec<u8> {
-        let Ask { method, path, body, if_match } = ask;
+    fn encode(&self, ask: ApiCall<'_>) -> Vec<u8> {
+        let ApiCall { method, path, body, if_match } = ask;
         let mut head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
         let mut field = |name: &str, value: &str| {
             // Writing to a string cannot fail.
@@ -124,7 +124,7 @@ fn explain(control: &Address, error: &io::Error) -> anyhow::Error {
     anyhow!("connect to \"{control}\": {error}; {advice}")
 }
 
-fn parse(answer: &[u8]) -> anyhow::Result<Answer> {
+fn parse(answer: &[u8]) -> anyhow::Result<ApiAnswer> {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut fields);
     let httparse::Status::Complete(head_len) = response.parse(answer)? else {
@@ -140,11 +140,11 @@ fn parse(answer: &[u8]) -> anyhow::Result<Answer> {
         Some(length) if length != body.len() => {
             bail!("it has {} bytes where {length} were announced", body.len())
         }
-        _ => Ok(Answer { status, etag, body: body.to_vec(), uid: None }),
+        _ => Ok(ApiAnswer { status, etag, body: body.to_vec(), uid: None }),
     }
 }
 
-impl Answer {
+impl ApiAnswer {
     /// The body of a success; otherwise everything that the daemon says is wrong, one line each.
     pub(crate) fn into_body(self) -> anyhow::Result<Vec<u8>> {
         if self.status == 200 {
@@ -158,7 +158,7 @@ impl Answer {
 }
 
 /// Each problem of a refused configuration: where, as a JSON pointer, and what.
-pub(crate) fn problems(answer: &Answer) -> Vec<Problem> {
+pub(crate) fn problems(answer: &ApiAnswer) -> Vec<Problem> {
     let Ok(reply) = serde_json::from_slice::<Value>(&answer.body) else { return Vec::new() };
     let all = match reply["errors"].as_array() {
         Some(problems) => problems.clone(),

@@ -12,7 +12,7 @@ use corral_config::address::ListenAddress;
 use corral_supervisor::{Account, ControlOptions, DaemonOptions, FilesOptions, ModuleSource, UserOptions};
 use corral_sys::user;
 
-use self::options::{Given, Request};
+use self::options::{GivenOptions, StartRequest};
 use self::token::read_token;
 use crate::log::{self, Style};
 use crate::output;
@@ -104,15 +104,15 @@ pub(crate) fn definition() -> clap::Command {
 
 pub(crate) fn command(flavour: &Flavour, name: &OsStr, arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     match options::parse(&name.to_string_lossy(), arguments)? {
-        Request::Help => {
+        StartRequest::Help => {
             output::write(options::usage(&name.to_string_lossy(), flavour))?;
             Ok(ExitCode::SUCCESS)
         }
-        Request::Version => {
+        StartRequest::Version => {
             eprintln!("{}\n{}", flavour.version, flavour.configured_as());
             Ok(ExitCode::SUCCESS)
         }
-        Request::Run(given) => {
+        StartRequest::Run(given) => {
             for line in &given.warnings {
                 eprintln!("{line}");
             }
@@ -123,7 +123,11 @@ pub(crate) fn command(flavour: &Flavour, name: &OsStr, arguments: &[OsString]) -
     }
 }
 
-fn daemon_options(flavour: &Flavour, given: Given, arguments: &[OsString]) -> anyhow::Result<DaemonOptions> {
+fn daemon_options(
+    flavour: &Flavour,
+    given: GivenOptions,
+    arguments: &[OsString],
+) -> anyhow::Result<DaemonOptions> {
     let control = given.control.unwrap_or_else(|| flavour.control.to_owned());
     let address = ListenAddress::parse(control.as_bytes()).with_context(|| {
         format!("the control socket \"{control}\" is no address: use unix:PATH, unix:@NAME or ADDRESS:PORT")
@@ -219,7 +223,7 @@ mod tests {
     fn options(arguments: &[&str], flavour: &Flavour) -> anyhow::Result<DaemonOptions> {
         let arguments: Vec<_> = arguments.iter().map(OsString::from).collect();
         match options::parse("corral", &arguments)? {
-            Request::Run(given) => daemon_options(flavour, *given, &arguments),
+            StartRequest::Run(given) => daemon_options(flavour, *given, &arguments),
             request => panic!("{request:?}"),
         }
     }

@@ -21,7 +21,7 @@ use crate::client::Daemon;
 use crate::daemon;
 
 pub(crate) fn command(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
-    if let Some(plan) = Plan::of(arguments)
+    if let Some(plan) = SetupPlan::of(arguments)
         && plan.is_wanted()
     {
         plan.set_up(arguments)?;
@@ -31,7 +31,7 @@ pub(crate) fn command(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
 }
 
 /// How the daemon of the command is set up.
-struct Plan {
+struct SetupPlan {
     control: ListenAddress,
     state: PathBuf,
     /// Files of the operator.
@@ -39,7 +39,7 @@ struct Plan {
     has_config_files: bool,
 }
 
-impl Plan {
+impl SetupPlan {
     /// `None` when the command does not start a daemon.
     fn of(arguments: &[OsString]) -> Option<Self> {
         let name = Path::new(arguments.first()?).file_name()?.to_str()?;
@@ -80,7 +80,7 @@ impl Plan {
     fn set_up(&self, arguments: &[OsString]) -> anyhow::Result<()> {
         let files = setup::collect(&self.source)?;
         say("starting a daemon to perform initial configuration");
-        let mut running = Running::start(arguments)?;
+        let mut running = SetupDaemon::start(arguments)?;
         let control = Daemon::at(self.control.clone());
         running.wait_until_it_answers(&control)?;
         setup::apply(&control, &files, &mut say)?;
@@ -121,9 +121,9 @@ fn say(line: &str) {
 }
 
 /// The daemon that is set up; ended when dropped.
-struct Running(Child);
+struct SetupDaemon(Child);
 
-impl Running {
+impl SetupDaemon {
     fn start(arguments: &[OsString]) -> anyhow::Result<Self> {
         let mut command = program(arguments);
         if !arguments.iter().any(|argument| argument == "--no-daemon") {
@@ -157,7 +157,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for SetupDaemon {
     fn drop(&mut self) {
         // What failed before is what the operator has to hear.
         let _ = self.stop();

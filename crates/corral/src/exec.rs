@@ -17,7 +17,7 @@ use corral_ipc::message::{ExecContext, Exit, FolderChoice, FromExec, ToExec};
 use corral_supervisor::{Attachment, start_exec};
 use corral_sys::signal::{self, SignalFd};
 
-use self::relay::Relay;
+use self::relay::TerminalRelay;
 use self::streams::Streams;
 use crate::client::Control;
 
@@ -81,7 +81,7 @@ fn run(options: &ExecOptions, context: &ExecContext) -> anyhow::Result<FromExec>
     };
     attached.link.send(&start, &[]).context("say which command it is")?;
     let terminal = streams.handed_over().context("take the keyboard over")?;
-    let end = Relay { link: &attached.link, signals, terminal, typed: Vec::new() }.run();
+    let end = TerminalRelay { link: &attached.link, signals, terminal, typed: Vec::new() }.run();
     // Its control group can be removed only when it is empty.
     let _ = signal::wait_for(attached.pid);
     end

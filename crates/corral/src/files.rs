@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 use corral_config::Config;
 use corral_config::plan::{AssetKind, Assets};
-use corral_manifest::{Fault, Format, Manifest, Source, World};
+use corral_manifest::{Fault, Format, Manifest, Source, Surroundings};
 use corral_sys::notify::Notice;
 
 use crate::client;
 
 /// A configuration as its files say it.
 #[derive(Debug)]
-pub(crate) struct Configuration {
+pub(crate) struct ReadConfiguration {
     pub(crate) manifest: Manifest,
     pub(crate) assets: Assets,
     /// Which of the two folders of assets there are.
@@ -39,13 +39,13 @@ pub(crate) type Problems = Vec<String>;
 /// Everything that was looked at, each as it was just before, so that changes can be noticed.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    files: RefCell<Vec<(PathBuf, State)>>,
+    files: RefCell<Vec<(PathBuf, FileState)>>,
     variables: RefCell<BTreeSet<String>>,
 }
 
 /// A state of a file or folder, to be compared with a later one; `None` when there is none. A file that is replaced, as
 /// by a symbolic link that leads elsewhere now, has another inode.
-pub(crate) type State = Option<[i64; 5]>;
+pub(crate) type FileState = Option<[i64; 5]>;
 
 impl Seen {
     fn note(&self, path: &Path) {
@@ -53,7 +53,7 @@ impl Seen {
     }
 
     /// The states when each was looked at.
-    pub(crate) fn before(&self) -> Vec<State> {
+    pub(crate) fn before(&self) -> Vec<FileState> {
         self.files.borrow().iter().map(|(_, state)| *state).collect()
     }
 
@@ -67,7 +67,7 @@ impl Seen {
     }
 
     /// The states now.
-    pub(crate) fn now(&self) -> Vec<State> {
+    pub(crate) fn now(&self) -> Vec<FileState> {
         self.files.borrow().iter().map(|(path, _)| state(path)).collect()
     }
 
@@ -77,7 +77,7 @@ impl Seen {
     }
 }
 
-fn state(path: &Path) -> State {
+fn state(path: &Path) -> FileState {
     let data = fs::metadata(path).ok()?;
     let [device, inode, size] = [data.dev(), data.ino(), data.size()].map(u64::cast_signed);
     Some([device, inode, size, data.mtime(), data.mtime_nsec()])
@@ -90,7 +90,7 @@ pub(crate) fn check_authentication(config: &Config, manifest: &Manifest) -> Resu
 }
 
 /// Reads all files. `seen` is filled in any case.
-pub(crate) fn read(paths: &[PathBuf], seen: &Seen) -> Result<Configuration, Problems> {
+pub(crate) fn read(paths: &[PathBuf], seen: &Seen) -> Result<ReadConfiguration, Problems> {
     let mut problems = Problems::new();
     let mut sources = Vec::new();
     let mut assets = Assets::default();
@@ -114,9 +114,9 @@ pub(crate) fn read(paths: &[PathBuf], seen: &Seen) -> Result<Configuration, Prob
     if sources.is_empty() && problems.is_empty() {
         problems.extend(paths.iter().map(|path| nothing_in(path)));
     }
-    let manifest = corral_manifest::read(&sources, &Machine { seen });
+    let manifest = corral_manifest::read(&sources, &MachineFacts { seen });
     match manifest {
-        Ok(manifest) if problems.is_empty() => Ok(Configuration { manifest, assets, has_folder }),
+        Ok(manifest) if problems.is_empty() => Ok(ReadConfiguration { manifest, assets, has_folder }),
         Ok(_) => Err(problems),
         Err(faults) => {
             problems.extend(lines(&faults));
@@ -213,11 +213,11 @@ pub(crate) fn names(assets: &Assets, kind: AssetKind) -> Vec<String> {
 }
 
 /// The environment and the files of this machine.
-struct Machine<'a> {
+struct MachineFacts<'a> {
     seen: &'a Seen,
 }
 
-impl World for Machine<'_> {
+impl Surroundings for MachineFacts<'_> {
     fn variable(&self, name: &str) -> Option<Vec<u8>> {
         self.seen.variables.borrow_mut().insert(name.to_owned());
         std::env::var_os(name).map(OsStringExt::into_vec)

@@ -33,14 +33,14 @@ const BANNER: &str = concat!("v1.10.0, by Corral ", env!("CARGO_PKG_VERSION"));
 /// Corral in the place of FrankenPHP: serves PHP applications that stay in memory.
 #[derive(Debug, Parser)]
 #[command(name = "frankenphp", version = BANNER, max_term_width = 100)]
-struct Cli {
+struct FrankenphpCli {
     #[command(subcommand)]
-    command: Command,
+    command: FrankenphpCommand,
 }
 
 /// The commands of FrankenPHP that Corral understands.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum FrankenphpCommand {
     /// Serve what a Caddyfile says, until SIGINT or SIGTERM
     Run(Source),
     /// Say whether a Caddyfile can be served
@@ -64,23 +64,23 @@ pub(crate) struct Source {
 /// Under the name `frankenphp`.
 pub(crate) fn command(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let name = OsString::from("frankenphp");
-    run(&Cli::parse_from([&name].into_iter().chain(arguments)).command)
+    run(&FrankenphpCli::parse_from([&name].into_iter().chain(arguments)).command)
 }
 
-pub(crate) fn run(command: &Command) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(command: &FrankenphpCommand) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Run(source) => run::command(&source.config),
-        Command::Validate(source) => {
-            plan::Plan::read(&source.config)?;
+        FrankenphpCommand::Run(source) => run::command(&source.config),
+        FrankenphpCommand::Validate(source) => {
+            plan::CaddyfilePlan::read(&source.config)?;
             output::write("Valid configuration\n")?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::BuildInfo => {
+        FrankenphpCommand::BuildInfo => {
             let corral = format!("path\tcorral\nmod\tcorral\tv{}\t\n", env!("CARGO_PKG_VERSION"));
             output::write(format!("{corral}dep\tgithub.com/dunglas/frankenphp\t{VERSION}\n"))?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Version => {
+        FrankenphpCommand::Version => {
             output::write(format!("FrankenPHP {BANNER}\n"))?;
             Ok(ExitCode::SUCCESS)
         }

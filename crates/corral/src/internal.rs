@@ -13,7 +13,7 @@ use crate::reader;
 
 /// A process that the daemon makes of this executable.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Role {
+pub(crate) enum InternalRole {
     Controller,
     Router,
     Reader,
@@ -23,16 +23,16 @@ pub(crate) enum Role {
     Frankenphp,
 }
 
-pub(crate) fn command(role: Role, console: bool) -> anyhow::Result<ExitCode> {
+pub(crate) fn command(role: InternalRole, console: bool) -> anyhow::Result<ExitCode> {
     let (name, run): (_, fn(Link) -> anyhow::Result<()>) = match role {
-        Role::Controller => ("controller", corral_controller::run),
-        Role::Router => ("router", corral_router::run),
-        Role::Reader => ("reader", |link| reader::run(&link)),
+        InternalRole::Controller => ("controller", corral_controller::run),
+        InternalRole::Router => ("router", corral_router::run),
+        InternalRole::Reader => ("reader", |link| reader::run(&link)),
         // It does not log: main makes lines of the log of what it prints.
-        Role::Program => return corral_program::run(),
-        Role::Cgi => return corral_program::run_scripts(),
-        Role::Exec => return corral_program::run_command(),
-        Role::Frankenphp => return frankenphp::daemon(),
+        InternalRole::Program => return corral_program::run(),
+        InternalRole::Cgi => return corral_program::run_scripts(),
+        InternalRole::Exec => return corral_program::run_command(),
+        InternalRole::Frankenphp => return frankenphp::daemon(),
     };
     let link = Link::inherited().context("this command is for the daemon itself")?;
     log::init(if console { Style::Console } else { Style::File });

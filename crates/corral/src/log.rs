@@ -30,7 +30,7 @@ pub(crate) enum Style {
 
 /// Sends what is traced in this process to standard error from now on.
 pub(crate) fn init(style: Style) {
-    let lines = layer().with_writer(|| Stderr).event_format(Lines(style));
+    let lines = layer().with_writer(|| Stderr).event_format(LogLines(style));
     let subscriber = tracing_subscriber::registry().with(Threshold).with(lines);
     // Called once in a process; a second call changes nothing.
     let _ = tracing::subscriber::set_global_default(subscriber);
@@ -50,9 +50,9 @@ impl io::Write for Stderr {
     }
 }
 
-struct Lines(Style);
+struct LogLines(Style);
 
-impl<S, N> FormatEvent<S, N> for Lines
+impl<S, N> FormatEvent<S, N> for LogLines
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -64,7 +64,7 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let level = Rank::of(event.metadata());
-        let mut text = Text::default();
+        let mut text = EventText::default();
         event.record(&mut text);
         match self.0 {
             Style::File if threshold::is_json() => write_json(&mut writer, level, &text),
@@ -91,7 +91,7 @@ where
 }
 
 /// Each line of a message has its prefix. All but the first one are seen not to be messages of their own.
-fn write_lines(writer: &mut Writer<'_>, first: &str, others: &str, text: &Text) -> fmt::Result {
+fn write_lines(writer: &mut Writer<'_>, first: &str, others: &str, text: &EventText) -> fmt::Result {
     let text = text.to_string();
     let mut lines = text.split('\n').map(|line| clean(line.trim_end_matches('\r')));
     writeln!(writer, "{first}{}", lines.next().unwrap_or_default())?;
@@ -102,7 +102,7 @@ fn write_lines(writer: &mut Writer<'_>, first: &str, others: &str, text: &Text) 
 }
 
 /// One JSON object a line, for log collectors.
-fn write_json(writer: &mut Writer<'_>, level: Rank, text: &Text) -> fmt::Result {
+fn write_json(writer: &mut Writer<'_>, level: Rank, text: &EventText) -> fmt::Result {
     let mut line = serde_json::json!({
         "time": Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
         "level": level.to_string(),
@@ -124,19 +124,19 @@ const APPLICATION: &str = "app";
 
 /// The message of an event, and its fields behind it.
 #[derive(Default)]
-struct Text {
+struct EventText {
     message: String,
     fields: Vec<(&'static str, String)>,
 }
 
-impl fmt::Display for Text {
+impl fmt::Display for EventText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         self.fields.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
     }
 }
 
-impl Visit for Text {
+impl Visit for EventText {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         match field.name() {
             "message" => self.message = format!("{value:?}"),

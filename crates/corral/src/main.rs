@@ -15,7 +15,6 @@ mod files;
 mod frankenphp;
 mod generate;
 mod internal;
-mod kept;
 mod log;
 mod output;
 mod reader;
@@ -25,6 +24,7 @@ mod status;
 mod trust;
 mod unit;
 mod upgrade;
+mod user_dirs;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -23,11 +23,11 @@ pub(crate) fn run(link: &Link) -> anyhow::Result<()> {
     };
     let known = known(modules);
     let mut reader = Reader { link, paths, known, certificates, scripts, last: None };
-    let mut seen = reader.read_and_tell(Told::Always)?;
+    let mut seen = reader.read_and_tell(ToldProblems::Always)?;
     loop {
         match wait(link, watch.then_some(&seen))? {
-            Wake::Asked => seen = reader.read_and_tell(Told::Always)?,
-            Wake::Changed => seen = reader.read_and_tell(Told::News)?,
+            Wake::Asked => seen = reader.read_and_tell(ToldProblems::Always)?,
+            Wake::Changed => seen = reader.read_and_tell(ToldProblems::News)?,
             Wake::MainIsGone => return Ok(()),
         }
     }
@@ -51,12 +51,12 @@ struct Reader<'a> {
     /// Names in the state directory.
     certificates: Vec<String>,
     scripts: Vec<String>,
-    last: Option<Result<Found, Problems>>,
+    last: Option<Result<ReadFiles, Problems>>,
 }
 
 /// The outcome of reading configuration files that can be used.
 #[derive(Clone, PartialEq)]
-struct Found {
+struct ReadFiles {
     document: Vec<u8>,
     inserted: Vec<Inserted>,
     assets: Assets,
@@ -65,18 +65,18 @@ struct Found {
 
 /// Whether main is told what it knows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum ToldProblems {
     Always,
     News,
 }
 
 impl Reader<'_> {
-    fn read_and_tell(&mut self, told: Told) -> anyhow::Result<Seen> {
+    fn read_and_tell(&mut self, told: ToldProblems) -> anyhow::Result<Seen> {
         let seen = Seen::default();
         let found = self.read(&seen);
-        if told == Told::Always || self.last.as_ref() != Some(&found) {
+        if told == ToldProblems::Always || self.last.as_ref() != Some(&found) {
             let message = match found.clone() {
-                Ok(Found { document, inserted, assets, variables }) => {
+                Ok(ReadFiles { document, inserted, assets, variables }) => {
                     FromReader::Loaded { document, inserted, assets, variables }
                 }
                 Err(problems) => FromReader::Unusable { problems },
@@ -87,7 +87,7 @@ impl Reader<'_> {
         Ok(seen)
     }
 
-    fn read(&self, seen: &Seen) -> Result<Found, Problems> {
+    fn read(&self, seen: &Seen) -> Result<ReadFiles, Problems> {
         let mut found = files::read(&self.paths, seen)?;
         let all = |stored: &[String], kind| [stored, &files::names(&found.assets, kind)].concat();
         let known = self.known.clone().with_certificates(all(&self.certificates, AssetKind::Certificate));
@@ -98,7 +98,7 @@ impl Reader<'_> {
         files::check_authentication(&config, &found.manifest)?;
         let document = found.manifest.document().compact();
         let inserted = found.manifest.inserted().map(inserted).collect();
-        Ok(Found { document, inserted, assets: found.assets, variables: seen.variables() })
+        Ok(ReadFiles { document, inserted, assets: found.assets, variables: seen.variables() })
     }
 }
 
@@ -122,7 +122,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 const SETTLED: Duration = Duration::from_millis(200);
 
 fn wait(link: &Link, seen: Option<&Seen>) -> anyhow::Result<Wake> {
-    let mut changed: Option<(Instant, Vec<files::State>)> = None;
+    let mut changed: Option<(Instant, Vec<files::FileState>)> = None;
     loop {
         // Before they are looked at, so that no change gets lost in between.
         let notice = seen.and_then(Seen::notice);
@@ -151,7 +151,10 @@ fn wait(link: &Link, seen: Option<&Seen>) -> anyhow::Result<Wake> {
 }
 
 /// Since when the files have been as they are now, unless that is as they were read.
-fn look(seen: &Seen, changed: Option<(Instant, Vec<files::State>)>) -> Option<(Instant, Vec<files::State>)> {
+fn look(
+    seen: &Seen,
+    changed: Option<(Instant, Vec<files::FileState>)>,
+) -> Option<(Instant, Vec<files::FileState>)> {
     let now = seen.now();
     match changed {
         Some((since, state)) if state == now => Some((since, state)),

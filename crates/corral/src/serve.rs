@@ -1,12 +1,12 @@
 //! `corral run`: serves a folder without any configuration.
 
-mod beside;
 mod files;
 mod folder;
 mod front;
 mod local;
 mod options;
 mod owner;
+mod site_commands;
 
 use std::fmt::Write;
 use std::io::{IsTerminal, Write as _};
@@ -19,19 +19,19 @@ use corral_config::address::ListenAddress;
 use corral_config::{Known, KnownModule, compare_versions, json, validate};
 use corral_ipc::message::Module;
 use corral_manifest::Format;
-use corral_supervisor::{Console, ControlOptions, DaemonOptions, ModuleSource, modules};
+use corral_supervisor::{ConsoleOptions, ControlOptions, DaemonOptions, ModuleSource, modules};
 
-use self::beside::Beside;
-pub(crate) use self::folder::Folder;
+pub(crate) use self::folder::RunFolder;
 use self::front::{Front, url};
 pub(crate) use self::options::RunOptions;
 pub(crate) use self::owner::Owner;
+use self::site_commands::SiteCommands;
 use crate::daemon;
 use crate::log::{self, Style};
 use crate::output;
 use crate::site::document::{Choices, document};
 use crate::site::recognise::{self, SiteError};
-use crate::site::{Denied, InMemory, Kind, Site, django};
+use crate::site::{Denied, InMemory, Site, SiteKind, django};
 
 pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     if let Some(paths) = configuration_files(options)? {
@@ -51,7 +51,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let choices =
         Choices { listeners, n_workers, php_ini: &php_ini, denied: &denied.patterns, owner: owner.names() };
     let mut document = document(&site, &choices);
-    let beside = Beside::of(options);
+    let beside = SiteCommands::of(options);
     beside.add(&mut document, owner.names());
     let parsed = check(&document.to_string(), &modules, front.certificates())?;
     if options.print_config {
@@ -60,7 +60,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     front.check_privileges()?;
 
     let users = owner.users(&site.root);
-    let folder = Folder::make(&users)?;
+    let folder = RunFolder::make(&users)?;
     let control = folder.control();
     let state_dir = front.prepare(&folder)?;
     introduce(&site, &modules, n_workers, &owner, &front, &denied, &control)?;
@@ -79,7 +79,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
         users,
         foreground: true,
         files: None,
-        console: Some(Console {
+        console: Some(ConsoleOptions {
             document: document.to_string().into_bytes(),
             announcement,
             once_served,
@@ -108,13 +108,13 @@ fn find_site(options: &RunOptions) -> Result<Site, SiteError> {
 
 /// Django knows more of them than its folder shows.
 fn find_static_files(site: &mut Site, modules: &[Module], owner: &Owner) {
-    let Kind::Python(python) = &site.kind else { return };
+    let SiteKind::Python(python) = &site.kind else { return };
     let Some(module) = modules.iter().find(|module| module.language == "python") else { return };
     if python.software != Some("Django") {
         return;
     }
     let found = django::static_files(site, python, &module.version, owner.credentials.as_ref());
-    if let Kind::Python(python) = &mut site.kind
+    if let SiteKind::Python(python) = &mut site.kind
         && !found.is_empty()
     {
         python.files = found;

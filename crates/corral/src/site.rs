@@ -23,18 +23,18 @@ use std::path::{Path, PathBuf};
 pub(crate) use self::denied::Denied;
 use self::folder::entries;
 pub(crate) use self::go::Go;
-pub(crate) use self::php::Scripts;
-pub(crate) use self::program::Program;
+pub(crate) use self::php::ScriptPaths;
+pub(crate) use self::program::ProgramApp;
 pub(crate) use self::python::Python;
-pub(crate) use self::resident::{InMemory, Resident};
-pub(crate) use self::script::Script;
+pub(crate) use self::resident::{InMemory, WorkerScript};
+pub(crate) use self::script::ScriptApp;
 
 /// A site that can be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Site {
     /// Folder that holds what browsers may reach; absolute.
     pub(crate) root: PathBuf,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SiteKind,
     /// The root is the whole project: what it is made of lies beside what browsers may reach.
     pub(crate) has_sources: bool,
     /// Whether an application of PHP stays in memory.
@@ -43,18 +43,18 @@ pub(crate) struct Site {
 
 /// How a site wants its requests handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SiteKind {
     /// `index.php` answers every request that is not for a file or for another script.
     FrontController {
         /// Name of the software, if it is known.
         software: Option<&'static str>,
         /// The paths that belong to scripts.
-        scripts: Scripts,
+        scripts: ScriptPaths,
     },
     /// Each PHP script answers for itself.
     Scripts,
     /// A program that serves HTTP itself.
-    Program(Program),
+    Program(ProgramApp),
     /// A program in Go, which has to be compiled first.
     Go(Go),
     /// A web application in Java.
@@ -65,7 +65,7 @@ pub(crate) enum Kind {
     /// An application in Python answers every request.
     Python(Python),
     /// An application in Ruby or Perl answers every request that is not for a file.
-    Script(Script),
+    Script(ScriptApp),
     /// A component of WebAssembly answers every request.
     Component(PathBuf),
     /// Files, less those that are sources by their names.
@@ -76,7 +76,7 @@ pub(crate) enum Kind {
 
 impl Site {
     /// One whose root is the project's folder.
-    fn whole(root: &Path, kind: Kind) -> Self {
+    fn whole(root: &Path, kind: SiteKind) -> Self {
         Self { root: root.to_owned(), kind, has_sources: true, in_memory: InMemory::No }
     }
 
@@ -87,24 +87,30 @@ impl Site {
             return vec![resident.project.clone()];
         }
         match &self.kind {
-            Kind::Python(_) | Kind::Script(_) | Kind::Program(_) | Kind::Go(_) => vec![self.root.clone()],
-            Kind::Java { webapp } => vec![webapp.clone()],
-            Kind::Component(file) => vec![file.clone()],
-            Kind::FrontController { .. } | Kind::Scripts | Kind::Static | Kind::Files => Vec::new(),
+            SiteKind::Python(_) | SiteKind::Script(_) | SiteKind::Program(_) | SiteKind::Go(_) => {
+                vec![self.root.clone()]
+            }
+            SiteKind::Java { webapp } => vec![webapp.clone()],
+            SiteKind::Component(file) => vec![file.clone()],
+            SiteKind::FrontController { .. } | SiteKind::Scripts | SiteKind::Static | SiteKind::Files => {
+                Vec::new()
+            }
         }
     }
 
     /// Denials of its `.htaccess` files, where files are served by rules of this server.
     pub(crate) fn denied(&self) -> Denied {
         match self.kind {
-            Kind::Static | Kind::Scripts | Kind::FrontController { .. } => denied::look(&self.root),
+            SiteKind::Static | SiteKind::Scripts | SiteKind::FrontController { .. } => {
+                denied::look(&self.root)
+            }
             _ => Denied::default(),
         }
     }
 
     /// Names at the top of the root that are not served, although the user may expect them to be.
     pub(crate) fn private_entries(&self) -> Vec<String> {
-        if !matches!(self.kind, Kind::Static | Kind::Scripts | Kind::FrontController { .. }) {
+        if !matches!(self.kind, SiteKind::Static | SiteKind::Scripts | SiteKind::FrontController { .. }) {
             return Vec::new();
         }
         let name = |path: &PathBuf| {
@@ -121,12 +127,12 @@ impl Site {
     /// The language whose module is needed, as in the `type` of an application.
     pub(crate) fn language(&self) -> Option<&'static str> {
         match self.kind {
-            Kind::FrontController { .. } | Kind::Scripts => Some("php"),
-            Kind::Python(_) => Some("python"),
-            Kind::Script(ref script) => Some(script.language),
-            Kind::Component(_) => Some("wasm-wasi-component"),
-            Kind::Java { .. } => Some("java"),
-            Kind::Program(_) | Kind::Go(_) | Kind::Static | Kind::Files => None,
+            SiteKind::FrontController { .. } | SiteKind::Scripts => Some("php"),
+            SiteKind::Python(_) => Some("python"),
+            SiteKind::Script(ref script) => Some(script.language),
+            SiteKind::Component(_) => Some("wasm-wasi-component"),
+            SiteKind::Java { .. } => Some("java"),
+            SiteKind::Program(_) | SiteKind::Go(_) | SiteKind::Static | SiteKind::Files => None,
         }
     }
 }
@@ -135,23 +141,23 @@ impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let root = self.root.display();
         match &self.kind {
-            Kind::FrontController { software: Some(name), .. } => write!(f, "{name} in {root}"),
-            Kind::FrontController { software: None, .. } => {
+            SiteKind::FrontController { software: Some(name), .. } => write!(f, "{name} in {root}"),
+            SiteKind::FrontController { software: None, .. } => {
                 write!(f, "PHP site with a front controller, {}", self.root.join("index.php").display())
             }
-            Kind::Scripts => write!(f, "PHP scripts in {root}"),
-            Kind::Program(program) => write!(f, "program in {root}, started by \"{}\"", program.start),
-            Kind::Go(_) => write!(f, "Go program in {root}"),
-            Kind::Java { webapp } => write!(f, "Java web application {}", webapp.display()),
-            Kind::Python(python) => {
+            SiteKind::Scripts => write!(f, "PHP scripts in {root}"),
+            SiteKind::Program(program) => write!(f, "program in {root}, started by \"{}\"", program.start),
+            SiteKind::Go(_) => write!(f, "Go program in {root}"),
+            SiteKind::Java { webapp } => write!(f, "Java web application {}", webapp.display()),
+            SiteKind::Python(python) => {
                 let software = python.software.unwrap_or("Python application");
                 write!(f, "{software} in {root}, {}:{}", python.module, python.callable)
             }
-            Kind::Script(script) => {
+            SiteKind::Script(script) => {
                 write!(f, "{} application {}", script.interface, script.file.display())
             }
-            Kind::Component(file) => write!(f, "component {}", file.display()),
-            Kind::Static | Kind::Files => write!(f, "static files in {root}"),
+            SiteKind::Component(file) => write!(f, "component {}", file.display()),
+            SiteKind::Static | SiteKind::Files => write!(f, "static files in {root}"),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn command(daemon: &Daemon, watch: Option<Duration>, form: Form) -> a
     loop {
         let text = match (read(daemon), form) {
             (Ok(status), Form::Words) => {
-                let sample = Sample::of(&status);
+                let sample = StatusSample::of(&status);
                 let text = render(&status, last.as_ref().map(|last| sample.since(last)));
                 last = Some(sample);
                 format!("{before}{text}\n")
@@ -55,13 +55,13 @@ pub(crate) enum Form {
 }
 
 /// Totals at a time.
-struct Sample {
+struct StatusSample {
     at: Instant,
     requests: u64,
     accepted: u64,
 }
 
-impl Sample {
+impl StatusSample {
     fn of(status: &Value) -> Self {
         Self {
             at: Instant::now(),
@@ -342,8 +342,11 @@ application   blog: 0 processes running, 1 starting, 0 idle; 4 requests active
     #[test]
     fn rates_are_of_the_time_between() {
         let now = Instant::now();
-        let sample =
-            |seconds, requests| Sample { at: now + Duration::from_secs(seconds), requests, accepted: 0 };
+        let sample = |seconds, requests| StatusSample {
+            at: now + Duration::from_secs(seconds),
+            requests,
+            accepted: 0,
+        };
         assert!((sample(4, 30).since(&sample(2, 10)).requests - 10.0).abs() < 1e-9);
         assert!(sample(4, 3).since(&sample(2, 10)).requests.abs() < 1e-9, "the router has died");
     }

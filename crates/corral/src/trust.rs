@@ -12,10 +12,10 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use self::nss::Nss;
-use self::places::Place;
+use self::places::NssFolder;
 use self::system::System;
-use crate::authority::Authority;
-use crate::{kept, output};
+use crate::authority::LocalAuthority;
+use crate::{output, user_dirs};
 
 /// The thing that is done with each store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +26,13 @@ enum Wish {
 
 /// The result for one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum StoreOutcome {
     Done,
     /// Nothing had to be done.
     Already,
 }
 
-impl Outcome {
+impl StoreOutcome {
     fn words(self, wish: Wish) -> &'static str {
         match (wish, self) {
             (Wish::Trust, Self::Done) => "trusted from now on",
@@ -65,12 +65,12 @@ pub(crate) struct TrustOptions {
 
 pub(crate) fn command(options: &TrustOptions) -> anyhow::Result<ExitCode> {
     if options.print || options.path {
-        let authority = Authority::open()?;
+        let authority = LocalAuthority::open()?;
         let path = format!("{}\n", authority.path().display());
         output::write(if options.print { authority.certificate() } else { &path })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let authority = if options.remove { Authority::existing()? } else { Some(Authority::open()?) };
+    let authority = if options.remove { LocalAuthority::existing()? } else { Some(LocalAuthority::open()?) };
     let Some(authority) = authority else {
         output::write("there is no local authority that could be trusted\n")?;
         return Ok(ExitCode::SUCCESS);
@@ -79,12 +79,12 @@ pub(crate) fn command(options: &TrustOptions) -> anyhow::Result<ExitCode> {
     if let (Wish::Trust, Some(warning)) = (wish, authority.warning()) {
         eprintln!("{warning}");
     }
-    let mut report = Report { wish, text: String::new(), n_worked: 0 };
+    let mut report = TrustReport { wish, text: String::new(), n_worked: 0 };
     if options.nss_store.is_empty() {
         if !options.no_system {
             report.system(&authority);
         }
-        let home = kept::home().context("HOME names no folder, so no browser's store can be found")?;
+        let home = user_dirs::home().context("HOME names no folder, so no browser's store can be found")?;
         report.browsers(&places::found_in(&home), &authority);
     } else {
         report.browsers(&places::named(&options.nss_store), &authority);
@@ -97,19 +97,19 @@ pub(crate) fn command(options: &TrustOptions) -> anyhow::Result<ExitCode> {
 }
 
 /// A line for each store.
-struct Report {
+struct TrustReport {
     wish: Wish,
     text: String,
     n_worked: usize,
 }
 
-impl Report {
-    fn system(&mut self, authority: &Authority) {
+impl TrustReport {
+    fn system(&mut self, authority: &LocalAuthority) {
         let outcome = System::of_this_machine().and_then(|system| system.set(self.wish, authority));
         self.line("system", outcome);
     }
 
-    fn browsers(&mut self, places: &[Place], authority: &Authority) {
+    fn browsers(&mut self, places: &[NssFolder], authority: &LocalAuthority) {
         if places.is_empty() {
             self.text.push_str("browsers: this user has none that keeps a store\n");
             return;
@@ -124,7 +124,7 @@ impl Report {
         }
     }
 
-    fn line(&mut self, store: &str, outcome: anyhow::Result<Outcome>) {
+    fn line(&mut self, store: &str, outcome: anyhow::Result<StoreOutcome>) {
         // Writing to a string cannot fail.
         let _ = match outcome {
             Ok(outcome) => {

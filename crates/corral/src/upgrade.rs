@@ -29,7 +29,7 @@ pub(crate) fn command(pid_file: &Path, control: &client::Daemon) -> anyhow::Resu
     if !is_main(&name_of(&old.to_string())) {
         bail!("process {old}, which \"{}\" names, is no daemon", pid_file.display());
     }
-    let daemon = Daemon { pid_file: pid_file.to_owned(), pid, others: siblings(old.get()) };
+    let daemon = RunningDaemon { pid_file: pid_file.to_owned(), pid, others: siblings(old.get()) };
     let context = || format!("tell process {old}, which \"{}\" names, to upgrade", pid_file.display());
     signal::kill(daemon.pid, Signal::USR2).with_context(context)?;
     let new = daemon.wait_for_successor(control).map_err(|error| match reason(control, old.get()) {
@@ -59,14 +59,14 @@ fn said_by(control: &client::Daemon, pid: i32) -> Option<Value> {
     (daemon["pid"] == pid).then_some(daemon)
 }
 
-struct Daemon {
+struct RunningDaemon {
     pid_file: PathBuf,
     pid: Pid,
     /// Siblings that it had before.
     others: Vec<i32>,
 }
 
-impl Daemon {
+impl RunningDaemon {
     /// A successor that serves has written its number into the file; one that cannot has ended.
     fn wait_for_successor(&self, control: &client::Daemon) -> anyhow::Result<Pid> {
         let started = Instant::now();
@@ -110,21 +110,23 @@ impl Daemon {
 /// The processes that have the same parent as this one, and a session of their own as what a daemon starts. A command
 /// of the shell that has started the daemon has the shell's.
 fn siblings(pid: i32) -> Vec<i32> {
-    let Some(Family { parent, .. }) = Family::of(pid) else { return Vec::new() };
+    let Some(ProcessFamily { parent, .. }) = ProcessFamily::of(pid) else { return Vec::new() };
     let entries = fs::read_dir("/proc").into_iter().flatten();
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter(|other| *other != pid && Family::of(*other) == Some(Family { parent, session: *other }))
-        .collect()
+    pids.filter(|other| {
+        *other != pid && ProcessFamily::of(*other) == Some(ProcessFamily { parent, session: *other })
+    })
+    .collect()
 }
 
 /// The parent and the session of a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Family {
+struct ProcessFamily {
     parent: i32,
     session: i32,
 }
 
-impl Family {
+impl ProcessFamily {
     /// `None` for a process that is gone or has ended.
     fn of(pid: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

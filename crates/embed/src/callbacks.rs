@@ -10,8 +10,21 @@ use smallvec::SmallVec;
 use crate::ffi::{Field, Host, Slice};
 
 /// Given to the shim at its start.
-pub static HOST: Host =
-    Host { inform, head, collects, write, file, flush, read, finish, abort, gone, hijack, remark, stranger };
+pub static HOST: Host = Host {
+    inform,
+    head,
+    collects,
+    write,
+    file,
+    flush,
+    read,
+    finish,
+    abort,
+    gone,
+    hijack,
+    remark: warn_once,
+    stranger,
+};
 
 /// The number of an error that has none; the same on all machines.
 const EIO: c_int = 5;
@@ -153,10 +166,10 @@ unsafe extern "C" fn hijack(call: *mut c_void) -> c_int {
     taken.map_or_else(|error| -error.raw_os_error().unwrap_or(EIO), OwnedFd::into_raw_fd)
 }
 
-unsafe extern "C" fn remark(text: *const c_char, len: usize) {
+unsafe extern "C" fn warn_once(text: *const c_char, len: usize) {
     // SAFETY: the shim's string stays during the call.
     let text = unsafe { bytes(text, len) };
-    corral_worker::remark(&String::from_utf8_lossy(text));
+    corral_worker::warn_once(&String::from_utf8_lossy(text));
 }
 
 extern "C" fn stranger() -> c_int {

@@ -8,7 +8,7 @@ mod ffi;
 
 use corral_channel::message::RequestView;
 use corral_worker::cgi::Variables;
-use corral_worker::{Call, Exchange, Served};
+use corral_worker::{Call, Exchange, RequestEnd};
 
 pub use self::callbacks::{HOST, bytes, call_of};
 pub use self::ffi::{Field, Host, Outcome, Request, Slice};
@@ -27,7 +27,7 @@ impl Requests {
         view: &RequestView<'_>,
         exchange: &mut dyn Exchange,
         run: impl FnOnce(&Request) -> Outcome,
-    ) -> Served {
+    ) -> RequestEnd {
         self.variables.describe(&view.head, view.fields);
         self.fields.clear();
         let variables = self.variables.iter();
@@ -46,8 +46,8 @@ impl Requests {
             exchange.respond(500, &[]);
         }
         match outcome {
-            Outcome::Served => Served::Done,
-            Outcome::Leaves => Served::Leave,
+            Outcome::Served => RequestEnd::Done,
+            Outcome::Leaves => RequestEnd::Leave,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, OwnedFd};
 
+use corral_sys::descriptor_kind::DescriptorKind;
 use corral_sys::eventfd::EventFd;
-use corral_sys::kind::Kind;
 use corral_sys::socket::{self, Wait};
 use corral_sys::{process, sealed, signal::Pid};
 
@@ -32,9 +32,9 @@ fn check<T: Incoming>(datagram: &[u8], fds: &[OwnedFd]) {
     let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
     socket::send(other.as_fd(), datagram, &borrowed, Wait::Never).expect("it fits");
     if let Ok(Some((message, taken))) = main.take::<T>() {
-        let kinds: Vec<_> = taken.iter().map(Kind::of).collect();
+        let kinds: Vec<_> = taken.iter().map(DescriptorKind::of).collect();
         assert!(message.comes_with(&kinds));
-        let sent: Vec<_> = fds.iter().take(kinds.len()).map(Kind::of).collect();
+        let sent: Vec<_> = fds.iter().take(kinds.len()).map(DescriptorKind::of).collect();
         assert_eq!(kinds, sent);
     }
 }
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
     use crate::link::Packet;
-    use crate::message::{Door, Exit, WorkerId};
+    use crate::message::{Endpoint, Exit, WorkerId};
 
     /// The datagram that is sent for a message.
     fn datagram(message: &FromPrototype) -> Vec<u8> {
@@ -69,8 +69,12 @@ mod tests {
 
     fn messages() -> Vec<FromPrototype> {
         let worker = WorkerId(1);
-        let forked =
-            |hands: u32, files| FromPrototype::Forked { worker, pid: 2, hands: hands.try_into().ok(), files };
+        let forked = |concurrency: u32, files| FromPrototype::Forked {
+            worker,
+            pid: 2,
+            concurrency: concurrency.try_into().ok(),
+            files,
+        };
         vec![
             FromPrototype::Ready,
             FromPrototype::Failed { reason: "broken".to_owned() },
@@ -78,8 +82,8 @@ mod tests {
             forked(4, false),
             forked(0, true),
             forked(4, true),
-            FromPrototype::Started { worker, pid: 2, door: Door::Socket },
-            FromPrototype::Started { worker, pid: 2, door: Door::Port(80) },
+            FromPrototype::Started { worker, pid: 2, endpoint: Endpoint::Socket },
+            FromPrototype::Started { worker, pid: 2, endpoint: Endpoint::Port(80) },
             FromPrototype::ForkFailed { worker, reason: String::new() },
             FromPrototype::Exited { worker, exit: Exit::Code(0) },
             FromPrototype::Begun { worker, pid: 2 },

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The state of a file that lines are written to.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct LineFile {
     /// Only its beginning is there.
     is_torn: AtomicBool,
 }
 
-impl Lines {
+impl LineFile {
     /// Nothing was written yet.
     #[must_use]
     pub const fn new() -> Self {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_line_that_did_not_fit_does_not_spoil_the_next() {
-        let (lines, mut disk) = (Lines::new(), Disk { content: Vec::new(), room: 10 });
+        let (lines, mut disk) = (LineFile::new(), Disk { content: Vec::new(), room: 10 });
         for (room, line, is_written) in [
             (0, "one\n", true),
             (0, "two and\n", false),
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_line_that_did_not_begin_leaves_no_gap() {
-        let (lines, mut disk) = (Lines::new(), Disk { content: Vec::new(), room: 4 });
+        let (lines, mut disk) = (LineFile::new(), Disk { content: Vec::new(), room: 4 });
         lines.write(&mut disk, b"one\n").unwrap();
         lines.write(&mut disk, b"two\n").unwrap_err();
         disk.room = 6;

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use corral_sys::socket::{self, Wait};
-use corral_sys::{aside, process, sealed};
+use corral_sys::{deferred_close, process, sealed};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -76,7 +76,7 @@ impl Packet {
 impl Drop for Packet {
     /// Closes the datagram's descriptors apart: they may be an application's.
     fn drop(&mut self) {
-        aside::let_go(self.fds.drain(..));
+        deferred_close::let_go(self.fds.drain(..));
     }
 }
 
@@ -175,7 +175,7 @@ impl Link {
 
     /// Closes this end in a thread whose only work that is: what waits in it may take its time.
     pub fn close_aside(self) {
-        aside::close([self.socket]);
+        deferred_close::close([self.socket]);
     }
 }
 

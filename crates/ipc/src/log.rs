@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 
 use corral_config::settings::LogSettings;
 
-use crate::lines::Lines;
+use crate::lines::LineFile;
 
 /// Target of the event; its fields are `level` and `format`, by number.
 pub const SETTINGS: &str = "corral::log::settings";
@@ -22,7 +22,7 @@ pub fn obey(settings: LogSettings) {
     tracing::error!(target: SETTINGS, level, format);
 }
 
-static STDERR: Lines = Lines::new();
+static STDERR: LineFile = LineFile::new();
 
 /// Writes a line, with its end, to standard error, where the log is. One that cannot be written is lost: there is no
 /// other place to say so.

@@ -3,8 +3,8 @@
 mod controller;
 mod exec;
 mod exit;
+mod issued_secret;
 mod prototype;
-mod provision;
 mod reader;
 mod router;
 mod status;
@@ -15,14 +15,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use self::controller::{
-    ConfigFiles, ControlToken, Demand, FromController, Inserted, Order, Origin, ToController,
+    ChangeOrigin, ConfigFiles, ControlToken, FromController, Inserted, Revocable, StartPolicy, ToController,
 };
 pub use self::exec::{ExecContext, FolderChoice, FromExec, ToExec, UserNumbers};
 pub use self::exit::Exit;
-pub use self::prototype::{Door, FromPrototype, ToPrototype};
-pub use self::provision::{Provision, ProvisionKind};
+pub use self::issued_secret::{IssuedSecret, IssuedSecretKind};
+pub use self::prototype::{Endpoint, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
-pub use self::router::{Console, Desk, DeskQuestion, FromRouter, Instance, ToRouter};
+pub use self::router::{Console, DevMode, DevQuestion, FromRouter, StartedInstance, ToRouter};
 pub use self::status::{
     AppStatus, DaemonStatus, FailedListener, LeftState, LimitStatus, MirrorStatus, QueueStatus, RunStatus,
     STATE_KINDS, ScheduleStatus, ServerState, ServerStatus, Status, UpstreamStatus,

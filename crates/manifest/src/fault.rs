@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 /// A position in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// The name of the text.
     pub file: Rc<str>,
     /// From 1.
@@ -14,7 +14,7 @@ pub struct Place {
     pub column: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -25,13 +25,13 @@ impl fmt::Display for Place {
 #[error("{place}: {message}")]
 pub struct Fault {
     /// Where.
-    pub place: Place,
+    pub place: Position,
     /// The fault, as a full sentence.
     pub message: String,
 }
 
 impl Fault {
-    pub(crate) fn new(place: &Place, message: impl Into<String>) -> Self {
+    pub(crate) fn new(place: &Position, message: impl Into<String>) -> Self {
         Self { place: place.clone(), message: message.into() }
     }
 }

@@ -4,7 +4,7 @@ use corral_config::json;
 use corral_config::{Known, validate};
 
 use crate::caddyfile::Directive;
-use crate::{Fault, Format, Source, World, read, read_plain};
+use crate::{Fault, Format, Source, Surroundings, read, read_plain};
 
 /// Texts with zero bytes between them, by turns JSON and YAML, that are merged. JSON must mean what the control API
 /// takes it for, faults must be at a place that exists, and what comes out must be a document for the control API.
@@ -71,7 +71,7 @@ fn check_places(faults: &[Fault], sources: &[Source]) {
 /// Variables and files hold their names; those without a name do not exist.
 struct Echo;
 
-impl World for Echo {
+impl Surroundings for Echo {
     fn variable(&self, name: &str) -> Option<Vec<u8>> {
         (!name.is_empty()).then(|| name.into())
     }

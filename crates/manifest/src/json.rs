@@ -6,12 +6,12 @@ use std::rc::Rc;
 use corral_config::json::{self, Bytes, Value};
 
 use crate::Source;
-use crate::fault::{Fault, Place};
-use crate::node::{Content, Member, Node};
+use crate::fault::{Fault, Position};
+use crate::node::{Node, NodeContent, NodeMember};
 
 pub(crate) fn read(source: &Source) -> Result<Node, Fault> {
     let text = source.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&source.text);
-    let mut walk = Walk { text, at: 0, lines: Lines::of(&source.name, text) };
+    let mut walk = Walk { text, at: 0, lines: LineIndex::of(&source.name, text) };
     match json::parse_text(text) {
         Ok(value) => Ok(walk.node(value)),
         Err(error) => Err(Fault { place: walk.lines.place(error.offset), message: error.detail }),
@@ -25,7 +25,7 @@ struct Walk<'a> {
     text: &'a [u8],
     /// 0 <= at <= text.len()
     at: usize,
-    lines: Lines<'a>,
+    lines: LineIndex<'a>,
 }
 
 impl Walk<'_> {
@@ -42,13 +42,13 @@ impl Walk<'_> {
                 });
                 let nodes = nodes.collect();
                 self.skip_closing();
-                Content::Array(nodes)
+                NodeContent::Array(nodes)
             }
             Value::Object(members) => {
                 self.at += 1; // the brace
                 let members = members.into_iter().map(|(name, value)| self.member(name, value)).collect();
                 self.skip_closing();
-                Content::Object(members)
+                NodeContent::Object(members)
             }
             Value::String(bytes) => {
                 self.skip_string();
@@ -56,13 +56,13 @@ impl Walk<'_> {
             }
             scalar => {
                 self.skip_word();
-                Content::Scalar(scalar)
+                NodeContent::Scalar(scalar)
             }
         };
         Node { place, content }
     }
 
-    fn member(&mut self, name: Bytes, value: Value) -> Member {
+    fn member(&mut self, name: Bytes, value: Value) -> NodeMember {
         self.skip_space();
         let name_place = self.lines.place(self.at);
         self.skip_string();
@@ -70,7 +70,7 @@ impl Walk<'_> {
         self.at += 1; // the colon
         let value = self.node(value);
         self.skip_comma();
-        Member { name, name_place, value }
+        NodeMember { name, name_place, value }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -129,24 +129,24 @@ impl Walk<'_> {
 }
 
 /// Byte offsets to lines and columns.
-struct Lines<'a> {
+struct LineIndex<'a> {
     file: Rc<str>,
     text: &'a [u8],
     /// Where each line starts; the first is 0.
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineIndex<'a> {
     fn of(name: &str, text: &'a [u8]) -> Self {
         let newlines = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         let starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
         Self { file: name.into(), text, starts }
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|&start| start <= offset);
         let before = &self.text[self.starts[line - 1]..offset.min(self.text.len())];
         let column = String::from_utf8_lossy(before).chars().count() + 1;
-        Place { file: Rc::clone(&self.file), line, column }
+        Position { file: Rc::clone(&self.file), line, column }
     }
 }

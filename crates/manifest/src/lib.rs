@@ -4,7 +4,7 @@
 //! whose strings `${env:NAME}` and `${file:PATH}` are replaced (`substitute`); several trees are
 //! merged member by member (`merge`). What comes out is a [`Manifest`]. Pure: which files there
 //! are, and what they hold, is the caller's to find out; so are the environment and the files that
-//! substitutions name, behind [`World`].
+//! substitutions name, behind [`Surroundings`].
 
 #![forbid(unsafe_code)]
 
@@ -18,9 +18,9 @@ mod node;
 mod substitute;
 mod yaml;
 
-pub use self::fault::{Fault, Place};
+pub use self::fault::{Fault, Position};
 pub use self::manifest::{Insertion, Manifest};
-pub use self::substitute::World;
+pub use self::substitute::Surroundings;
 
 /// One text of a configuration.
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ impl Format {
 /// # Errors
 ///
 /// With every fault of every text; never empty.
-pub fn read(sources: &[Source], world: &dyn World) -> Result<Manifest, Vec<Fault>> {
+pub fn read(sources: &[Source], world: &dyn Surroundings) -> Result<Manifest, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut merged = None;
     for source in sources {

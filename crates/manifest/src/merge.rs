@@ -3,7 +3,7 @@
 use corral_config::json::pointer;
 
 use crate::fault::Fault;
-use crate::node::{Content, Node};
+use crate::node::{Node, NodeContent};
 
 /// Adds the members of `more` to `base`.
 pub(crate) fn merge(base: &mut Node, more: Node, faults: &mut Vec<Fault>) {
@@ -12,7 +12,7 @@ pub(crate) fn merge(base: &mut Node, more: Node, faults: &mut Vec<Fault>) {
 
 fn merge_at(path: &str, base: &mut Node, more: Node, faults: &mut Vec<Fault>) {
     let (members, others) = match (&mut base.content, more.content) {
-        (Content::Object(members), Content::Object(others)) => (members, others),
+        (NodeContent::Object(members), NodeContent::Object(others)) => (members, others),
         (_, _) if path.is_empty() => {
             let message = format!("Only objects can be merged; the first file is {}.", base.place.file);
             faults.push(Fault::new(&more.place, message));

@@ -4,28 +4,28 @@ use std::collections::HashMap;
 
 use corral_config::json::{Bytes, Object, Value, pointer};
 
-use crate::fault::Place;
+use crate::fault::Position;
 
 /// One value.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    pub(crate) place: Place,
-    pub(crate) content: Content,
+    pub(crate) place: Position,
+    pub(crate) content: NodeContent,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Content {
+pub(crate) enum NodeContent {
     /// Anything but a string, an array or an object.
     Scalar(Value),
-    Text(Text),
+    Text(NodeText),
     Array(Vec<Node>),
     /// Names are unique.
-    Object(Vec<Member>),
+    Object(Vec<NodeMember>),
 }
 
 /// A string.
 #[derive(Debug, Clone)]
-pub(crate) struct Text {
+pub(crate) struct NodeText {
     pub(crate) bytes: Bytes,
     /// The string is nothing but one substitution, so it may stand for a number or a boolean.
     pub(crate) is_substitute: bool,
@@ -35,20 +35,23 @@ pub(crate) struct Text {
 
 /// One member of an object.
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
+pub(crate) struct NodeMember {
     pub(crate) name: Bytes,
-    pub(crate) name_place: Place,
+    pub(crate) name_place: Position,
     pub(crate) value: Node,
 }
 
 impl Node {
     /// An object without members.
     pub(crate) fn empty(file: &str) -> Self {
-        Self { place: Place { file: file.into(), line: 1, column: 1 }, content: Content::Object(Vec::new()) }
+        Self {
+            place: Position { file: file.into(), line: 1, column: 1 },
+            content: NodeContent::Object(Vec::new()),
+        }
     }
 
-    pub(crate) fn text(place: Place, bytes: Bytes) -> Self {
-        Self { place, content: Content::Text(Text { bytes, is_substitute: false, written: None }) }
+    pub(crate) fn text(place: Position, bytes: Bytes) -> Self {
+        Self { place, content: NodeContent::Text(NodeText { bytes, is_substitute: false, written: None }) }
     }
 
     /// The document itself; notes by JSON pointer where its values are and which may stand for
@@ -56,15 +59,15 @@ impl Node {
     pub(crate) fn into_value(self, pointer: &str, notes: &mut Notes) -> Value {
         notes.places.entry(pointer.to_owned()).or_insert(self.place);
         match self.content {
-            Content::Scalar(value) => value,
-            Content::Text(text) => {
+            NodeContent::Scalar(value) => value,
+            NodeContent::Text(text) => {
                 if text.is_substitute {
                     notes.substitutes.push(pointer.to_owned());
                 }
                 notes.written.extend(text.written.map(|written| (pointer.to_owned(), written)));
                 Value::String(text.bytes)
             }
-            Content::Array(elements) => {
+            NodeContent::Array(elements) => {
                 let elements = elements.into_iter().enumerate();
                 Value::Array(
                     elements
@@ -72,7 +75,7 @@ impl Node {
                         .collect(),
                 )
             }
-            Content::Object(members) => {
+            NodeContent::Object(members) => {
                 let members = members.into_iter().map(|member| {
                     let pointer = pointer::member(pointer, &member.name);
                     notes.places.insert(pointer.clone(), member.name_place);
@@ -87,7 +90,7 @@ impl Node {
 /// Notes about the values of a document, by JSON pointer (RFC 6901).
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    pub(crate) places: HashMap<String, Place>,
+    pub(crate) places: HashMap<String, Position>,
     pub(crate) substitutes: Vec<String>,
     /// The strings that something was inserted into, as they are written.
     pub(crate) written: Vec<(String, Bytes)>,

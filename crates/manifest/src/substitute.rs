@@ -6,11 +6,11 @@
 
 use corral_config::json::Bytes;
 
-use crate::fault::{Fault, Place};
-use crate::node::{Content, Member, Node, Text};
+use crate::fault::{Fault, Position};
+use crate::node::{Node, NodeContent, NodeMember, NodeText};
 
 /// Everything that substitutions can name.
-pub trait World {
+pub trait Surroundings {
     /// The value of an environment variable, if it is set.
     fn variable(&self, name: &str) -> Option<Vec<u8>>;
 
@@ -23,26 +23,28 @@ pub trait World {
 }
 
 /// Replaces everything below `node`; reports what cannot be.
-pub(crate) fn replace(node: &mut Node, world: &dyn World, faults: &mut Vec<Fault>) {
+pub(crate) fn replace(node: &mut Node, world: &dyn Surroundings, faults: &mut Vec<Fault>) {
     let Node { place, content } = node;
     match content {
-        Content::Scalar(_) => {}
-        Content::Text(text) => match expand(&text.bytes, place, world) {
-            Ok(Some(Expanded { bytes, is_all })) => {
+        NodeContent::Scalar(_) => {}
+        NodeContent::Text(text) => match expand(&text.bytes, place, world) {
+            Ok(Some(ExpandedText { bytes, is_all })) => {
                 let written = Some(std::mem::take(&mut text.bytes));
-                *text = Text { bytes: Bytes::from(bytes), is_substitute: is_all, written };
+                *text = NodeText { bytes: Bytes::from(bytes), is_substitute: is_all, written };
             }
             Ok(None) => {}
             Err(message) => faults.push(Fault::new(place, message)),
         },
-        Content::Array(elements) => elements.iter_mut().for_each(|element| replace(element, world, faults)),
-        Content::Object(members) => replace_members(members, world, faults),
+        NodeContent::Array(elements) => {
+            elements.iter_mut().for_each(|element| replace(element, world, faults))
+        }
+        NodeContent::Object(members) => replace_members(members, world, faults),
     }
 }
 
-fn replace_members(members: &mut [Member], world: &dyn World, faults: &mut Vec<Fault>) {
+fn replace_members(members: &mut [NodeMember], world: &dyn Surroundings, faults: &mut Vec<Fault>) {
     for idx in 0..members.len() {
-        let Member { name, name_place, value } = &mut members[idx];
+        let NodeMember { name, name_place, value } = &mut members[idx];
         replace(value, world, faults);
         match expand(name, name_place, world) {
             Ok(Some(expanded)) => *name = Bytes::from(expanded.bytes),
@@ -53,7 +55,8 @@ fn replace_members(members: &mut [Member], world: &dyn World, faults: &mut Vec<F
             }
         }
         let member = &members[idx];
-        let is_same = |(other, candidate): &(usize, &Member)| *other != idx && candidate.name == member.name;
+        let is_same =
+            |(other, candidate): &(usize, &NodeMember)| *other != idx && candidate.name == member.name;
         if let Some((_, other)) = members.iter().enumerate().find(is_same) {
             let (name, line) = (&member.name, other.name_place.line);
             let message =
@@ -63,14 +66,14 @@ fn replace_members(members: &mut [Member], world: &dyn World, faults: &mut Vec<F
     }
 }
 
-struct Expanded {
+struct ExpandedText {
     bytes: Vec<u8>,
     /// The text was one substitution and nothing else.
     is_all: bool,
 }
 
 /// `None` when there is nothing to replace.
-fn expand(text: &[u8], place: &Place, world: &dyn World) -> Result<Option<Expanded>, String> {
+fn expand(text: &[u8], place: &Position, world: &dyn Surroundings) -> Result<Option<ExpandedText>, String> {
     let Some(first) = next_reference(text, 0) else { return Ok(None) };
     let mut out = Vec::new();
     let mut copied = 0;
@@ -94,17 +97,17 @@ fn expand(text: &[u8], place: &Place, world: &dyn World) -> Result<Option<Expand
         next = next_reference(text, copied);
     }
     out.extend_from_slice(&text[copied..]);
-    Ok(Some(Expanded { bytes: out, is_all }))
+    Ok(Some(ExpandedText { bytes: out, is_all }))
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ReferenceKind {
     Variable,
     File,
 }
 
-struct Reference {
-    kind: Kind,
+struct TextReference {
+    kind: ReferenceKind,
     /// The position of its first dollar sign.
     start: usize,
     /// Behind the prefix.
@@ -112,22 +115,28 @@ struct Reference {
     is_escaped: bool,
 }
 
-fn next_reference(text: &[u8], from: usize) -> Option<Reference> {
+fn next_reference(text: &[u8], from: usize) -> Option<TextReference> {
     (from..text.len()).find_map(|start| {
         let rest = &text[start..];
         let is_escaped = rest.starts_with(b"$${");
         let unescaped = if is_escaped { &rest[1..] } else { rest };
-        let kinds: [(&[u8], Kind); 2] = [(b"${env:", Kind::Variable), (b"${file:", Kind::File)];
+        let kinds: [(&[u8], ReferenceKind); 2] =
+            [(b"${env:", ReferenceKind::Variable), (b"${file:", ReferenceKind::File)];
         let (prefix, kind) = kinds.into_iter().find(|(prefix, _)| unescaped.starts_with(prefix))?;
-        Some(Reference { kind, start, body: start + usize::from(is_escaped) + prefix.len(), is_escaped })
+        Some(TextReference { kind, start, body: start + usize::from(is_escaped) + prefix.len(), is_escaped })
     })
 }
 
-fn resolve(kind: Kind, body: &[u8], place: &Place, world: &dyn World) -> Result<Vec<u8>, String> {
+fn resolve(
+    kind: ReferenceKind,
+    body: &[u8],
+    place: &Position,
+    world: &dyn Surroundings,
+) -> Result<Vec<u8>, String> {
     let body = String::from_utf8_lossy(body);
     match kind {
-        Kind::Variable => variable(&body, world),
-        Kind::File => match world.file(&body, &place.file) {
+        ReferenceKind::Variable => variable(&body, world),
+        ReferenceKind::File => match world.file(&body, &place.file) {
             Ok(content) => {
                 let len = content.iter().rposition(|byte| !b"\r\n".contains(byte)).map_or(0, |last| last + 1);
                 Ok(content[..len].to_vec())
@@ -137,7 +146,7 @@ fn resolve(kind: Kind, body: &[u8], place: &Place, world: &dyn World) -> Result<
     }
 }
 
-fn variable(body: &str, world: &dyn World) -> Result<Vec<u8>, String> {
+fn variable(body: &str, world: &dyn Surroundings) -> Result<Vec<u8>, String> {
     let (name, default) = match body.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (body, None),

@@ -6,12 +6,12 @@ mod substitutes;
 
 use corral_config::Known;
 
-use crate::{Fault, Format, Manifest, Source, World, read};
+use crate::{Fault, Format, Manifest, Source, Surroundings, read};
 
 /// Variables and files by name.
 struct Fixed;
 
-impl World for Fixed {
+impl Surroundings for Fixed {
     fn variable(&self, name: &str) -> Option<Vec<u8>> {
         let value = match name {
             "PORT" => "8080",

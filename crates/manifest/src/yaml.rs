@@ -10,15 +10,15 @@ use corral_config::json::{Bytes, MAX_DEPTH, Number, Value};
 use serde_saphyr::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
 use crate::Source;
-use crate::fault::{Fault, Place};
-use crate::node::{Content, Member, Node};
+use crate::fault::{Fault, Position};
+use crate::node::{Node, NodeContent, NodeMember};
 
 /// More values than any configuration has: aliases of aliases can stand for very many.
 const MOST_NODES: usize = 1_000_000;
 
 pub(crate) fn read(source: &Source) -> Result<Node, Fault> {
     let file: Rc<str> = source.name.as_str().into();
-    let start = Place { file: Rc::clone(&file), line: 1, column: 1 };
+    let start = Position { file: Rc::clone(&file), line: 1, column: 1 };
     let Ok(text) = std::str::from_utf8(&source.text) else {
         return Err(Fault::new(&start, "The file is not UTF-8, which YAML is written in."));
     };
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The whole of what the anchor names, at the place of the alias.
-    fn alias(&mut self, anchor: usize, place: Place) -> Result<Node, Fault> {
+    fn alias(&mut self, anchor: usize, place: Position) -> Result<Node, Fault> {
         let Some(node) = self.anchors.get(&anchor).cloned() else {
             return Err(Fault::new(&place, "The alias stands inside of what it names."));
         };
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         Ok(Node { place, ..node })
     }
 
-    fn count(&mut self, n_nodes: usize, place: &Place) -> Result<(), Fault> {
+    fn count(&mut self, n_nodes: usize, place: &Position) -> Result<(), Fault> {
         self.n_nodes += n_nodes;
         if self.n_nodes > MOST_NODES {
             return Err(Fault::new(place, "With all its aliases resolved, the document is too large."));
@@ -126,9 +126,9 @@ impl<'a> Reader<'a> {
 
     fn nested(
         &mut self,
-        place: &Place,
-        read: fn(&mut Self) -> Result<Content, Fault>,
-    ) -> Result<Content, Fault> {
+        place: &Position,
+        read: fn(&mut Self) -> Result<NodeContent, Fault>,
+    ) -> Result<NodeContent, Fault> {
         if self.depth == MAX_DEPTH {
             return Err(too_deep(place));
         }
@@ -138,21 +138,21 @@ impl<'a> Reader<'a> {
         content
     }
 
-    fn sequence(&mut self) -> Result<Content, Fault> {
+    fn sequence(&mut self) -> Result<NodeContent, Fault> {
         let mut elements = Vec::new();
         loop {
             match self.next()? {
-                (Event::SequenceEnd, _) => return Ok(Content::Array(elements)),
+                (Event::SequenceEnd, _) => return Ok(NodeContent::Array(elements)),
                 (event, span) => elements.push(self.node(event, span)?),
             }
         }
     }
 
-    fn mapping(&mut self) -> Result<Content, Fault> {
-        let mut members: Vec<Member> = Vec::new();
+    fn mapping(&mut self) -> Result<NodeContent, Fault> {
+        let mut members: Vec<NodeMember> = Vec::new();
         loop {
             let (name, style, start) = match self.next()? {
-                (Event::MappingEnd, _) => return Ok(Content::Object(members)),
+                (Event::MappingEnd, _) => return Ok(NodeContent::Object(members)),
                 (Event::Scalar(name, style, ..), span) => (name, style, span.start),
                 (_, span) => {
                     let advice = self.advice(span.start);
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
             }
             let (event, span) = self.next()?;
             let value = self.node(event, span)?;
-            members.push(Member { name, name_place, value });
+            members.push(NodeMember { name, name_place, value });
         }
     }
 
@@ -189,8 +189,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn place(&self, mark: Marker) -> Place {
-        Place { file: Rc::clone(&self.file), line: mark.line().max(1), column: mark.col() + 1 }
+    fn place(&self, mark: Marker) -> Position {
+        Position { file: Rc::clone(&self.file), line: mark.line().max(1), column: mark.col() + 1 }
     }
 
     fn fault(&self, mark: Marker, message: &str) -> Fault {
@@ -225,27 +225,29 @@ impl<'a> Reader<'a> {
 /// Characters that plain text cannot begin with.
 const SPECIAL: &[char] = &['*', '&', '!', '@', '`', '%', '[', '{', '|', '>'];
 
-fn too_deep(place: &Place) -> Fault {
+fn too_deep(place: &Position) -> Fault {
     Fault::new(place, format!("Arrays and objects must not be nested deeper than {MAX_DEPTH} levels."))
 }
 
 fn size(node: &Node) -> usize {
     1 + match &node.content {
-        Content::Array(elements) => elements.iter().map(size).sum(),
-        Content::Object(members) => members.iter().map(|member| size(&member.value)).sum(),
-        Content::Scalar(_) | Content::Text(_) => 0,
+        NodeContent::Array(elements) => elements.iter().map(size).sum(),
+        NodeContent::Object(members) => members.iter().map(|member| size(&member.value)).sum(),
+        NodeContent::Scalar(_) | NodeContent::Text(_) => 0,
     }
 }
 
 fn depth(node: &Node) -> usize {
     match &node.content {
-        Content::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),
-        Content::Object(members) => 1 + members.iter().map(|member| depth(&member.value)).max().unwrap_or(0),
-        Content::Scalar(_) | Content::Text(_) => 0,
+        NodeContent::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),
+        NodeContent::Object(members) => {
+            1 + members.iter().map(|member| depth(&member.value)).max().unwrap_or(0)
+        }
+        NodeContent::Scalar(_) | NodeContent::Text(_) => 0,
     }
 }
 
-fn scalar(text: &str, style: ScalarStyle, is_tagged: bool, place: &Place) -> Result<Content, Fault> {
+fn scalar(text: &str, style: ScalarStyle, is_tagged: bool, place: &Position) -> Result<NodeContent, Fault> {
     if style == ScalarStyle::Plain && !is_tagged {
         return plain(text, place);
     }
@@ -253,7 +255,7 @@ fn scalar(text: &str, style: ScalarStyle, is_tagged: bool, place: &Place) -> Res
 }
 
 /// A scalar without quotes: the core schema of YAML 1.2 says what it is.
-fn plain(text: &str, place: &Place) -> Result<Content, Fault> {
+fn plain(text: &str, place: &Position) -> Result<NodeContent, Fault> {
     let scalar = match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),
@@ -270,7 +272,7 @@ fn plain(text: &str, place: &Place) -> Result<Content, Fault> {
         },
         _ => return Ok(Node::text(place.clone(), Bytes::from(text)).content),
     };
-    Ok(Content::Scalar(scalar))
+    Ok(NodeContent::Scalar(scalar))
 }
 
 /// Whether the core schema (YAML 1.2.2, 10.3.2) takes a plain scalar for a number.

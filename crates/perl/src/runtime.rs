@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, PerlSpec, RuntimeSpec};
 use corral_embed::Requests;
-use corral_worker::{Crew, Exchange, Life, Runtime, Served, Server, Threads, complain};
+use corral_worker::{Crew, Exchange, Life, RequestEnd, Runtime, Server, Threads, complain};
 
 use crate::interpreter::{Interpreter, Process};
 
@@ -81,7 +81,7 @@ impl Runtime for PerlRuntime {
         true
     }
 
-    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         let interpreter = self.interpreters.first_mut().expect("there is one for each thread");
         self.requests.serve(request, exchange, |request| interpreter.serve(request))
     }
@@ -110,7 +110,7 @@ struct Thread<'a> {
 }
 
 impl Server for Thread<'_> {
-    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         self.requests.serve(request, exchange, |request| self.interpreter.serve(request))
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn version() -> &'static str {
 /// PHP, started. There can be one in a process; it ends with this value.
 ///
 /// Neither `Send` nor `Sync`: all calls must come from the thread that started it.
-pub(crate) struct Module {
+pub(crate) struct SapiModule {
     has_opcache: bool,
     _thread: PhantomData<*mut ()>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Module {
 /// In the syntax of php.ini.
 const WITHOUT_OPCACHE: &str = "opcache.enable=0\n";
 
-impl Module {
+impl SapiModule {
     /// Starts PHP with the options of an application.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Module {
             compatible_names: spec.worker().is_none_or(|worker| worker.compatibility).into(),
             guard: spec.worker().map_or(ffi::Guard::Off, |worker| guard(worker.guard)),
         };
-        // SAFETY: all strings live until the call returns, `host` is a static; and `Module` is not
+        // SAFETY: all strings live until the call returns, `host` is a static; and `SapiModule` is not
         // made twice, because only `PhpRuntime::load` makes one, once for each process.
         if unsafe { ffi::corral_module_start(&raw const options) } != 0 {
             bail!("PHP {} refused to start; it says why above", version());
@@ -129,7 +129,7 @@ fn guard(configured: Guard) -> ffi::Guard {
     }
 }
 
-impl Drop for Module {
+impl Drop for SapiModule {
     fn drop(&mut self) {
         // SAFETY: PHP was started by `start`, and no request runs.
         unsafe { ffi::corral_module_stop() };
@@ -164,7 +164,7 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     identity(a).is_some_and(|found| identity(b) == Some(found))
 }
 
-/// A string in PHP's own form. Must not outlive the [`Module`] that made it.
+/// A string in PHP's own form. Must not outlive the [`SapiModule`] that made it.
 pub(crate) struct PhpString(NonNull<OpaqueString>);
 
 impl PhpString {

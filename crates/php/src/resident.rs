@@ -14,13 +14,13 @@ use anyhow::{bail, ensure};
 use corral_channel::message::RequestView;
 use corral_config::plan::{PhpTarget, PhpWorker};
 use corral_embed::{Field, bytes};
-use corral_worker::{Exchange, Requests, Served};
+use corral_worker::{Exchange, RequestEnd, Requests};
 
 use crate::ffi::{self, Answer, Outcome, Worker};
-use crate::module::Module;
+use crate::module::SapiModule;
 use crate::request::Scratch;
 use crate::runtime;
-use crate::site::Place;
+use crate::site::ScriptPlace;
 use crate::slow::SlowLog;
 
 /// Says that a script is a worker's.
@@ -41,7 +41,7 @@ impl Residence {
     ///
     /// # Errors
     /// When there is none.
-    pub(crate) fn new(module: &Module, target: &PhpTarget, worker: &PhpWorker) -> anyhow::Result<Self> {
+    pub(crate) fn new(module: &SapiModule, target: &PhpTarget, worker: &PhpWorker) -> anyhow::Result<Self> {
         let marks = [Some(MARK), worker.compatibility.then_some(COMPATIBLE_MARK)];
         let marks = marks.into_iter().flatten().map(|mark| (mark.to_owned(), "1".to_owned()));
         let variables = worker.environment.iter().cloned().chain(marks).collect();
@@ -51,8 +51,8 @@ impl Residence {
     }
 
     /// Where the script is now: a deployment may have moved a link since the last process was forked.
-    fn place(&self, module: &Module) -> anyhow::Result<Place> {
-        Place::of_worker(module, &self.target.root, &self.script)
+    fn place(&self, module: &SapiModule) -> anyhow::Result<ScriptPlace> {
+        ScriptPlace::of_worker(module, &self.target.root, &self.script)
     }
 
     /// Runs the script until it ends.
@@ -61,7 +61,7 @@ impl Residence {
     /// When it ended by itself with an error, or has never asked for a request.
     pub(crate) fn run(
         &self,
-        module: &Module,
+        module: &SapiModule,
         slow_log: Option<&SlowLog>,
         requests: &mut dyn Requests,
     ) -> anyhow::Result<()> {
@@ -72,17 +72,17 @@ impl Residence {
             value: value.as_bytes().into(),
         };
         let variables: Vec<_> = self.variables.iter().map(field).collect();
-        let mut desk = Desk {
+        let mut session = ScriptSession {
             requests,
             place: &place,
             slow_log,
             scratch: Scratch::default(),
             failure: None,
-            state: State::Starts,
+            state: ScriptState::Starts,
             panic: None,
         };
         let worker = Worker {
-            host: (&raw mut desk).cast(),
+            host: (&raw mut session).cast(),
             next,
             failed,
             script: chosen.script.path.as_ptr(),
@@ -92,16 +92,16 @@ impl Residence {
             variables: variables.as_ptr(),
             n_variables: variables.len(),
         };
-        // SAFETY: PHP is started in this thread and runs nothing. `worker` leads to `desk`, `chosen` and `variables`,
+        // SAFETY: PHP is started in this thread and runs nothing. `worker` leads to `session`, `chosen` and `variables`,
         // which outlive the call and are not used otherwise meanwhile; a process has one resident.
         let status = unsafe { ffi::corral_worker_run(&raw const worker) };
-        desk.conclude(status)
+        session.conclude(status)
     }
 }
 
 /// How far the script is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ScriptState {
     /// The script has not asked for a request.
     Starts,
     Serves,
@@ -110,20 +110,20 @@ enum State {
 }
 
 /// The host's side of a script that runs: its requests, and how it stands with them.
-struct Desk<'a> {
+struct ScriptSession<'a> {
     requests: &'a mut dyn Requests,
-    place: &'a Place,
+    place: &'a ScriptPlace,
     slow_log: Option<&'a SlowLog>,
     scratch: Scratch,
     /// PHP's last error.
     failure: Option<String>,
-    state: State,
+    state: ScriptState,
     panic: Option<Box<dyn Any + Send>>,
 }
 
-impl Desk<'_> {
+impl ScriptSession<'_> {
     fn next(&mut self, answer: Answer, job: *mut c_void) -> bool {
-        self.state = State::Serves;
+        self.state = ScriptState::Serves;
         let (place, slow_log, scratch) = (self.place, self.slow_log, &mut self.scratch);
         let mut ends = false;
         let mut serve = |view: &RequestView<'_>, exchange: &mut dyn Exchange| {
@@ -141,11 +141,11 @@ impl Desk<'_> {
                 exchange.leave_state(left);
             }
             ends = outcome == Outcome::ServedLast;
-            if ends { Served::Leave } else { Served::Done }
+            if ends { RequestEnd::Leave } else { RequestEnd::Done }
         };
         let served = self.requests.next(&mut serve);
         if ends || !served {
-            self.state = State::Ends;
+            self.state = ScriptState::Ends;
         }
         served
     }
@@ -156,7 +156,7 @@ impl Desk<'_> {
             resume_unwind(panic);
         }
         let path = String::from_utf8_lossy(self.place.label());
-        let asked = self.state != State::Starts;
+        let asked = self.state != ScriptState::Starts;
         match self.failure {
             Some(failure) => bail!("the worker's script \"{path}\" has failed: {failure}"),
             None => ensure!(
@@ -171,23 +171,23 @@ impl Desk<'_> {
 
 /// # Safety
 /// `host` is that of the worker that runs.
-unsafe fn desk_of<'a>(host: *mut c_void) -> &'a mut Desk<'a> {
+unsafe fn session_of<'a>(host: *mut c_void) -> &'a mut ScriptSession<'a> {
     // SAFETY: the caller's promise; the thread that made it waits for the shim.
-    unsafe { &mut *host.cast::<Desk<'a>>() }
+    unsafe { &mut *host.cast::<ScriptSession<'a>>() }
 }
 
 /// # Safety
 /// `host` is that of the worker that runs, and `answer` may be called with `job` until this returns.
 unsafe extern "C" fn next(host: *mut c_void, answer: Answer, job: *mut c_void) -> c_int {
     // SAFETY: called by the shim with the running worker's pointer.
-    let desk = unsafe { desk_of(host) };
-    if desk.panic.is_some() {
+    let session = unsafe { session_of(host) };
+    if session.panic.is_some() {
         return 0;
     }
-    match catch_unwind(AssertUnwindSafe(|| desk.next(answer, job))) {
+    match catch_unwind(AssertUnwindSafe(|| session.next(answer, job))) {
         Ok(served) => served.into(),
         Err(panic) => {
-            desk.panic = Some(panic);
+            session.panic = Some(panic);
             0
         }
     }
@@ -197,8 +197,8 @@ unsafe extern "C" fn next(host: *mut c_void, answer: Answer, job: *mut c_void) -
 /// `host` is that of the worker that runs, and `text` leads to `len` readable bytes.
 unsafe extern "C" fn failed(host: *mut c_void, text: *const c_char, len: usize) {
     // SAFETY: called by the shim with the running worker's pointer.
-    let desk = unsafe { desk_of(host) };
+    let session = unsafe { session_of(host) };
     // SAFETY: the shim passes its own string, which does not change during the call.
     let text = unsafe { bytes(text, len) };
-    desk.failure = Some(String::from_utf8_lossy(text).into_owned());
+    session.failure = Some(String::from_utf8_lossy(text).into_owned());
 }

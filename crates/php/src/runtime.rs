@@ -3,25 +3,25 @@
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, Limits, RuntimeSpec};
-use corral_worker::{Call, Exchange, Requests, Resident, Runtime, Served};
+use corral_worker::{Call, Exchange, RequestEnd, Requests, Resident, Runtime};
 
 use crate::ffi::{self, Outcome, Request};
-use crate::module::Module;
+use crate::module::SapiModule;
 use crate::request::{self, Scratch};
 use crate::resident::Residence;
-use crate::site::{Chosen, Resolved, Site};
+use crate::site::{Chosen, Resolved, ScriptFolder};
 use crate::slow::SlowLog;
 
 /// PHP with the targets of one application. Fields are dropped in this order: the strings of the
 /// sites must go before PHP does.
 pub(crate) struct PhpRuntime {
-    sites: Vec<Site>,
+    sites: Vec<ScriptFolder>,
     residence: Option<Residence>,
     scratch: Scratch,
     limits: Limits,
     /// In a worker, if there is a limit that it is for.
     slow_log: Option<SlowLog>,
-    module: Module,
+    module: SapiModule,
 }
 
 impl PhpRuntime {
@@ -31,10 +31,10 @@ impl PhpRuntime {
     /// When PHP does not start or a root or script is missing.
     pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
         let RuntimeSpec::Php(php) = &spec.runtime else { bail!("this is no application of PHP") };
-        let module = Module::start(php)?;
+        let module = SapiModule::start(php)?;
         let open = |target| {
             let name = &spec.name;
-            Site::open(&module, target).with_context(|| format!("prepare application \"{name}\""))
+            ScriptFolder::open(&module, target).with_context(|| format!("prepare application \"{name}\""))
         };
         let sites = php.targets.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
         let only = php.targets.first().zip(php.worker());
@@ -71,10 +71,10 @@ impl Runtime for PhpRuntime {
         self.residence.is_some().then_some(self)
     }
 
-    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         let Some(site) = self.sites.get_mut(usize::from(request.head.app_target)) else {
             exchange.respond(404, &[]);
-            return Served::Done;
+            return RequestEnd::Done;
         };
         match site.resolve(&self.module, request.head.path) {
             Resolved::Run(chosen) => {
@@ -87,7 +87,7 @@ impl Runtime for PhpRuntime {
                 });
                 self.slow_log.as_ref().inspect(|log| log.end());
                 if outcome == Outcome::ServedLast {
-                    return Served::Leave;
+                    return RequestEnd::Leave;
                 }
             }
             Resolved::Folder => match request::folder_location(request) {
@@ -96,7 +96,7 @@ impl Runtime for PhpRuntime {
             },
             Resolved::Refuse(status) => exchange.respond(status, &[]),
         }
-        Served::Done
+        RequestEnd::Done
     }
 }
 

@@ -15,7 +15,7 @@ use corral_config::root;
 use corral_worker::complain;
 use rustix::io::Errno;
 
-use crate::module::{Module, PhpString};
+use crate::module::{PhpString, SapiModule};
 use crate::tracked::Tracked;
 
 /// How long a script that was found is believed to be there. A script that goes away meanwhile is
@@ -30,26 +30,26 @@ const EXTENSIONS: &[&str] = &[".php"];
 const MAX_REMEMBERED: usize = 4096;
 
 /// A folder of scripts and the rules by which paths lead to them.
-pub(crate) struct Site {
+pub(crate) struct ScriptFolder {
     target: PhpTarget,
     place: Tracked,
     /// Absolute, without symbolic links and without a slash at its end.
     root: Vec<u8>,
     document_root: PhpString,
-    rule: Rule,
+    rule: PathRule,
     /// The target's present content cannot be used.
     is_lost: bool,
 }
 
-enum Rule {
+enum PathRule {
     /// One script answers everything.
-    Fixed { name: Vec<u8>, script: Script, place: Tracked },
+    Fixed { name: Vec<u8>, script: PhpScript, place: Tracked },
     /// The path names the script.
-    ByPath { index: Vec<u8>, found: Box<Found> },
+    ByPath { index: Vec<u8>, found: Box<ScriptCache> },
 }
 
 /// A script that exists.
-pub(crate) struct Script {
+pub(crate) struct PhpScript {
     pub(crate) path: PhpString,
     /// For log lines: the path once more.
     pub(crate) label: Box<[u8]>,
@@ -61,7 +61,7 @@ pub(crate) struct Chosen<'a> {
     /// Without a slash at its end.
     pub(crate) root: &'a [u8],
     pub(crate) document_root: &'a PhpString,
-    pub(crate) script: &'a Script,
+    pub(crate) script: &'a PhpScript,
     /// The path of the script below the root, with a leading slash.
     pub(crate) script_name: &'a [u8],
     /// Empty or starting with a slash.
@@ -69,19 +69,19 @@ pub(crate) struct Chosen<'a> {
 }
 
 /// A worker's script, for as long as its process lives.
-pub(crate) struct Place {
+pub(crate) struct ScriptPlace {
     root: Vec<u8>,
     document_root: PhpString,
-    script: Script,
+    script: PhpScript,
     name: Vec<u8>,
 }
 
-impl Place {
+impl ScriptPlace {
     /// Finds the script: where it says, below the root, or below the working directory.
     ///
     /// # Errors
     /// When the root or the script does not exist.
-    pub(crate) fn of_worker(module: &Module, root: &Path, script: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn of_worker(module: &SapiModule, root: &Path, script: &Path) -> anyhow::Result<Self> {
         let root = root.canonicalize().with_context(|| format!("find the root \"{}\"", root.display()))?;
         let below_root = root.join(script);
         let path = [&*below_root, script].into_iter().find_map(|path| path.canonicalize().ok());
@@ -94,7 +94,7 @@ impl Place {
         let root = root.into_os_string().into_encoded_bytes();
         let document_root = module.string(&root);
         let root = without_slash(root);
-        Ok(Self { root, document_root, script: Script::new(module, path)?, name })
+        Ok(Self { root, document_root, script: PhpScript::new(module, path)?, name })
     }
 
     /// For log lines: the path of the script.
@@ -120,12 +120,12 @@ pub(crate) enum Resolved<'a> {
     Refuse(u16),
 }
 
-impl Site {
+impl ScriptFolder {
     /// Checks a target and prepares it.
     ///
     /// # Errors
     /// When the root or the script does not exist, or the script lies elsewhere.
-    pub(crate) fn open(module: &Module, target: &PhpTarget) -> anyhow::Result<Self> {
+    pub(crate) fn open(module: &SapiModule, target: &PhpTarget) -> anyhow::Result<Self> {
         // Scripts change the working directory.
         let root = path::absolute(&target.root);
         let place = root.and_then(Tracked::resolve);
@@ -133,8 +133,8 @@ impl Site {
         let root = place.path();
         ensure!(root.is_dir(), "the root \"{}\" is not a directory", root.display());
         let rule = match &target.script {
-            Some(script) => Rule::fixed(module, root, script)?,
-            None => Rule::ByPath { index: target.index.clone().into_bytes(), found: Box::default() },
+            Some(script) => PathRule::fixed(module, root, script)?,
+            None => PathRule::ByPath { index: target.index.clone().into_bytes(), found: Box::default() },
         };
         let root = root.as_os_str().as_bytes();
         let document_root = module.string(root);
@@ -145,7 +145,7 @@ impl Site {
 
     /// Goes where the links on the way lead now: a deployment may have moved one since the last request, and files of
     /// the new release are served from that moment on. What cannot be used changes nothing.
-    fn follow(&mut self, module: &Module) {
+    fn follow(&mut self, module: &SapiModule) {
         if self.place.is_current() && self.rule.is_current() {
             self.is_lost = false;
             return;
@@ -164,15 +164,15 @@ impl Site {
     }
 
     /// Finds the script for a decoded, normalised path.
-    pub(crate) fn resolve<'a>(&'a mut self, module: &Module, path: &'a [u8]) -> Resolved<'a> {
+    pub(crate) fn resolve<'a>(&'a mut self, module: &SapiModule, path: &'a [u8]) -> Resolved<'a> {
         self.follow(module);
         let (root, document_root) = (&*self.root, &self.document_root);
         let (index, found) = match &mut self.rule {
-            Rule::Fixed { name, script, .. } => {
+            PathRule::Fixed { name, script, .. } => {
                 let script_name = name;
                 return Resolved::Run(Chosen { root, document_root, script, script_name, path_info: b"" });
             }
-            Rule::ByPath { index, found } => (index, found),
+            PathRule::ByPath { index, found } => (index, found),
         };
         let (name, path_info) = match meaning(path, EXTENSIONS) {
             Meaning::Script { name, path_info } => ([name, b""], path_info),
@@ -188,8 +188,8 @@ impl Site {
     }
 }
 
-impl Rule {
-    fn fixed(module: &Module, root: &Path, script: &Path) -> anyhow::Result<Self> {
+impl PathRule {
+    fn fixed(module: &SapiModule, root: &Path, script: &Path) -> anyhow::Result<Self> {
         let relative = script.strip_prefix("/").unwrap_or(script);
         let place = Tracked::resolve(root.join(relative))
             .with_context(|| format!("find the script \"{}\" in \"{}\"", script.display(), root.display()))?;
@@ -199,7 +199,7 @@ impl Rule {
             format!("the script \"{}\" is not a file in \"{}\"", script.display(), root.display())
         })?;
         let name = [b"/", below.as_os_str().as_bytes()].concat();
-        Ok(Self::Fixed { name, script: Script::new(module, path.to_owned())?, place })
+        Ok(Self::Fixed { name, script: PhpScript::new(module, path.to_owned())?, place })
     }
 
     /// Whether a script that is a link, or behind one, is where it was.
@@ -211,8 +211,8 @@ impl Rule {
     }
 }
 
-impl Script {
-    fn new(module: &Module, path: PathBuf) -> anyhow::Result<Self> {
+impl PhpScript {
+    fn new(module: &SapiModule, path: PathBuf) -> anyhow::Result<Self> {
         let directory = path.parent().unwrap_or(Path::new("/")).as_os_str().as_bytes();
         let directory = CString::new(directory).context("the path of the script contains a NUL")?;
         let bytes = path.into_os_string().into_encoded_bytes();
@@ -222,15 +222,20 @@ impl Script {
 
 /// Scripts by the path below the root, with the time of the last look at the file.
 #[derive(Default)]
-struct Found {
-    scripts: HashMap<Box<[u8]>, (Script, Instant)>,
+struct ScriptCache {
+    scripts: HashMap<Box<[u8]>, (PhpScript, Instant)>,
     /// The name that was looked for last; a buffer that is used again.
     name: Vec<u8>,
 }
 
-impl Found {
+impl ScriptCache {
     /// The script of that name, given in two pieces, and the whole name; or a status.
-    fn script(&mut self, module: &Module, root: &[u8], name: [&[u8]; 2]) -> Result<(&Script, &[u8]), u16> {
+    fn script(
+        &mut self,
+        module: &SapiModule,
+        root: &[u8],
+        name: [&[u8]; 2],
+    ) -> Result<(&PhpScript, &[u8]), u16> {
         self.name.clear();
         self.name.extend_from_slice(name[0]);
         self.name.extend_from_slice(name[1]);
@@ -240,7 +245,7 @@ impl Found {
     }
 
     /// Looks at the file unless it was there a moment ago.
-    fn ensure_known(&mut self, module: &Module, root: &[u8]) -> Result<(), u16> {
+    fn ensure_known(&mut self, module: &SapiModule, root: &[u8]) -> Result<(), u16> {
         let now = Instant::now();
         let seen = self.scripts.get(self.name.as_slice()).map(|(_, seen)| *seen);
         if seen.is_some_and(|seen| now.duration_since(seen) < TRUST && module.has_opcache()) {
@@ -254,12 +259,12 @@ impl Found {
         }
         match self.scripts.get_mut(self.name.as_slice()) {
             Some((_, seen)) => *seen = now,
-            None => self.remember(Script::new(module, path).map_err(|_| 404_u16)?, now),
+            None => self.remember(PhpScript::new(module, path).map_err(|_| 404_u16)?, now),
         }
         Ok(())
     }
 
-    fn remember(&mut self, script: Script, now: Instant) {
+    fn remember(&mut self, script: PhpScript, now: Instant) {
         if self.scripts.len() >= MAX_REMEMBERED {
             self.scripts.clear();
         }

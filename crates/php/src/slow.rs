@@ -12,12 +12,12 @@ use corral_worker::complain;
 
 use crate::ffi;
 
-static STATE: Mutex<State> = Mutex::new(State { begun: None, n_asked: 0, sleeps: false });
+static STATE: Mutex<SlowState> = Mutex::new(SlowState { begun: None, n_asked: 0, sleeps: false });
 
 /// A request has begun, for a thread that waits for one.
 static BEGUN: Condvar = Condvar::new();
 
-struct State {
+struct SlowState {
     /// When the running request has begun.
     begun: Option<Instant>,
     /// How often it was asked.
@@ -111,7 +111,7 @@ fn watch(times: &[Duration]) {
 }
 
 /// The state is whole wherever a panic is possible.
-fn lock() -> MutexGuard<'static, State> {
+fn lock() -> MutexGuard<'static, SlowState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

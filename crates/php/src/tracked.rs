@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Tracked {
     given: PathBuf,
     path: PathBuf,
-    identity: Identity,
+    identity: FileIdentity,
 }
 
 /// Device and inode.
-type Identity = (u64, u64);
+type FileIdentity = (u64, u64);
 
 impl Tracked {
     /// Follows all links.
@@ -52,7 +52,7 @@ impl Tracked {
     }
 }
 
-fn identity(path: &Path) -> io::Result<Identity> {
+fn identity(path: &Path) -> io::Result<FileIdentity> {
     fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 

@@ -15,36 +15,36 @@ use corral_sys::process;
 use corral_sys::signal::{self, Pid, Signal};
 use corral_worker::{Keeper, Scope, Termination, confine, redirect_output};
 
-use crate::command::Command;
+use crate::command::ProgramCommand;
 use crate::gauge::{GAUGE, Gauge};
 use crate::own_files;
 
 /// The programs of an application.
-pub(crate) struct Programs {
-    command: Command,
+pub(crate) struct CommandProcesses {
+    command: ProgramCommand,
     /// Says how many processes there are to be.
     gauge: Option<Gauge>,
 }
 
-struct Host {
+struct CommandHost {
     keeper: Keeper,
-    command: Command,
+    command: ProgramCommand,
     gauge: Option<Gauge>,
 }
 
 /// Makes ready for commands, or says why they could not run.
-pub(crate) fn prepare(spec: &AppSpec, process: &ProcessSpec) -> anyhow::Result<Programs> {
+pub(crate) fn prepare(spec: &AppSpec, process: &ProcessSpec) -> anyhow::Result<CommandProcesses> {
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
     // Processes that commands leave behind end here, not at main. Without it, main collects it.
     let _ = process::become_subreaper();
     redirect_output(spec).context("open the application's output")?;
-    let command = Command::alone(&process.command)?;
+    let command = ProgramCommand::alone(&process.command)?;
     let gauge = process.queue.as_ref().map(Gauge::new).transpose()?;
     let commands = [&command].into_iter().chain(gauge.as_ref().map(Gauge::command));
     let readable = own_files().into_iter().chain(commands.map(|command| command.path().to_owned())).collect();
     confine(spec, readable, Vec::new())?;
-    Ok(Programs { command, gauge })
+    Ok(CommandProcesses { command, gauge })
 }
 
 /// Serves main until it says stop or is gone.
@@ -52,7 +52,7 @@ pub(crate) fn serve(
     link: Link,
     spec: &AppSpec,
     process: &ProcessSpec,
-    programs: Programs,
+    programs: CommandProcesses,
 ) -> anyhow::Result<ExitCode> {
     let termination = Termination {
         signal: Signal::from_named_raw(process.stop_signal).unwrap_or(Signal::TERM),
@@ -62,11 +62,11 @@ pub(crate) fn serve(
     };
     let keeper = Keeper::new(link, Scope::Group).context("listen to signals")?.ending_by(termination);
     keeper.tell(&FromPrototype::Ready, &[]);
-    let Programs { command, gauge } = programs;
-    Host { keeper, command, gauge }.serve()
+    let CommandProcesses { command, gauge } = programs;
+    CommandHost { keeper, command, gauge }.serve()
 }
 
-impl Host {
+impl CommandHost {
     fn serve(mut self) -> anyhow::Result<ExitCode> {
         while !self.keeper.is_done() {
             self.sleep().context("wait")?;

@@ -18,14 +18,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use corral_sys::process;
-use corral_sys::signal::{self, Change, Ended, Pid, Signal, SignalFd};
+use corral_sys::signal::{self, ChildChange, Ended, Pid, Signal, SignalFd};
 use corral_worker::complain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, SocketFlags};
 
-use self::arrival::{Arrival, Progress};
-use self::script::Request;
+use self::arrival::{Arrival, BodyProgress};
+use self::script::ScriptRequest;
 
 /// Runs scripts for the router until it is told to end. Descriptor 0 is a socket that listens.
 ///
@@ -40,7 +40,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title("corral: scripts of CGI");
     let signals = SignalFd::new(&[Signal::CHILD, Signal::TERM]).context("listen to signals")?;
-    let host = Host {
+    let host = CgiHost {
         listener: Some(listener),
         signals,
         environment: environment()?,
@@ -59,20 +59,20 @@ fn environment() -> anyhow::Result<Vec<CString>> {
     texts.map(|text| CString::new(text).context("a variable contains a null character")).collect()
 }
 
-struct Host {
+struct CgiHost {
     /// Empty once nothing more is to be started.
     listener: Option<OwnedFd>,
     signals: SignalFd,
     environment: Vec<CString>,
     /// Connections whose requests are on their way.
     arrivals: Vec<Arrival>,
-    scripts: HashMap<Pid, Running>,
+    scripts: HashMap<Pid, RunningScript>,
     /// Connections whose scripts have ended, until the router closes them.
     leaving: Vec<OwnedFd>,
 }
 
 /// A script that runs.
-struct Running {
+struct RunningScript {
     connection: OwnedFd,
     /// For messages.
     name: String,
@@ -86,7 +86,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Connections that are accepted at a time, before others are looked at.
 const AT_A_TIME: usize = 16;
 
-impl Host {
+impl CgiHost {
     fn serve(mut self) -> io::Result<ExitCode> {
         while !self.is_done() {
             self.sleep()?;
@@ -96,7 +96,7 @@ impl Host {
                 }
             }
             for (pid, change) in signal::changes() {
-                if let Change::Ended(ended) = change {
+                if let ChildChange::Ended(ended) = change {
                     self.ended(pid, ended);
                 }
             }
@@ -135,9 +135,9 @@ impl Host {
         let mut idx = 0;
         while idx < self.arrivals.len() {
             match self.arrivals[idx].progress() {
-                Progress::Waiting => idx += 1,
-                Progress::Gone => drop(self.arrivals.swap_remove(idx)),
-                Progress::Complete => {
+                BodyProgress::Waiting => idx += 1,
+                BodyProgress::Gone => drop(self.arrivals.swap_remove(idx)),
+                BodyProgress::Complete => {
                     let arrival = self.arrivals.swap_remove(idx);
                     self.start(arrival);
                 }
@@ -169,10 +169,11 @@ impl Host {
 
     fn start(&mut self, arrival: Arrival) {
         let Arrival { connection, head, .. } = arrival;
-        let started = Request::parse(&head, &self.environment).and_then(|request| request.start(&connection));
+        let started =
+            ScriptRequest::parse(&head, &self.environment).and_then(|request| request.start(&connection));
         match started {
             Ok((pid, name)) => {
-                self.scripts.insert(pid, Running { connection, name, deadline: None });
+                self.scripts.insert(pid, RunningScript { connection, name, deadline: None });
             }
             Err(refusal) => {
                 complain(&refusal);
@@ -235,7 +236,7 @@ impl Host {
 /// Deadlines are not looked at a moment too early.
 const TICK: Duration = Duration::from_millis(1);
 
-impl Running {
+impl RunningScript {
     /// Tells the script, and what it has started, to end.
     fn end(&mut self, pid: Pid, now: Instant) {
         if self.deadline.is_none() {

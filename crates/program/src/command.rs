@@ -14,12 +14,12 @@ use corral_sys::signal::Pid;
 use corral_sys::spawn::{Executable, Program};
 use rustix::fs::Access;
 
-use crate::door::Doorway;
+use crate::endpoint::ProgramEndpoint;
 use crate::java;
 
 /// A program that can be run any number of times.
 #[derive(Debug)]
-pub(crate) struct Command {
+pub(crate) struct ProgramCommand {
     path: CString,
     /// This server's own executable, if the program is a part of it.
     own: Option<File>,
@@ -39,7 +39,7 @@ const OWN: &str = "/proc/self/exe";
 /// The name of the descriptor.
 const DESCRIPTOR_NAME: &str = "http";
 
-impl Command {
+impl ProgramCommand {
     /// Finds the program. `module` is what it needs of Corral, if it does.
     pub(crate) fn new(http: &HttpSpec, module: &Path) -> anyhow::Result<Self> {
         let (path, arguments) = match &http.kind {
@@ -111,17 +111,17 @@ impl Command {
     }
 
     /// Runs it once more.
-    pub(crate) fn run(&self, doorway: &Doorway, notify: Option<&Path>) -> anyhow::Result<Pid> {
+    pub(crate) fn run(&self, endpoint: &ProgramEndpoint, notify: Option<&Path>) -> anyhow::Result<Pid> {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let mut fds = vec![(stdout.as_fd(), 1), (stderr.as_fd(), 2)];
-        if let Doorway::Inherited { listener, number, .. } = doorway {
+        if let ProgramEndpoint::Inherited { listener, number, .. } = endpoint {
             fds.push((listener.as_fd(), *number));
         }
         if self.socket != ProgramSocket::Standard {
             fds.push((self.null.as_fd(), 0));
         }
         let pid_variable = (self.socket == ProgramSocket::Inherited).then_some("LISTEN_PID");
-        self.spawn(&self.environment_for(doorway, notify)?, pid_variable, &fds, false)
+        self.spawn(&self.environment_for(endpoint, notify)?, pid_variable, &fds, false)
     }
 
     fn spawn(
@@ -151,14 +151,18 @@ impl Command {
         program.spawn().with_context(|| format!("run {}", self.path().display()))
     }
 
-    fn environment_for(&self, doorway: &Doorway, notify: Option<&Path>) -> anyhow::Result<Vec<CString>> {
+    fn environment_for(
+        &self,
+        endpoint: &ProgramEndpoint,
+        notify: Option<&Path>,
+    ) -> anyhow::Result<Vec<CString>> {
         let mut own: Vec<(OsString, OsString)> = Vec::new();
         let mut set = |name: &str, value: &OsStr| own.push((name.into(), value.to_owned()));
-        match (doorway, &self.socket) {
-            (Doorway::Unix { path }, ProgramSocket::Unix { variable }) => {
+        match (endpoint, &self.socket) {
+            (ProgramEndpoint::Unix { path }, ProgramSocket::Unix { variable }) => {
                 set(variable, path.path().as_os_str());
             }
-            (Doorway::Port(place), ProgramSocket::Port { variable, .. }) => {
+            (ProgramEndpoint::Port(place), ProgramSocket::Port { variable, .. }) => {
                 set(variable, place.port.to_string().as_ref());
                 if self.environment.iter().all(|(name, _)| name != "HOST") {
                     set("HOST", "127.0.0.1".as_ref());

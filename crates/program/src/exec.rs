@@ -17,11 +17,11 @@ use corral_ipc::message::{FromExec, ToExec};
 use corral_ipc::reason;
 use corral_sys::poll::{self, Interest};
 use corral_sys::process;
-use corral_sys::signal::{self, Change, Ended, Pid, Signal, SignalFd};
+use corral_sys::signal::{self, ChildChange, Ended, Pid, Signal, SignalFd};
 use corral_worker::confine;
 
 use self::folder::enter;
-use crate::command::Command;
+use crate::command::ProgramCommand;
 use crate::own_files;
 
 /// Time for a command to end when `corral exec` is gone, until it is killed.
@@ -45,7 +45,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
     let signals = [&HANDED_ON[..], &[Signal::CHILD]].concat();
     let signals = SignalFd::new(&signals).context("listen to signals")?;
     match start(first) {
-        Ok(command) => Host { link, signals, command, deadline: None }.serve().context("wait"),
+        Ok(command) => ExecHost { link, signals, command, deadline: None }.serve().context("wait"),
         Err(error) => {
             let failed = FromExec::Failed { reason: reason::cut(format!("{error:#}")), code: code(&error) };
             link.send(&failed, &[]).context("tell of a failure")?;
@@ -60,7 +60,7 @@ fn start(first: ToExec) -> anyhow::Result<Pid> {
     };
     let _ = process::set_title(&format!("corral: \"{}\" exec", spec.name));
     enter(&spec, &folder);
-    let command = Command::of_words(&words)?;
+    let command = ProgramCommand::of_words(&words)?;
     let readable = [own_files(), dependencies, vec![command.path().to_owned()]].concat();
     let terminal = controlling_terminal.then(|| "/dev/tty".into());
     confine(&spec, readable, terminal.into_iter().collect())?;
@@ -74,7 +74,7 @@ fn code(error: &anyhow::Error) -> u8 {
     if is_refused { 126 } else { 127 }
 }
 
-struct Host {
+struct ExecHost {
     link: Link,
     signals: SignalFd,
     /// The command leads its group.
@@ -83,7 +83,7 @@ struct Host {
     deadline: Option<Instant>,
 }
 
-impl Host {
+impl ExecHost {
     fn serve(mut self) -> io::Result<ExitCode> {
         loop {
             self.sleep()?;
@@ -93,7 +93,7 @@ impl Host {
                 }
             }
             for (pid, change) in signal::changes() {
-                if let Change::Ended(ended) = change
+                if let ChildChange::Ended(ended) = change
                     && pid == self.command
                 {
                     return Ok(self.ended(ended));

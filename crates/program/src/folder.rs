@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 
 /// Where sockets are.
 #[derive(Debug)]
-pub(crate) enum Folder {
+pub(crate) enum ProgramFolder {
     /// Removed with this value, as far as that is allowed.
     Own(PathBuf),
     /// Main's, outside of this root.
@@ -41,7 +41,7 @@ pub(crate) struct SocketPath {
 /// With more in front of it, the path of a socket would be too long.
 const LONGEST_PARENT: usize = 60;
 
-impl Folder {
+impl ProgramFolder {
     /// The one that main has handed over.
     pub(crate) fn outside(folder: OwnedFd) -> anyhow::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -91,7 +91,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ProgramFolder {
     fn drop(&mut self) {
         // Programs may have left something there.
         if let Self::Own(path) = self {
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn it_is_private_and_leaves_nothing_behind() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::make_in(parent.path()).unwrap();
+        let folder = ProgramFolder::make_in(parent.path()).unwrap();
         let path = folder.path().unwrap().to_owned();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         let socket = folder.socket("1.http");
@@ -160,7 +160,7 @@ mod tests {
     fn outside_is_entered_for_a_moment_only() {
         let folder = tempfile::tempdir().unwrap();
         let here = env::current_dir().unwrap();
-        let outside = Folder::outside(fs::File::open(folder.path()).unwrap().into()).unwrap();
+        let outside = ProgramFolder::outside(fs::File::open(folder.path()).unwrap().into()).unwrap();
         let socket = outside.socket("1.http");
         let found = socket.with(|path| {
             fs::write(path, "")?;

@@ -9,7 +9,7 @@ use corral_config::plan::QueueSpec;
 use corral_ipc::message::{Exit, FromPrototype, WorkerId};
 use corral_worker::Keeper;
 
-use crate::command::Command;
+use crate::command::ProgramCommand;
 
 /// The program among the children of its prototype; main numbers processes from 1.
 pub(crate) const GAUGE: WorkerId = WorkerId(u32::MAX);
@@ -28,7 +28,7 @@ const MOST_DOUBLINGS: u32 = 9;
 
 /// Looks at the length of a queue.
 pub(crate) struct Gauge {
-    command: Command,
+    command: ProgramCommand,
     interval: Duration,
     timeout: Duration,
     next_at: Instant,
@@ -50,7 +50,7 @@ impl Gauge {
     /// Finds the program.
     pub(crate) fn new(queue: &QueueSpec) -> anyhow::Result<Self> {
         Ok(Self {
-            command: Command::alone(&queue.command).context("the command of the queue")?,
+            command: ProgramCommand::alone(&queue.command).context("the command of the queue")?,
             interval: queue.interval,
             timeout: queue.timeout,
             next_at: Instant::now(),
@@ -59,7 +59,7 @@ impl Gauge {
         })
     }
 
-    pub(crate) fn command(&self) -> &Command {
+    pub(crate) fn command(&self) -> &ProgramCommand {
         &self.command
     }
 

@@ -16,9 +16,9 @@ use corral_sys::signal::Pid;
 use corral_worker::{Keeper, Scope, complain, confine, redirect_output};
 
 use crate::background;
-use crate::command::Command;
-use crate::door::{Doorway, Opened};
-use crate::folder::{Folder, SocketPath};
+use crate::command::ProgramCommand;
+use crate::endpoint::{OpenEndpoint, ProgramEndpoint};
+use crate::folder::{ProgramFolder, SocketPath};
 use crate::own_files;
 use crate::probe::Probe;
 use crate::stray::Stray;
@@ -26,11 +26,11 @@ use crate::stray::Stray;
 /// How often a program is started in vain because another process has taken its port meanwhile.
 const MOST_PORTS: u32 = 5;
 
-struct Host {
+struct ProgramHost {
     keeper: Keeper,
     http: HttpSpec,
-    command: Command,
-    folder: Option<Folder>,
+    command: ProgramCommand,
+    folder: Option<ProgramFolder>,
     starting: Vec<Starting>,
     /// Socket files of ready programs, removed when these end.
     ready: HashMap<WorkerId, Option<SocketPath>>,
@@ -40,7 +40,7 @@ struct Host {
 struct Starting {
     worker: WorkerId,
     pid: Pid,
-    doorway: Doorway,
+    endpoint: ProgramEndpoint,
     probe: Probe,
     /// For one that may listen elsewhere.
     stray: Option<Stray>,
@@ -75,7 +75,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
     };
     let keeper = Keeper::new(link, Scope::Group).context("listen to signals")?;
     keeper.tell(&FromPrototype::Ready, &[]);
-    Host { keeper, http, command, folder, starting: Vec::new(), ready: HashMap::new() }.serve()
+    ProgramHost { keeper, http, command, folder, starting: Vec::new(), ready: HashMap::new() }.serve()
 }
 
 fn fail(link: &Link, error: &anyhow::Error) -> anyhow::Result<ExitCode> {
@@ -85,24 +85,27 @@ fn fail(link: &Link, error: &anyhow::Error) -> anyhow::Result<ExitCode> {
 }
 
 /// `outside` is a folder for sockets that main has made.
-fn prepare(spec: &AppSpec, outside: Option<OwnedFd>) -> anyhow::Result<(HttpSpec, Command, Option<Folder>)> {
+fn prepare(
+    spec: &AppSpec,
+    outside: Option<OwnedFd>,
+) -> anyhow::Result<(HttpSpec, ProgramCommand, Option<ProgramFolder>)> {
     let RuntimeSpec::Http(http) = &spec.runtime else { bail!("this is no program that serves HTTP") };
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
     // What programs leave behind ends here, not at main. Without it, main collects it.
     let _ = process::become_subreaper();
     redirect_output(spec).context("open the application's output")?;
-    let command = Command::new(http, &spec.module)?;
+    let command = ProgramCommand::new(http, &spec.module)?;
     let needs_folder = !matches!(http.socket, ProgramSocket::Port { .. }) || http.ready == Ready::Notify;
-    let make = || outside.map_or_else(Folder::make, Folder::outside);
+    let make = || outside.map_or_else(ProgramFolder::make, ProgramFolder::outside);
     let folder = needs_folder.then(make).transpose()?;
     let readable = own_files().into_iter().chain([command.path().to_owned()]).collect();
-    let writable = folder.iter().filter_map(Folder::path).map(Path::to_owned).collect();
+    let writable = folder.iter().filter_map(ProgramFolder::path).map(Path::to_owned).collect();
     confine(spec, readable, writable)?;
     Ok((http.clone(), command, folder))
 }
 
-impl Host {
+impl ProgramHost {
     fn serve(mut self) -> anyhow::Result<ExitCode> {
         while !self.keeper.is_done() {
             self.sleep().context("wait")?;
@@ -147,16 +150,16 @@ impl Host {
             bail!("the application is stopping");
         }
         let folder = self.folder.as_ref();
-        let doorway = Doorway::new(&self.http.socket, folder, worker)?;
+        let endpoint = ProgramEndpoint::new(&self.http.socket, folder, worker)?;
         let probe = Probe::new(&self.http.ready, folder, worker, Instant::now())?;
-        let pid = self.command.run(&doorway, probe.notify_path())?;
-        let stray = match (&self.http.socket, &doorway) {
-            (ProgramSocket::Port { or_any: true, .. }, Doorway::Port(place)) => {
+        let pid = self.command.run(&endpoint, probe.notify_path())?;
+        let stray = match (&self.http.socket, &endpoint) {
+            (ProgramSocket::Port { or_any: true, .. }, ProgramEndpoint::Port(place)) => {
                 Some(Stray::new(*place, Instant::now()))
             }
             _ => None,
         };
-        Ok(Starting { worker, pid, doorway, probe, stray, deadline, n_before, failure: None })
+        Ok(Starting { worker, pid, endpoint, probe, stray, deadline, n_before, failure: None })
     }
 
     fn fail(&self, worker: WorkerId, reason: String) {
@@ -172,7 +175,7 @@ impl Host {
         while idx < self.starting.len() {
             let starting = &mut self.starting[idx];
             starting.follow(now);
-            if starting.failure.is_none() && starting.probe.look(&starting.doorway, starting.pid, now) {
+            if starting.failure.is_none() && starting.probe.look(&starting.endpoint, starting.pid, now) {
                 let starting = self.starting.remove(idx);
                 self.became_ready(starting);
                 continue;
@@ -186,8 +189,8 @@ impl Host {
     }
 
     fn became_ready(&mut self, starting: Starting) {
-        let Starting { worker, pid, doorway, .. } = starting;
-        let Opened { door, file, path } = match doorway.open() {
+        let Starting { worker, pid, endpoint, .. } = starting;
+        let OpenEndpoint { endpoint, file, path } = match endpoint.open() {
             Ok(opened) => opened,
             Err(error) => {
                 self.keeper.children.end(worker, Instant::now());
@@ -197,7 +200,7 @@ impl Host {
         self.ready.insert(worker, path);
         // Main may not know that number, if this process has a namespace of its own.
         let descriptors: Vec<_> = [file, process::pidfd(pid).ok()].into_iter().flatten().collect();
-        self.keeper.tell(&FromPrototype::Started { worker, pid: number(pid), door }, &descriptors);
+        self.keeper.tell(&FromPrototype::Started { worker, pid: number(pid), endpoint }, &descriptors);
     }
 
     fn ended(&mut self, worker: WorkerId, exit: Exit) {
@@ -207,7 +210,7 @@ impl Host {
         let Some(idx) = self.starting.iter().position(|starting| starting.worker == worker) else { return };
         let starting = self.starting.remove(idx);
         if starting.lost_its_port() && !self.keeper.is_stopping() {
-            complain(format_args!("{} was taken: trying another one", starting.doorway.describe()));
+            complain(format_args!("{} was taken: trying another one", starting.endpoint.describe()));
             return self.start(worker, starting.deadline, starting.n_before + 1);
         }
         // A program that was told to end needs no advice.
@@ -239,10 +242,10 @@ impl Starting {
         complain(format_args!(
             "notice: the program listens on {place} and not on {}, as the variable with its port asks for: it is \
              served there",
-            self.doorway.describe()
+            self.endpoint.describe()
         ));
         self.stray = None;
-        self.doorway = Doorway::Strayed(place);
+        self.endpoint = ProgramEndpoint::Strayed(place);
     }
 
     fn is_late(&self, http: &HttpSpec) -> String {
@@ -263,7 +266,8 @@ impl Starting {
 
     /// Whether the program has ended because another process has taken its port.
     fn lost_its_port(&self) -> bool {
-        let is_taken = matches!(self.doorway, Doorway::Port(place) if crate::port::is_taken(place.port));
+        let is_taken =
+            matches!(self.endpoint, ProgramEndpoint::Port(place) if crate::port::is_taken(place.port));
         is_taken && self.failure.is_none() && self.n_before < MOST_PORTS
     }
 }

@@ -1,7 +1,7 @@
 //! The prototype of programs that serve HTTP themselves.
 //!
 //! Main starts it as the application's user and set apart as the application says, as it does with every prototype.
-//! For each worker that main wants it makes a place to be reached at (`door`), runs the program (`command`), waits
+//! For each worker that main wants it makes a place to be reached at (`endpoint`), runs the program (`command`), waits
 //! until that is ready (`probe`), and reports it. It never speaks for the program: the router connects to it.
 //!
 //! The program of applications of CGI is this crate's own (`cgi`): a process that starts a script for each request.
@@ -23,7 +23,7 @@
 mod background;
 mod cgi;
 mod command;
-mod door;
+mod endpoint;
 mod exec;
 mod folder;
 mod gauge;

@@ -52,13 +52,13 @@ fn first_outgoing() -> u16 {
 
 /// A port of this machine's own address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct LocalPort {
     pub(crate) port: u16,
     /// Only the address of IPv6 has it.
     pub(crate) v6: bool,
 }
 
-impl Place {
+impl LocalPort {
     pub(crate) fn v4(port: u16) -> Self {
         Self { port, v6: false }
     }
@@ -69,14 +69,14 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LocalPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "port {} of {}", self.port, self.address().ip())
     }
 }
 
 /// Connects to a program.
-pub(crate) fn connect(place: Place) -> io::Result<TcpStream> {
+pub(crate) fn connect(place: LocalPort) -> io::Result<TcpStream> {
     let address = place.address();
     let stream = TcpStream::connect_timeout(&address, LONGEST_CONNECT)?;
     if stream.local_addr()? == address {
@@ -107,13 +107,13 @@ pub(crate) fn is_foreign(port: u16, group: Pid) -> bool {
 
 /// Where the processes of a group listen that this machine reaches by its own addresses. One that has both kinds is
 /// named by that of IPv4.
-pub(crate) fn listened_on(group: Pid) -> Vec<Place> {
+pub(crate) fn listened_on(group: Pid) -> Vec<LocalPort> {
     let listeners = all_listeners();
     let fds =
         processes(group).flat_map(|process| fs::read_dir(process.join("fd")).into_iter().flatten().flatten());
     let sockets: HashSet<_> = fds.filter_map(|fd| fs::read_link(fd.path()).ok()).collect();
     let own = listeners.iter().filter(|listener| sockets.contains(&listener.file));
-    let mut places: Vec<_> = own.filter_map(Listener::place).collect();
+    let mut places: Vec<_> = own.filter_map(PortListener::place).collect();
     places.sort_unstable();
     places.dedup_by_key(|place| place.port);
     places
@@ -143,7 +143,7 @@ fn belongs_to(process: &Path, group: Pid) -> bool {
 }
 
 /// A socket that listens.
-struct Listener {
+struct PortListener {
     /// As the kernel writes it: in words of this machine's order.
     address: String,
     port: u16,
@@ -151,9 +151,9 @@ struct Listener {
     file: PathBuf,
 }
 
-impl Listener {
+impl PortListener {
     /// Where it is reached from this machine by a loopback address; nothing if it is not.
-    fn place(&self) -> Option<Place> {
+    fn place(&self) -> Option<LocalPort> {
         const V4: [&str; 2] = ["00000000", "0100007F"];
         const V6_LOCAL: &str = "00000000000000000000000001000000";
         // Most sockets for all addresses of IPv6 take those of IPv4, too.
@@ -161,20 +161,20 @@ impl Listener {
         let v6 = match &*self.address {
             address if V4.contains(&address) => false,
             V6_LOCAL => true,
-            V6_ANY => connect(Place::v4(self.port)).is_err(),
+            V6_ANY => connect(LocalPort::v4(self.port)).is_err(),
             _ => return None,
         };
-        Some(Place { port: self.port, v6 })
+        Some(LocalPort { port: self.port, v6 })
     }
 }
 
-fn all_listeners() -> Vec<Listener> {
+fn all_listeners() -> Vec<PortListener> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
     tables.iter().flat_map(|table| listeners(table)).collect()
 }
 
 /// The listening sockets in the kernel's table.
-fn listeners(table: &str) -> impl Iterator<Item = Listener> {
+fn listeners(table: &str) -> impl Iterator<Item = PortListener> {
     table.lines().skip(1).filter_map(move |line| {
         let mut words = line.split_ascii_whitespace();
         let (local, state) = (words.nth(1)?, words.nth(1)?);
@@ -182,7 +182,7 @@ fn listeners(table: &str) -> impl Iterator<Item = Listener> {
         let port = u16::from_str_radix(port, 16).ok()?;
         let inode = words.nth(5)?;
         let file = format!("socket:[{inode}]").into();
-        (state == LISTENING).then(|| Listener { address: address.to_owned(), port, file })
+        (state == LISTENING).then(|| PortListener { address: address.to_owned(), port, file })
     })
 }
 
@@ -205,13 +205,13 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         assert!(is_taken(port));
-        connect(Place::v4(port)).unwrap();
+        connect(LocalPort::v4(port)).unwrap();
         let own_group = rustix::process::getpgrp();
-        assert!(listened_on(own_group).contains(&Place::v4(port)));
+        assert!(listened_on(own_group).contains(&LocalPort::v4(port)));
         assert!(!is_foreign(port, own_group), "this process listens there");
         assert!(is_foreign(port, Pid::from_raw(i32::MAX).unwrap()), "no group has that number");
         drop(listener);
-        assert!(connect(Place::v4(port)).is_err());
+        assert!(connect(LocalPort::v4(port)).is_err());
     }
 
     #[test]
@@ -222,8 +222,11 @@ mod tests {
         let found: Vec<_> = listeners(table).collect();
         let [listener] = &found[..] else { panic!("the other one is a connection") };
         assert_eq!((listener.port, &*listener.file), (8080, Path::new("socket:[17]")));
-        assert_eq!(listener.place(), Some(Place::v4(8080)));
-        assert_eq!(Listener { address: "0A00A8C0".to_owned(), port: 80, file: PathBuf::new() }.place(), None);
+        assert_eq!(listener.place(), Some(LocalPort::v4(8080)));
+        assert_eq!(
+            PortListener { address: "0A00A8C0".to_owned(), port: 80, file: PathBuf::new() }.place(),
+            None
+        );
     }
 
     #[test]
@@ -231,7 +234,7 @@ mod tests {
         let Ok(listener) = TcpListener::bind("[::1]:0") else {
             return eprintln!("skipped: there is no IPv6");
         };
-        let place = Place { port: listener.local_addr().unwrap().port(), v6: true };
+        let place = LocalPort { port: listener.local_addr().unwrap().port(), v6: true };
         assert!(listened_on(rustix::process::getpgrp()).contains(&place));
         connect(place).unwrap();
         assert_eq!(place.to_string(), format!("port {} of ::1", place.port));

@@ -12,13 +12,13 @@ use corral_config::plan::Ready;
 use corral_ipc::message::WorkerId;
 use corral_sys::signal::Pid;
 
-use crate::door::Doorway;
-use crate::folder::{Folder, SocketPath};
+use crate::endpoint::ProgramEndpoint;
+use crate::folder::{ProgramFolder, SocketPath};
 
 /// The readiness check of one program.
 #[derive(Debug)]
 pub(crate) struct Probe {
-    way: Way,
+    way: ProbeKind,
     /// The reason why the program is not ready yet, for people.
     missing: String,
     pause: Duration,
@@ -26,7 +26,7 @@ pub(crate) struct Probe {
 }
 
 #[derive(Debug)]
-enum Way {
+enum ProbeKind {
     /// With a connection that was not accepted yet.
     Connect(Option<OwnedFd>),
     Path {
@@ -57,7 +57,7 @@ const LONGEST_ANSWER: Duration = Duration::from_secs(5);
 impl Probe {
     pub(crate) fn new(
         ready: &Ready,
-        folder: Option<&Folder>,
+        folder: Option<&ProgramFolder>,
         worker: WorkerId,
         now: Instant,
     ) -> anyhow::Result<Self> {
@@ -66,15 +66,15 @@ impl Probe {
             Ready::Connect | Ready::Notify => "nothing was found out yet".to_owned(),
         };
         let way = match ready {
-            Ready::Connect => Way::Connect(None),
-            Ready::Path(target) => Way::Path { target: target.clone(), asking: None },
+            Ready::Connect => ProbeKind::Connect(None),
+            Ready::Path(target) => ProbeKind::Path { target: target.clone(), asking: None },
             Ready::Notify => {
                 let folder = folder.context("there is no folder for its notifications")?;
                 let path = folder.socket(&format!("{}.notify", worker.0));
                 let socket =
                     UnixDatagram::bind(path.path()).context("make the socket for its notifications")?;
                 socket.set_nonblocking(true)?;
-                Way::Notify { socket, path }
+                ProbeKind::Notify { socket, path }
             }
         };
         Ok(Self { way, missing, pause: FIRST_PAUSE, next_look: now })
@@ -83,17 +83,17 @@ impl Probe {
     /// Where the program says that it is ready, if it is to say so.
     pub(crate) fn notify_path(&self) -> Option<&Path> {
         match &self.way {
-            Way::Notify { path, .. } => Some(path.path()),
-            Way::Connect(_) | Way::Path { .. } => None,
+            ProbeKind::Notify { path, .. } => Some(path.path()),
+            ProbeKind::Connect(_) | ProbeKind::Path { .. } => None,
         }
     }
 
     /// The descriptor that becomes readable when there is something to look at.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.way {
-            Way::Connect(_) => None,
-            Way::Path { asking, .. } => asking.as_ref().map(|asking| asking.connection.as_fd()),
-            Way::Notify { socket, .. } => Some(socket.as_fd()),
+            ProbeKind::Connect(_) => None,
+            ProbeKind::Path { asking, .. } => asking.as_ref().map(|asking| asking.connection.as_fd()),
+            ProbeKind::Notify { socket, .. } => Some(socket.as_fd()),
         }
     }
 
@@ -107,11 +107,11 @@ impl Probe {
     }
 
     /// Looks whether the program is ready by now.
-    pub(crate) fn look(&mut self, doorway: &Doorway, program: Pid, now: Instant) -> bool {
+    pub(crate) fn look(&mut self, endpoint: &ProgramEndpoint, program: Pid, now: Instant) -> bool {
         let found = match &mut self.way {
-            Way::Connect(connection) => look_for_acceptance(connection, doorway, program),
-            Way::Path { target, asking } => ask(asking, target, || connect(doorway, program), now),
-            Way::Notify { socket, .. } => take_notifications(socket),
+            ProbeKind::Connect(connection) => look_for_acceptance(connection, endpoint, program),
+            ProbeKind::Path { target, asking } => ask(asking, target, || connect(endpoint, program), now),
+            ProbeKind::Notify { socket, .. } => take_notifications(socket),
         };
         self.pause = LONGEST_PAUSE.min(self.pause * 2);
         self.next_look = now + self.pause;
@@ -128,19 +128,23 @@ impl Probe {
     }
 }
 
-fn connect(doorway: &Doorway, program: Pid) -> Result<OwnedFd, String> {
-    doorway.connect(program).map_err(|error| format!("nothing listens on {} ({error})", doorway.describe()))
+fn connect(endpoint: &ProgramEndpoint, program: Pid) -> Result<OwnedFd, String> {
+    endpoint.connect(program).map_err(|error| format!("nothing listens on {} ({error})", endpoint.describe()))
 }
 
 fn look_for_acceptance(
     connection: &mut Option<OwnedFd>,
-    doorway: &Doorway,
+    endpoint: &ProgramEndpoint,
     program: Pid,
 ) -> Result<(), String> {
     if connection.is_none() {
-        *connection = Some(connect(doorway, program)?);
+        *connection = Some(connect(endpoint, program)?);
     }
-    if doorway.is_attended() { Ok(()) } else { Err(format!("it accepts nothing on {}", doorway.describe())) }
+    if endpoint.is_attended() {
+        Ok(())
+    } else {
+        Err(format!("it accepts nothing on {}", endpoint.describe()))
+    }
 }
 
 fn ask(
@@ -250,14 +254,14 @@ mod tests {
 
     #[test]
     fn readiness_may_come_with_other_news() {
-        let folder = Folder::make().unwrap();
+        let folder = ProgramFolder::make().unwrap();
         let now = Instant::now();
         let mut probe = Probe::new(&Ready::Notify, Some(&folder), WorkerId(1), now).unwrap();
-        let doorway = Doorway::Port(crate::port::Place::v4(1));
+        let endpoint = ProgramEndpoint::Port(crate::port::LocalPort::v4(1));
         let program = UnixDatagram::unbound().unwrap();
         let mut say = |text: &str| {
             program.send_to(text.as_bytes(), probe.notify_path().unwrap()).unwrap();
-            probe.look(&doorway, Pid::INIT, now)
+            probe.look(&endpoint, Pid::INIT, now)
         };
         assert!(!say("STATUS=READY=1"));
         assert!(!say("READY=0"));

@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use corral_sys::signal::Pid;
 
-use crate::port::{self, Place};
+use crate::port::{self, LocalPort};
 
 /// Looks where one program listens.
 #[derive(Debug)]
 pub(crate) struct Stray {
-    told: Place,
+    told: LocalPort,
     next_look: Instant,
     /// Where it listens, and since when that is known.
-    found: Option<(Place, Instant)>,
+    found: Option<(LocalPort, Instant)>,
 }
 
 /// Reading what all processes of a group have open is some work.
@@ -26,7 +26,7 @@ const DEBUGGERS: [u16; 2] = [9229, 5005];
 
 impl Stray {
     /// `told` is where the program was told to listen.
-    pub(crate) fn new(told: Place, now: Instant) -> Self {
+    pub(crate) fn new(told: LocalPort, now: Instant) -> Self {
         Self { told, next_look: now + PAUSE, found: None }
     }
 
@@ -35,7 +35,7 @@ impl Stray {
     }
 
     /// Where the program is served: it has listened there for some time, and not where it was told to.
-    pub(crate) fn look(&mut self, program: Pid, now: Instant) -> Option<Place> {
+    pub(crate) fn look(&mut self, program: Pid, now: Instant) -> Option<LocalPort> {
         if now < self.next_look {
             return None;
         }
@@ -43,7 +43,7 @@ impl Stray {
         self.note(&port::listened_on(program), now)
     }
 
-    fn note(&mut self, places: &[Place], now: Instant) -> Option<Place> {
+    fn note(&mut self, places: &[LocalPort], now: Instant) -> Option<LocalPort> {
         let place = places.iter().find(|place| !DEBUGGERS.contains(&place.port)).copied();
         let is_told = places.iter().any(|place| place.port == self.told.port);
         self.found = match (place.filter(|_| !is_told), self.found) {
@@ -64,10 +64,10 @@ mod tests {
     fn a_program_is_served_where_it_has_listened_for_some_time() {
         let now = Instant::now();
         let later = |ms| now + Duration::from_millis(ms);
-        let [told, other, third] = [10_000, 3000, 4000].map(Place::v4);
+        let [told, other, third] = [10_000, 3000, 4000].map(LocalPort::v4);
         let mut stray = Stray::new(told, now);
         assert_eq!(stray.note(&[], later(0)), None);
-        assert_eq!(stray.note(&[Place::v4(9229)], later(0)), None);
+        assert_eq!(stray.note(&[LocalPort::v4(9229)], later(0)), None);
         assert_eq!(stray.note(&[other], later(100)), None);
         assert_eq!(stray.note(&[other], later(1500)), None);
         assert_eq!(stray.note(&[other, third], later(1600)), Some(other));

@@ -1,4 +1,4 @@
-"""Several event loops in a worker, each in a thread. How they get their requests is in src/asgi/inlet.rs."""
+"""Several event loops in a worker, each in a thread. How they get their requests is in src/asgi/loop_inbox.rs."""
 
 import concurrent.futures
 import contextlib

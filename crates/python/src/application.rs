@@ -13,12 +13,12 @@ pub(crate) struct Target {
 }
 
 /// All targets of an application, with the interface that they have.
-pub(crate) struct Application {
+pub(crate) struct ImportedCallable {
     pub(crate) targets: Vec<Target>,
     pub(crate) protocol: PythonProtocol,
 }
 
-impl Application {
+impl ImportedCallable {
     /// Imports all targets.
     ///
     /// # Errors

@@ -1,11 +1,11 @@
 //! ASGI 3: many requests at once, in an event loop of Python or in one of each thread. What a coroutine is needed for
 //! is in `shim/asgi.py`, and threads are in `shim/asgi_threads.py`.
 
-mod board;
 mod ended;
 mod events;
 mod incoming;
-mod inlet;
+mod loop_inbox;
+mod poller;
 mod queue;
 mod request;
 mod requests;
@@ -16,11 +16,11 @@ mod trailers;
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use corral_worker::{EventLoop, Switchboard, Threads, complain, is_stranger};
+use corral_worker::{AsyncChannel, EventLoop, Threads, complain, is_stranger};
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 
-use self::board::{Board, States};
+use self::poller::{Poller, States};
 use crate::application::Target;
 use crate::{errors, interpreter};
 
@@ -66,16 +66,16 @@ impl Asgi {
 }
 
 impl EventLoop for Asgi {
-    fn hands(&self) -> NonZeroU32 {
+    fn concurrency(&self) -> NonZeroU32 {
         HANDS
     }
 
-    fn run(&mut self, switchboard: Switchboard) {
+    fn run(&mut self, channel: AsyncChannel) {
         Python::attach(|py| {
             let run = || {
                 let crew = self.crew.bind(py);
                 let states: Vec<States> = crew.call_method0("states")?.extract()?;
-                let board = Bound::new(py, Board::new(py, switchboard, &self.prefixes, states)?)?;
+                let board = Bound::new(py, Poller::new(py, channel, &self.prefixes, states)?)?;
                 crew.call_method1("run", (board,))
             };
             let ran = run();

@@ -159,9 +159,9 @@ fn preinitialize(is_isolated: bool) -> anyhow::Result<()> {
 }
 
 /// The configuration of an interpreter, cleared when dropped.
-struct Config(Box<ffi::PyConfig>);
+struct InterpreterConfig(Box<ffi::PyConfig>);
 
-impl Config {
+impl InterpreterConfig {
     fn new(is_isolated: bool) -> Self {
         // SAFETY: the structure is made of numbers and pointers, for which zeros are values.
         let mut config: Box<ffi::PyConfig> = Box::new(unsafe { MaybeUninit::zeroed().assume_init() });
@@ -194,7 +194,7 @@ impl Config {
     }
 }
 
-impl Drop for Config {
+impl Drop for InterpreterConfig {
     fn drop(&mut self) {
         // SAFETY: made by one of the functions that make them, and cleared once.
         unsafe { ffi::PyConfig_Clear(&raw mut *self.0) };
@@ -203,7 +203,7 @@ impl Drop for Config {
 
 /// Starts the interpreter; this thread is attached afterwards.
 fn initialize(home: Option<&Path>) -> anyhow::Result<()> {
-    let mut config = Config::new(home.is_some());
+    let mut config = InterpreterConfig::new(home.is_some());
     config.set_argv(c"unit")?;
     match home {
         // The interpreter of a virtual environment finds the rest by the file that makes it one.

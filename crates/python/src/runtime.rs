@@ -3,10 +3,10 @@
 use anyhow::bail;
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, PythonProtocol, PythonSpec, RuntimeSpec};
-use corral_worker::{Crew, EventLoop, Exchange, Runtime, Served, Threads, is_stranger};
+use corral_worker::{Crew, EventLoop, Exchange, RequestEnd, Runtime, Threads, is_stranger};
 use pyo3::prelude::*;
 
-use crate::application::Application;
+use crate::application::ImportedCallable;
 use crate::asgi::Asgi;
 use crate::errors;
 use crate::interpreter::{self, Interpreter};
@@ -14,13 +14,13 @@ use crate::wsgi::Wsgi;
 
 /// Python, with the application in a worker. What holds objects comes before the interpreter.
 pub(crate) struct PythonRuntime {
-    application: Option<Running>,
+    application: Option<ImportedApp>,
     python: PythonSpec,
     interpreter: Interpreter,
 }
 
 /// An application that was imported, by its protocol.
-enum Running {
+enum ImportedApp {
     Wsgi(Box<Wsgi>),
     Asgi(Asgi),
 }
@@ -56,11 +56,11 @@ impl Runtime for PythonRuntime {
 
     fn start(&mut self) -> anyhow::Result<()> {
         let threads = Threads { n: self.python.threads, stack_size: self.python.thread_stack_size };
-        let import = |py: Python<'_>| -> PyResult<Running> {
-            let Application { targets, protocol } = Application::import(py, &self.python)?;
+        let import = |py: Python<'_>| -> PyResult<ImportedApp> {
+            let ImportedCallable { targets, protocol } = ImportedCallable::import(py, &self.python)?;
             Ok(match protocol {
-                PythonProtocol::Wsgi => Running::Wsgi(Box::new(Wsgi::new(py, targets, threads)?)),
-                PythonProtocol::Asgi => Running::Asgi(Asgi::start(py, targets, threads)?),
+                PythonProtocol::Wsgi => ImportedApp::Wsgi(Box::new(Wsgi::new(py, targets, threads)?)),
+                PythonProtocol::Asgi => ImportedApp::Asgi(Asgi::start(py, targets, threads)?),
             })
         };
         let running = Python::attach(|py| {
@@ -84,7 +84,7 @@ impl Runtime for PythonRuntime {
 
     fn event_loop(&mut self) -> Option<&mut dyn EventLoop> {
         match &mut self.application {
-            Some(Running::Asgi(asgi)) => Some(asgi),
+            Some(ImportedApp::Asgi(asgi)) => Some(asgi),
             _ => None,
         }
     }
@@ -93,10 +93,10 @@ impl Runtime for PythonRuntime {
         true
     }
 
-    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         match &self.application {
-            Some(Running::Wsgi(wsgi)) => wsgi.serve(request, exchange),
-            Some(Running::Asgi(_)) | None => {
+            Some(ImportedApp::Wsgi(wsgi)) => wsgi.serve(request, exchange),
+            Some(ImportedApp::Asgi(_)) | None => {
                 unreachable!("one that was started is asked, and a loop serves itself")
             }
         }
@@ -104,7 +104,7 @@ impl Runtime for PythonRuntime {
 
     fn crew(&mut self) -> Option<&mut dyn Crew> {
         match &mut self.application {
-            Some(Running::Wsgi(wsgi)) if self.python.threads.get() > 1 => Some(wsgi.as_mut()),
+            Some(ImportedApp::Wsgi(wsgi)) if self.python.threads.get() > 1 => Some(wsgi.as_mut()),
             _ => None,
         }
     }

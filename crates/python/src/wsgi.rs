@@ -8,7 +8,7 @@ mod response;
 use std::sync::Arc;
 
 use corral_channel::message::RequestView;
-use corral_worker::{Crew, Exchange, Life, Served, Server, Threads, complain, is_stranger, remark};
+use corral_worker::{Crew, Exchange, Life, RequestEnd, Server, Threads, complain, is_stranger, warn_once};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -17,7 +17,7 @@ use self::environ::Environ;
 use self::file_wrapper::FileWrapper;
 use self::response::{Call, StartResponse, Stop};
 use crate::application::Target;
-use crate::{errors, habits, interpreter};
+use crate::{errors, interpreter, lenient};
 
 /// The application, and what its requests have in common.
 pub(crate) struct Wsgi {
@@ -32,10 +32,10 @@ impl Wsgi {
     }
 
     /// Answers a request.
-    pub(crate) fn serve(&self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+    pub(crate) fn serve(&self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         let Some(target) = self.targets.get(usize::from(request.head.app_target)) else {
             exchange.respond(404, &[]);
-            return Served::Done;
+            return RequestEnd::Done;
         };
         let call = Arc::new(Call::new(request));
         // SAFETY: the loan is dropped at the end of this function, and `exchange` is not used before.
@@ -44,14 +44,20 @@ impl Wsgi {
     }
 
     /// Answers a request, which is lent to `call`.
-    fn answer(&self, py: Python<'_>, target: &Target, request: &RequestView<'_>, call: &Arc<Call>) -> Served {
+    fn answer(
+        &self,
+        py: Python<'_>,
+        target: &Target,
+        request: &RequestView<'_>,
+        call: &Arc<Call>,
+    ) -> RequestEnd {
         let ran = self.run(py, target, request, call);
         if is_stranger() {
             let raised = if let Err(Stop::Raised(error)) = ran { Some(error) } else { None };
             interpreter::end_process(py, raised);
         }
         match ran {
-            Ok(()) | Err(Stop::ClientGone) => Served::Done,
+            Ok(()) | Err(Stop::ClientGone) => RequestEnd::Done,
             Err(Stop::Raised(error)) => fail(py, request, call, &error),
         }
     }
@@ -95,7 +101,7 @@ impl Crew for Wsgi {
 }
 
 impl Server for &Wsgi {
-    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         (**self).serve(request, exchange)
     }
 }
@@ -114,11 +120,11 @@ fn send(py: Python<'_>, call: &Call, body: &Bound<'_, PyAny>) -> Result<(), Stop
         return Ok(());
     }
     if let Ok(piece) = body.cast::<PyBytes>() {
-        remark(habits::ONE_PIECE);
+        warn_once(lenient::ONE_PIECE);
         return call.write(py, piece.as_bytes());
     }
     if body.is_none() && call.is_started() {
-        remark(habits::NOTHING);
+        warn_once(lenient::NOTHING);
         return Ok(());
     }
     if body.is_instance_of::<PyString>() {
@@ -155,10 +161,10 @@ fn complain_of(py: Python<'_>, request: &RequestView<'_>, error: &PyErr) {
 }
 
 /// The application has raised an exception.
-fn fail(py: Python<'_>, request: &RequestView<'_>, call: &Call, error: &PyErr) -> Served {
+fn fail(py: Python<'_>, request: &RequestView<'_>, call: &Call, error: &PyErr) -> RequestEnd {
     if !call.is_client_gone(py, error) {
         complain_of(py, request, error);
     }
     call.abort(py);
-    if errors::is_exit(py, error) { Served::Leave } else { Served::Done }
+    if errors::is_exit(py, error) { RequestEnd::Leave } else { RequestEnd::Done }
 }

@@ -109,7 +109,7 @@ struct PendingGeneration {
 /// When the event loops cannot be started.
 pub(crate) fn run(link: Link) -> anyhow::Result<()> {
     let link = Arc::new(link);
-    let Some((ToRouter::Start { n_threads, temp_dir, console, desk: services }, _)) = link.recv()? else {
+    let Some((ToRouter::Start { n_threads, temp_dir, console, dev_mode: services }, _)) = link.recv()? else {
         bail!("the main process sent something else than its first message");
     };
     temp::set_folder(temp_dir);
@@ -206,9 +206,9 @@ impl ControlThread {
     async fn on_message(&mut self, message: ToRouter, fds: Vec<OwnedFd>) -> anyhow::Result<()> {
         match message {
             ToRouter::Start { .. } => bail!("the main process sent its first message twice"),
-            ToRouter::Provide { ticket, provisions } => {
+            ToRouter::Provide { ticket, secrets } => {
                 // The event loops look into the same store, so all of them answer with it by now.
-                self.commons.shared.secrets.take(provisions);
+                self.commons.shared.secrets.take(secrets);
                 self.main.send(&FromRouter::Provided { ticket });
             }
             ToRouter::Told { ticket, words } => dev_reload::answer(ticket, words),
@@ -226,14 +226,14 @@ impl ControlThread {
             }
             ToRouter::Commit { generation } => self.commit(generation).await?,
             ToRouter::Abandon { .. } => self.pending = None,
-            ToRouter::WorkerReady { app, worker, pid, hands, files } => {
-                let access = WorkerAccess::of_channel(hands, files, fds);
+            ToRouter::WorkerReady { app, worker, pid, concurrency, files } => {
+                let access = WorkerAccess::of_channel(concurrency, files, fds);
                 self.take_worker(app, AnnouncedWorker { worker, pid, access })?;
             }
-            ToRouter::ProgramReady { app, worker, pid, door } => {
+            ToRouter::ProgramReady { app, worker, pid, endpoint } => {
                 self.take_worker(
                     app,
-                    AnnouncedWorker { worker, pid, access: WorkerAccess::of_program(door, fds) },
+                    AnnouncedWorker { worker, pid, access: WorkerAccess::of_program(endpoint, fds) },
                 )?;
             }
             ToRouter::WorkerGone { app, worker, exit } => self.drop_worker(app, worker, exit),

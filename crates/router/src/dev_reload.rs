@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use corral_ipc::message::{Desk as Services, DeskQuestion, FromRouter, Ticket};
+use corral_ipc::message::{DevMode as Services, DevQuestion, FromRouter, Ticket};
 use tokio::sync::oneshot;
 
 use crate::main_link::MainSender;
@@ -51,15 +51,15 @@ pub(crate) fn answer(ticket: Ticket, words: Vec<String>) {
 impl DevReload {
     /// Waits until the applications run the code that there is.
     pub(crate) async fn be_current(&self) {
-        self.ask(DeskQuestion::IsCurrent).await;
+        self.ask(DevQuestion::IsCurrent).await;
     }
 
     /// The lines that the applications have printed last.
     pub(crate) async fn last_words(&self) -> Vec<String> {
-        self.ask(DeskQuestion::LastWords).await
+        self.ask(DevQuestion::LastWords).await
     }
 
-    async fn ask(&self, question: DeskQuestion) -> Vec<String> {
+    async fn ask(&self, question: DevQuestion) -> Vec<String> {
         let ticket = Ticket(self.last_ticket.fetch_add(1, Ordering::Relaxed));
         let (asked, answer) = oneshot::channel();
         self.lock().insert(ticket, asked);

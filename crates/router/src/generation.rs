@@ -10,7 +10,7 @@ use std::sync::Arc;
 use corral_config::Config;
 use corral_config::address::ListenAddress;
 use corral_config::listener::Listener;
-use corral_script::{Engine, Program};
+use corral_script::{CompiledProgram, Engine};
 
 use crate::authentication::Authenticators;
 use crate::generation::request_settings::RequestSettings;
@@ -37,7 +37,7 @@ pub(crate) struct Generation {
     /// The means by which clients are known, in the order of `config.authentications`.
     pub(crate) authenticators: Authenticators,
     pub(crate) access_logs: Vec<AccessLogWriter>,
-    pub(crate) program: Arc<Program>,
+    pub(crate) program: Arc<CompiledProgram>,
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// In the order of `config.listeners`.
     pub(crate) tls: Vec<Option<Arc<TlsContext>>>,

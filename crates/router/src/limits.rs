@@ -19,7 +19,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use corral_config::throttle::{Bound, Throttle};
+use corral_config::throttle::{Throttle, ThrottleBound};
 use corral_ipc::message::LimitStatus;
 
 use self::concurrency::Concurrency;
@@ -123,8 +123,8 @@ impl ClientLimits {
 impl ClientLimit {
     fn new(throttle: &Throttle) -> Self {
         let limiter = match &throttle.bound {
-            Bound::Rate(rate) => Limiter::Rate(RateLimiter::new(rate, Instant::now())),
-            Bound::Concurrency(most) => Limiter::Concurrency(Concurrency::new(most.get())),
+            ThrottleBound::Rate(rate) => Limiter::Rate(RateLimiter::new(rate, Instant::now())),
+            ThrottleBound::Concurrency(most) => Limiter::Concurrency(Concurrency::new(most.get())),
         };
         let throttle = throttle.clone();
         Self { throttle, hasher: RandomState::new(), limiter, log_throttle: LogThrottle::default() }

@@ -37,7 +37,7 @@ use self::cache::SessionCache;
 use self::certificate_choice::CertificateChoice;
 pub(crate) use self::challenge::ACME_TLS_1;
 use self::challenge::Challenges;
-pub(crate) use self::fuzz::{hello as fuzz_hello, provision as fuzz_provision};
+pub(crate) use self::fuzz::{hello as fuzz_hello, secret as fuzz_provision};
 pub(crate) use self::issued_secrets::IssuedSecrets;
 use self::names::ServerNames;
 pub(crate) use self::no_certificate::NoCertificate;

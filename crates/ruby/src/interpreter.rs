@@ -11,7 +11,7 @@ use std::ptr;
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_embed::{HOST, Outcome, Request, Requests};
-use corral_worker::{Exchange, Fork, Life, Pid, Served, Server};
+use corral_worker::{Exchange, Fork, Life, Pid, RequestEnd, Server};
 
 use crate::ffi;
 
@@ -138,7 +138,7 @@ struct Thread {
 }
 
 impl Server for Thread {
-    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         self.requests.serve(request, exchange, |request| {
             // SAFETY: only `Interpreter::run` makes values of this type, in threads of Ruby that have let go of the
             // lock and run no request; what `request` leads to stays as it is until the call returns.

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, RubySpec, RuntimeSpec};
 use corral_embed::Requests;
-use corral_worker::{Crew, Exchange, Fork, Life, Runtime, Served};
+use corral_worker::{Crew, Exchange, Fork, Life, RequestEnd, Runtime};
 
 use crate::interpreter::Interpreter;
 
@@ -68,7 +68,7 @@ impl Runtime for RubyRuntime {
         true
     }
 
-    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         self.requests.serve(request, exchange, |request| self.interpreter.serve(request))
     }
 

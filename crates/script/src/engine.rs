@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::machine::{Machine, ModuleError, ScriptException};
-use crate::scope::Request;
+use crate::scope::ScopeRequest;
 
 /// An ES module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Module {
+pub struct LoadedModule {
     /// The name by which others import it, and of its exports in templates.
     pub name: String,
     /// The module's text.
@@ -19,7 +19,7 @@ pub struct Module {
 
 /// Bounds on scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ScriptLimits {
     /// Bytes of one event loop's scripts together.
     pub memory: usize,
     /// For one evaluation.
@@ -28,18 +28,18 @@ pub struct Limits {
 
 /// The JavaScript of one configuration, shared by all event loops.
 #[derive(Debug)]
-pub struct Program {
-    pub(crate) modules: Vec<Module>,
-    pub(crate) limits: Limits,
+pub struct CompiledProgram {
+    pub(crate) modules: Vec<LoadedModule>,
+    pub(crate) limits: ScriptLimits,
 }
 
-impl Program {
+impl CompiledProgram {
     /// Loads the modules once to see that they can be.
     ///
     /// # Errors
     ///
     /// When a module does not compile, imports what does not exist, or throws.
-    pub fn new(modules: Vec<Module>, limits: Limits) -> Result<Arc<Self>, ModuleError> {
+    pub fn new(modules: Vec<LoadedModule>, limits: ScriptLimits) -> Result<Arc<Self>, ModuleError> {
         let program = Self { modules, limits };
         if !program.modules.is_empty() {
             Machine::new(&program)?;
@@ -50,14 +50,14 @@ impl Program {
 
 /// Evaluates the templates of one configuration on one thread.
 pub struct Engine {
-    program: Arc<Program>,
+    program: Arc<CompiledProgram>,
     machine: RefCell<Option<Machine>>,
 }
 
 impl Engine {
     /// Costs nothing until the first evaluation.
     #[must_use]
-    pub fn new(program: Arc<Program>) -> Self {
+    pub fn new(program: Arc<CompiledProgram>) -> Self {
         Self { program, machine: RefCell::new(None) }
     }
 
@@ -69,7 +69,7 @@ impl Engine {
     pub fn evaluate(
         &self,
         source: &[u8],
-        request: &mut dyn Request,
+        request: &mut dyn ScopeRequest,
         out: &mut Vec<u8>,
     ) -> Result<(), ScriptException> {
         let mut machine = self.machine.borrow_mut();

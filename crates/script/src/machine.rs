@@ -11,9 +11,9 @@ use rquickjs::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::engine::{Limits, Program};
+use crate::engine::{CompiledProgram, ScriptLimits};
 use crate::modules;
-use crate::scope::{self, CurrentLookup, Needs, PARAMETERS, Request};
+use crate::scope::{self, CurrentLookup, Needs, PARAMETERS, ScopeRequest};
 use crate::text;
 
 /// Run once the modules are loaded: from then on nothing that requests share can be changed.
@@ -95,9 +95,9 @@ pub(crate) fn time_of_thread() -> Duration {
 }
 
 impl Machine {
-    pub(crate) fn new(program: &Program) -> Result<Self, ModuleError> {
+    pub(crate) fn new(program: &CompiledProgram) -> Result<Self, ModuleError> {
         let start = |error: rquickjs::Error| ModuleError::Start(error.to_string());
-        let Limits { memory, time } = program.limits;
+        let ScriptLimits { memory, time } = program.limits;
         let runtime = Runtime::new().map_err(start)?;
         runtime.set_memory_limit(memory);
         runtime.set_max_stack_size(STACK);
@@ -136,7 +136,7 @@ impl Machine {
     pub(crate) fn evaluate(
         &self,
         source: &[u8],
-        request: &mut dyn Request,
+        request: &mut dyn ScopeRequest,
         out: &mut Vec<u8>,
     ) -> Result<(), ScriptException> {
         self.clock.start(self.time);
@@ -165,7 +165,12 @@ impl Machine {
         }
     }
 
-    fn call(&self, ctx: &Ctx<'_>, source: &[u8], request: &mut dyn Request) -> rquickjs::Result<Vec<u8>> {
+    fn call(
+        &self,
+        ctx: &Ctx<'_>,
+        source: &[u8],
+        request: &mut dyn ScopeRequest,
+    ) -> rquickjs::Result<Vec<u8>> {
         let template = self.template(ctx, source)?;
         let vars = self.vars.clone().restore(ctx)?;
         let values = scope::arguments(ctx, template.needs, request, &vars, &self.current)?;
@@ -205,7 +210,7 @@ impl Machine {
 }
 
 /// Evaluates each module and puts what it exports by default under its name.
-fn load_modules(ctx: &Ctx<'_>, program: &Program) -> Result<(), ModuleError> {
+fn load_modules(ctx: &Ctx<'_>, program: &CompiledProgram) -> Result<(), ModuleError> {
     for module in &program.modules {
         let loaded = load_module(ctx, &module.name).catch(ctx);
         loaded.map_err(|error| ModuleError::Load { name: module.name.clone(), reason: describe(&error) })?;

@@ -36,7 +36,7 @@ const REFUSED: [(&str, &str); 3] = [
 ];
 
 /// Finds the modules of a configuration, and those of njs that none of them takes the name of.
-pub(crate) fn loader(modules: &[engine::Module]) -> (Finder, (BuiltinLoader, ModuleLoader)) {
+pub(crate) fn loader(modules: &[engine::LoadedModule]) -> (Finder, (BuiltinLoader, ModuleLoader)) {
     let mut own = BuiltinResolver::default();
     let mut sources = BuiltinLoader::default();
     for (name, source) in SOURCES {

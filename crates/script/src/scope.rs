@@ -9,25 +9,25 @@ use rquickjs::{Array, Ctx, Object, Result, String as JsString, Value};
 use crate::text;
 
 /// A name and its value.
-pub type Pair<'a> = (&'a [u8], &'a [u8]);
+pub type ScopePair<'a> = (&'a [u8], &'a [u8]);
 
 /// Answers questions for variables by name while a script runs: appends the value, or returns false when
 /// there is no such variable.
 pub type Lookup = Box<dyn FnMut(&str, &mut Vec<u8>) -> bool>;
 
 /// The request that a template is rendered for.
-pub trait Request {
+pub trait ScopeRequest {
     /// Appends the value of a variable that is not specific to a name: `uri`, `host`, `remote_addr`.
     fn append(&mut self, variable: &str, out: &mut Vec<u8>);
 
     /// Calls `visit` with each parameter of the query, decoded, in order.
-    fn arguments(&mut self, visit: &mut dyn FnMut(Pair<'_>));
+    fn arguments(&mut self, visit: &mut dyn FnMut(ScopePair<'_>));
 
     /// Calls `visit` with each request field as it was received, in order.
-    fn headers(&mut self, visit: &mut dyn FnMut(Pair<'_>));
+    fn headers(&mut self, visit: &mut dyn FnMut(ScopePair<'_>));
 
     /// Calls `visit` with each cookie, in order.
-    fn cookies(&mut self, visit: &mut dyn FnMut(Pair<'_>));
+    fn cookies(&mut self, visit: &mut dyn FnMut(ScopePair<'_>));
 
     /// Everything that `vars` may be asked for, owned, since scripts know no borrowing.
     fn variables(&mut self) -> Lookup;
@@ -70,7 +70,7 @@ pub(crate) fn lookup_function<'js>(ctx: &Ctx<'js>, current: CurrentLookup) -> Re
 pub(crate) fn arguments<'js>(
     ctx: &Ctx<'js>,
     needs: Needs,
-    request: &mut dyn Request,
+    request: &mut dyn ScopeRequest,
     vars: &Value<'js>,
     current: &CurrentLookup,
 ) -> Result<[Value<'js>; 7]> {
@@ -92,14 +92,17 @@ pub(crate) fn arguments<'js>(
     Ok(values)
 }
 
-fn variable<'js>(ctx: &Ctx<'js>, request: &mut dyn Request, name: &str) -> Result<Value<'js>> {
+fn variable<'js>(ctx: &Ctx<'js>, request: &mut dyn ScopeRequest, name: &str) -> Result<Value<'js>> {
     let mut value = Vec::new();
     request.append(name, &mut value);
     Ok(string(ctx, &value)?.into_value())
 }
 
 /// An object with a property for each name; the first value counts.
-fn first_of_each<'js>(ctx: &Ctx<'js>, each: impl FnOnce(&mut dyn FnMut(Pair<'_>))) -> Result<Value<'js>> {
+fn first_of_each<'js>(
+    ctx: &Ctx<'js>,
+    each: impl FnOnce(&mut dyn FnMut(ScopePair<'_>)),
+) -> Result<Value<'js>> {
     collect(
         ctx,
         each,
@@ -110,7 +113,7 @@ fn first_of_each<'js>(ctx: &Ctx<'js>, each: impl FnOnce(&mut dyn FnMut(Pair<'_>)
 }
 
 /// An object with a property for each name; several values are an array.
-fn repeated<'js>(ctx: &Ctx<'js>, each: impl FnOnce(&mut dyn FnMut(Pair<'_>))) -> Result<Value<'js>> {
+fn repeated<'js>(ctx: &Ctx<'js>, each: impl FnOnce(&mut dyn FnMut(ScopePair<'_>))) -> Result<Value<'js>> {
     collect(ctx, each, |object, name, value| {
         let before: Value<'js> = object.get(name.clone())?;
         if before.is_undefined() {
@@ -128,7 +131,7 @@ fn repeated<'js>(ctx: &Ctx<'js>, each: impl FnOnce(&mut dyn FnMut(Pair<'_>))) ->
 
 fn collect<'js>(
     ctx: &Ctx<'js>,
-    each: impl FnOnce(&mut dyn FnMut(Pair<'_>)),
+    each: impl FnOnce(&mut dyn FnMut(ScopePair<'_>)),
     add: impl Fn(&Object<'js>, JsString<'js>, JsString<'js>) -> Result<()>,
 ) -> Result<Value<'js>> {
     // Without a prototype for now, so that every name is an ordinary one, `__proto__` too.

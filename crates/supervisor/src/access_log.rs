@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// An open access log.
 #[derive(Debug)]
-pub(crate) struct AccessLog {
+pub(crate) struct AccessLogFile {
     path: PathBuf,
     file: File,
 }
@@ -24,7 +24,7 @@ pub(crate) struct AccessLogError {
     source: io::Error,
 }
 
-impl AccessLog {
+impl AccessLogFile {
     /// Opens or creates the file.
     pub(crate) fn open(path: &Path) -> Result<Self, AccessLogError> {
         match corral_sys::file::open_log(path, 0o600) {
@@ -47,7 +47,7 @@ impl AccessLog {
     }
 }
 
-impl AsFd for AccessLog {
+impl AsFd for AccessLogFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

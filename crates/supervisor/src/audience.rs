@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::background::Starter;
 use crate::decide::progress::Progress;
 use crate::log_file::LogFile;
-use crate::options::Console;
+use crate::options::ConsoleOptions;
 use crate::predecessor::Predecessor;
 use crate::service_manager::ServiceManager;
 use crate::sharing::Sharing;
@@ -18,7 +18,7 @@ pub(crate) struct Audience {
     /// The process that went to the background with this one.
     starter: Option<Starter>,
     /// The caller of `corral run`.
-    pub(crate) console: Option<Console>,
+    pub(crate) console: Option<ConsoleOptions>,
     pub(crate) terminal: Terminal,
     log: Option<LogFile>,
     pub(crate) service_manager: ServiceManager,
@@ -31,7 +31,7 @@ pub(crate) struct Audience {
 impl Audience {
     pub(crate) fn new(
         starter: Option<Starter>,
-        console: Option<Console>,
+        console: Option<ConsoleOptions>,
         terminal: Terminal,
         log: Option<LogFile>,
     ) -> Self {

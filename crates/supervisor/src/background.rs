@@ -15,7 +15,7 @@ pub(crate) struct Starter(PipeWriter);
 
 /// Which of the two processes this is.
 #[derive(Debug)]
-pub(crate) enum Side {
+pub(crate) enum DetachSide {
     /// The one that was started: it has nothing left to do but to exit.
     Foreground(ExitCode),
     /// The daemon, in a session of its own.
@@ -23,12 +23,12 @@ pub(crate) enum Side {
 }
 
 /// Forks. Standard input and output of the daemon lead nowhere; standard error stays.
-pub(crate) fn enter() -> io::Result<Side> {
+pub(crate) fn enter() -> io::Result<DetachSide> {
     let (reader, writer) = io::pipe()?;
     match spawn::fork()? {
         Fork::Parent(_) => {
             drop(writer);
-            Ok(Side::Foreground(wait_for_daemon(reader)))
+            Ok(DetachSide::Foreground(wait_for_daemon(reader)))
         }
         Fork::Child => {
             drop(reader);
@@ -36,7 +36,7 @@ pub(crate) fn enter() -> io::Result<Side> {
             let null = File::options().read(true).write(true).open("/dev/null")?;
             process::replace_standard(Standard::Input, &null)?;
             process::replace_standard(Standard::Output, &null)?;
-            Ok(Side::Background(Starter(writer)))
+            Ok(DetachSide::Background(Starter(writer)))
         }
     }
 }

@@ -3,11 +3,11 @@
 pub(crate) mod app;
 mod applications;
 mod background;
-pub(crate) mod newcomer;
 pub(crate) mod outputs;
 pub(crate) mod prototypes;
 pub(crate) mod role;
 pub(crate) mod routers;
+pub(crate) mod started_worker;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -34,7 +34,7 @@ pub(crate) enum Child {
 
 /// News of an application, for the parts of main that wait for them.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum AppEvent {
     /// Everything that was asked for is there.
     Up(AppId),
     /// The application could not be loaded, or a worker of it not be started; why.
@@ -54,7 +54,7 @@ pub(crate) struct Children {
     pub(crate) apps: BTreeMap<AppId, App>,
     pub(crate) outputs: Outputs,
     pub(crate) ids: Ids,
-    news: VecDeque<News>,
+    events: VecDeque<AppEvent>,
 }
 
 impl Children {
@@ -67,13 +67,13 @@ impl Children {
             apps: BTreeMap::new(),
             outputs: Outputs::default(),
             ids: Ids::default(),
-            news: VecDeque::new(),
+            events: VecDeque::new(),
         }
     }
 
     /// Takes the oldest of the news that were not heard yet.
-    pub(crate) fn next_news(&mut self) -> Option<News> {
-        self.news.pop_front()
+    pub(crate) fn next_event(&mut self) -> Option<AppEvent> {
+        self.events.pop_front()
     }
 
     /// Applications that may run.

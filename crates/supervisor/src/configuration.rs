@@ -6,7 +6,7 @@ pub(crate) mod jobs;
 
 use std::time::Instant;
 
-use corral_ipc::message::{AppId, GenerationId, Order};
+use corral_ipc::message::{AppId, GenerationId, Revocable};
 
 use self::build::Build;
 use self::jobs::{Jobs, Purpose};
@@ -35,7 +35,7 @@ impl Apply {
     }
 
     /// Whether it is what the controller has asked for as this, and can still be undone.
-    pub(crate) fn is_revocable(&self, order: Order) -> bool {
+    pub(crate) fn is_revocable(&self, order: Revocable) -> bool {
         self.purpose.order() == Some(order) && !self.steps.is_committing()
     }
 }

@@ -16,14 +16,14 @@ use crate::socket_file::SocketFile;
 
 /// The listening socket; a socket file is removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct ControlSocket {
+pub(crate) struct OwnControlSocket {
     address: ListenAddress,
     socket: OwnedFd,
     file: SocketFile,
     is_given: bool,
 }
 
-impl ControlSocket {
+impl OwnControlSocket {
     /// Binds all but a socket file, for which it only checks that this can be done.
     pub(crate) fn reserve(options: &ControlOptions) -> anyhow::Result<Option<Self>> {
         let ListenAddress::Unix(path) = &options.address else { return Self::bind(options).map(Some) };
@@ -147,9 +147,9 @@ mod tests {
     fn the_folder_is_made_and_the_file_goes_with_the_socket() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run/corral/control.sock");
-        let socket = ControlSocket::bind(&options(&path)).unwrap();
+        let socket = OwnControlSocket::bind(&options(&path)).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let error = ControlSocket::bind(&options(&path)).unwrap_err();
+        let error = OwnControlSocket::bind(&options(&path)).unwrap_err();
         assert!(format!("{error:#}").contains("another daemon serves it"), "{error:#}");
         drop(socket);
         assert!(!path.exists());
@@ -163,10 +163,10 @@ mod tests {
             ..options(Path::new(""))
         };
         for open in ["*:1", "192.0.2.1:1", "[::]:1"] {
-            let error = ControlSocket::bind(&with(open, None)).unwrap_err();
+            let error = OwnControlSocket::bind(&with(open, None)).unwrap_err();
             assert!(error.to_string().contains("--control-token-file"), "{error:#}");
         }
-        let error = ControlSocket::bind(&with("192.0.2.1:1", Some("x"))).unwrap_err();
+        let error = OwnControlSocket::bind(&with("192.0.2.1:1", Some("x"))).unwrap_err();
         assert!(error.to_string().starts_with("bind the control socket"), "{error:#}");
     }
 
@@ -175,7 +175,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("control.sock");
         let wrong = ControlOptions { user: Some("no-such-user".into()), ..options(&path) };
-        let error = ControlSocket::bind(&wrong).unwrap_err();
+        let error = OwnControlSocket::bind(&wrong).unwrap_err();
         assert!(format!("{error:#}").ends_with("there is no user \"no-such-user\""), "{error:#}");
         assert!(!path.exists());
     }

@@ -10,7 +10,7 @@ use corral_config::address::ListenAddress;
 use corral_sys::listen::{self, Local};
 use corral_sys::process;
 
-use crate::listeners::Bound;
+use crate::listeners::BoundListener;
 
 /// The name of the socket that the control API is to use (`FileDescriptorName`).
 const CONTROL: &str = "control";
@@ -19,7 +19,7 @@ const CONTROL: &str = "control";
 #[derive(Debug, Default)]
 pub(crate) struct GivenSockets {
     pub(crate) control: Option<(ListenAddress, OwnedFd)>,
-    pub(crate) listeners: Vec<Rc<Bound>>,
+    pub(crate) listeners: Vec<Rc<BoundListener>>,
     /// Whether the sockets that no listener names have been reported.
     is_told: Cell<bool>,
 }
@@ -58,9 +58,9 @@ impl GivenSockets {
     pub(crate) fn add_listener(&mut self, address: ListenAddress, sockets: Vec<OwnedFd>) {
         let position = self.listeners.iter().position(|bound| *bound.address() == address);
         let before = position.map(|position| self.listeners.swap_remove(position));
-        let before = before.and_then(Rc::into_inner).map(Bound::into_sockets).unwrap_or_default();
+        let before = before.and_then(Rc::into_inner).map(BoundListener::into_sockets).unwrap_or_default();
         let sockets = before.into_iter().chain(sockets).collect();
-        self.listeners.push(Rc::new(Bound::given(address, sockets)));
+        self.listeners.push(Rc::new(BoundListener::given(address, sockets)));
     }
 
     /// The one that the control API is to use: by its name, or its address.
@@ -75,7 +75,7 @@ impl GivenSockets {
     }
 
     /// Says once which of them no listener uses.
-    pub(crate) fn report_unused(&self, used: &[Rc<Bound>]) {
+    pub(crate) fn report_unused(&self, used: &[Rc<BoundListener>]) {
         if self.is_told.replace(true) {
             return;
         }

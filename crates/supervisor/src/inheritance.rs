@@ -4,18 +4,18 @@
 use std::os::fd::AsFd;
 use std::rc::Rc;
 
-use corral_ipc::message::{Demand, ToSuccessor};
+use corral_ipc::message::{StartPolicy, ToSuccessor};
 
-use crate::control::ControlSocket;
+use crate::control::OwnControlSocket;
 use crate::given::GivenSockets;
-use crate::listeners::Bound;
+use crate::listeners::BoundListener;
 use crate::peer::Peer;
 use crate::pid_file::PidFile;
 use crate::predecessor::{Predecessor, Retiring};
 
 /// Everything that this process has made or taken over, besides the listeners of its configuration.
 pub(crate) struct Inheritance {
-    pub(crate) control: ControlSocket,
+    pub(crate) control: OwnControlSocket,
     pub(crate) given: GivenSockets,
     pub(crate) pid_file: Option<PidFile>,
     /// Serves until this process does.
@@ -26,15 +26,15 @@ pub(crate) struct Inheritance {
 
 impl Inheritance {
     /// Listeners of the process that still serves.
-    pub(crate) fn handed_over(&self) -> &[Rc<Bound>] {
+    pub(crate) fn handed_over(&self) -> &[Rc<BoundListener>] {
         self.predecessor.as_ref().map_or(&[], |predecessor| &predecessor.listeners)
     }
 
     /// Gives a successor the sockets, its own copies, and tells it what has to work.
     pub(crate) fn hand_over(
         &self,
-        listeners: &[Rc<Bound>],
-        demand: Demand,
+        listeners: &[Rc<BoundListener>],
+        start_policy: StartPolicy,
         has_background: bool,
         successor: &mut Peer,
     ) {
@@ -58,18 +58,18 @@ impl Inheritance {
         if has_background {
             successor.send(&ToSuccessor::HasBackground, &[]);
         }
-        successor.send(&ToSuccessor::Begin { demand }, &[]);
+        successor.send(&ToSuccessor::Begin { start_policy }, &[]);
     }
 
     /// A successor serves: the files are its own from now on.
-    pub(crate) fn let_go(&mut self, listeners: &[Rc<Bound>]) {
+    pub(crate) fn let_go(&mut self, listeners: &[Rc<BoundListener>]) {
         self.control.file().set_ours(false);
         listeners.iter().for_each(|listener| listener.file().set_ours(false));
         self.pid_file.take().into_iter().for_each(std::mem::forget);
     }
 
     /// This process serves what its predecessor did: takes over the rest as well.
-    pub(crate) fn take_over(&mut self, listeners: &[Rc<Bound>]) {
+    pub(crate) fn take_over(&mut self, listeners: &[Rc<BoundListener>]) {
         let Some(mut predecessor) = self.predecessor.take() else { return };
         self.control.file().set_ours(true);
         listeners.iter().for_each(|listener| listener.file().set_ours(true));

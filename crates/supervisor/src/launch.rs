@@ -37,7 +37,7 @@ use self::maps::MapError;
 use self::rootfs::RootError;
 pub(crate) use self::socket_folder::SocketFolder;
 use crate::output::{Output, Speaker};
-use crate::peer::{Peer, Room};
+use crate::peer::{OutboxLimit, Peer};
 use crate::users::Users;
 
 /// Starts children; holds the things that are the same for all of them.
@@ -61,7 +61,7 @@ pub(crate) struct Launcher {
 
 /// An application's prototype that was started.
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct StartedProcess {
     pub(crate) peer: Peer,
     pub(crate) outputs: Vec<Output>,
     /// Membership in the prototype's control group, for as long as any process of it runs.
@@ -255,7 +255,7 @@ impl Launcher {
         &self,
         spec: &AppSpec,
         dependencies: &[PathBuf],
-    ) -> Result<Started, LaunchError> {
+    ) -> Result<StartedProcess, LaunchError> {
         let title = format!("corral: \"{}\" prototype", spec.name);
         let (executable, role) = self.host(spec)?;
         let name = format!("prototype of \"{}\"", spec.name);
@@ -289,7 +289,7 @@ impl Launcher {
             LaunchError::Spawn(error) => isolation::explain(error, spec, &isolation, self.rights()),
             error => error,
         })?;
-        Ok(Started { peer, outputs, membership })
+        Ok(StartedProcess { peer, outputs, membership })
     }
 
     /// The settings of an application's processes that only this process knows.
@@ -355,7 +355,7 @@ impl Launcher {
 
     fn launch(&self, launch: Launch<'_>) -> Result<(Peer, Vec<Output>), LaunchError> {
         let (ours, theirs) = Link::pair().map_err(LaunchError::Plumbing)?;
-        let room = if launch.speaker == Speaker::Own { Room::Large } else { Room::Small };
+        let room = if launch.speaker == Speaker::Own { OutboxLimit::Large } else { OutboxLimit::Small };
         let (errors, stderr) = Output::pipe(launch.speaker).map_err(LaunchError::Plumbing)?;
         let mut outputs = vec![errors];
         let mut own_stdout = None;
@@ -461,7 +461,7 @@ mod tests {
     fn a_child_has_its_link_and_pipe() {
         let sh = AppSpec { module: "/bin/sh".into(), ..spec("a=/a") };
         // `sh prototype` looks for a script of that name, says that there is none, and ends.
-        let Started { mut peer, mut outputs, .. } = launcher().start_prototype(&sh, &[]).unwrap();
+        let StartedProcess { mut peer, mut outputs, .. } = launcher().start_prototype(&sh, &[]).unwrap();
         assert!(corral_sys::signal::wait_for(peer.pid()).is_ok());
         assert!(peer.next_message::<corral_ipc::message::FromPrototype>().is_none());
         assert!(!peer.is_open());

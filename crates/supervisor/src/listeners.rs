@@ -14,7 +14,7 @@ use crate::socket_file::SocketFile;
 
 /// The listening sockets of one address; closed when dropped, and a socket file goes with them.
 #[derive(Debug)]
-pub(crate) struct Bound {
+pub(crate) struct BoundListener {
     address: ListenAddress,
     sockets: Vec<OwnedFd>,
     /// The number of sockets that take connections; those after them take none yet.
@@ -25,7 +25,7 @@ pub(crate) struct Bound {
     is_given: bool,
 }
 
-impl Bound {
+impl BoundListener {
     /// Listens already, for the process that this one takes over from.
     pub(crate) fn handed_over(address: ListenAddress, sockets: Vec<OwnedFd>) -> Self {
         let file = SocketFile::of(&address);
@@ -109,7 +109,7 @@ impl Bound {
 }
 
 /// Gives kept sockets the accept queues of the configuration that is in force now.
-pub(crate) fn adjust(wanted: &[ListenerPlan], bound: &[Rc<Bound>]) {
+pub(crate) fn adjust(wanted: &[ListenerPlan], bound: &[Rc<BoundListener>]) {
     for bound in bound {
         if let Some(listener) = wanted.iter().find(|listener| listener.address == bound.address) {
             bound.set_backlog(listener.backlog);
@@ -175,15 +175,15 @@ fn advice(address: &ListenAddress, error: &io::Error) -> &'static str {
 /// that are added to known ones take connections when it is opened. When another one fails, none is left behind.
 pub(crate) fn bind_all(
     wanted: &[ListenerPlan],
-    ours: &[Rc<Bound>],
+    ours: &[Rc<BoundListener>],
     n_sockets: u16,
     tolerate: impl Fn(&BindError) -> bool,
-) -> Result<(Vec<Rc<Bound>>, Vec<BindError>), BindError> {
+) -> Result<(Vec<Rc<BoundListener>>, Vec<BindError>), BindError> {
     let our_addresses: Vec<_> = ours.iter().map(|bound| bound.address.clone()).collect();
-    let mut all: Vec<Rc<Bound>> = Vec::with_capacity(wanted.len());
+    let mut all: Vec<Rc<BoundListener>> = Vec::with_capacity(wanted.len());
     let mut failed = Vec::new();
     for (position, listener) in wanted.iter().enumerate() {
-        let same = |bound: &&Rc<Bound>| bound.address == listener.address;
+        let same = |bound: &&Rc<BoundListener>| bound.address == listener.address;
         let known = all.iter().find(same).or_else(|| ours.iter().find(same)).cloned();
         let bound = check_overlap(&wanted[..position], listener).and_then(|()| match known {
             Some(bound) => bound.with_sockets(n_sockets),
@@ -210,7 +210,7 @@ fn check_overlap(before: &[ListenerPlan], listener: &ListenerPlan) -> Result<(),
     }
 }
 
-fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Result<Bound, BindError> {
+fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Result<BoundListener, BindError> {
     let backlog = listener.backlog;
     let sockets = match &listener.address {
         ListenAddress::Inet(address) => {
@@ -226,7 +226,7 @@ fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Resu
             let n_open = Cell::new(sockets.len());
             let file = SocketFile::of(&address);
             let backlog = Cell::new(backlog);
-            Ok(Bound { address, sockets, n_open, backlog, file, is_given: false })
+            Ok(BoundListener { address, sockets, n_open, backlog, file, is_given: false })
         }
         Err(source) => Err(BindError::System { address, source }),
     }
@@ -248,9 +248,9 @@ mod tests {
 
     fn bind_strictly(
         wanted: &[ListenerPlan],
-        ours: &[Rc<Bound>],
+        ours: &[Rc<BoundListener>],
         n_sockets: u16,
-    ) -> Result<Vec<Rc<Bound>>, BindError> {
+    ) -> Result<Vec<Rc<BoundListener>>, BindError> {
         bind_all(wanted, ours, n_sockets, |_| false).map(|(bound, _)| bound)
     }
 

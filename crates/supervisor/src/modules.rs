@@ -16,7 +16,7 @@ use self::describe::describe;
 
 /// The hosts that were found in a folder.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundModules {
     /// The hosts that answered, in the order of their file names.
     pub modules: Vec<Module>,
     /// One line for each host that did not.
@@ -27,8 +27,8 @@ pub struct Found {
 ///
 /// # Errors
 /// When the folder cannot be read. A host that fails is only a problem.
-pub fn detect(folder: &Path, user: Option<&Credentials>) -> anyhow::Result<Found> {
-    let mut found = Found::default();
+pub fn detect(folder: &Path, user: Option<&Credentials>) -> anyhow::Result<FoundModules> {
+    let mut found = FoundModules::default();
     for path in
         candidates(folder).with_context(|| format!("read the modules' folder {}", folder.display()))?
     {

@@ -32,7 +32,7 @@ pub struct DaemonOptions {
     /// Files that the configuration is read from, in place of the stored one.
     pub files: Option<FilesOptions>,
     /// Whether this is `corral run`, and what belongs to it.
-    pub console: Option<Console>,
+    pub console: Option<ConsoleOptions>,
     /// Arguments behind `internal controller` and `internal router`, for what `corral` sets up there.
     pub internal_arguments: Vec<String>,
     /// The text that `ps` shows behind the name of the main process.
@@ -75,7 +75,7 @@ pub enum ModuleSource {
 }
 
 /// A daemon that serves one given document for a person at a terminal.
-pub struct Console {
+pub struct ConsoleOptions {
     /// The document to serve, in place of a stored one.
     pub document: Vec<u8>,
     /// Printed on standard output once the document is in force. When it cannot be put in force,
@@ -91,7 +91,7 @@ pub struct Console {
     pub explains: bool,
 }
 
-impl fmt::Debug for Console {
+impl fmt::Debug for ConsoleOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Console").field("announcement", &self.announcement).finish_non_exhaustive()
     }

@@ -14,7 +14,7 @@ use corral_sys::signal::{self, Pid, Signal};
 use serde::Serialize;
 
 use self::outbox::Outbox;
-pub(crate) use self::outbox::Room;
+pub(crate) use self::outbox::OutboxLimit;
 
 /// A running child and its link.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(name: String, pid: Pid, link: Link, room: Room) -> Self {
+    pub(crate) fn new(name: String, pid: Pid, link: Link, room: OutboxLimit) -> Self {
         let outbox = Outbox::new(room);
         Self {
             name,
@@ -54,7 +54,7 @@ impl Peer {
 
     /// A process that is not a child of this one: its end shows by `pidfd`.
     pub(crate) fn sibling(name: String, pid: Pid, pidfd: OwnedFd, link: Link) -> Self {
-        let mut peer = Self::new(name, pid, link, Room::Large);
+        let mut peer = Self::new(name, pid, link, OutboxLimit::Large);
         peer.pidfd = Some(pidfd);
         peer
     }

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
 use corral_ipc::link::Link;
-use corral_ipc::message::{Demand, FromSuccessor, ToSuccessor};
+use corral_ipc::message::{FromSuccessor, StartPolicy, ToSuccessor};
 
 use crate::given::GivenSockets;
-use crate::listeners::Bound;
+use crate::listeners::BoundListener;
 
 /// Set, with any value, in the environment of a process that is to take over; its link is open then.
 pub(crate) const MARK: &str = "CORRAL_TAKES_OVER";
@@ -20,11 +20,11 @@ pub(crate) const MARK: &str = "CORRAL_TAKES_OVER";
 pub(crate) struct Predecessor {
     link: Link,
     pub(crate) control: Option<(ListenAddress, OwnedFd)>,
-    pub(crate) listeners: Vec<Rc<Bound>>,
+    pub(crate) listeners: Vec<Rc<BoundListener>>,
     /// The sockets that a service manager has made.
     pub(crate) given: GivenSockets,
     /// How much of the stored configuration has to work.
-    pub(crate) demand: Demand,
+    pub(crate) start_policy: StartPolicy,
     /// The predecessor runs commands that no listener reaches.
     has_background: bool,
     /// To be written when this process serves; set once the options have been read.
@@ -60,7 +60,7 @@ impl Predecessor {
                     control = sockets.pop().map(|socket| (address, socket));
                 }
                 Some((ToSuccessor::Listener { address }, sockets)) => {
-                    listeners.push(Rc::new(Bound::handed_over(address, sockets)));
+                    listeners.push(Rc::new(BoundListener::handed_over(address, sockets)));
                 }
                 Some((ToSuccessor::Given { address }, sockets)) => given.add_listener(address, sockets),
                 Some((ToSuccessor::GivenControl { address }, mut sockets)) => {
@@ -68,13 +68,13 @@ impl Predecessor {
                 }
                 Some((ToSuccessor::HasBackground, _)) => has_background = true,
                 Some((ToSuccessor::ServicesEnded | ToSuccessor::RunsEnded, _)) => {}
-                Some((ToSuccessor::Begin { demand }, _)) => {
+                Some((ToSuccessor::Begin { start_policy }, _)) => {
                     return Ok(Self {
                         link,
                         control,
                         listeners,
                         given,
-                        demand,
+                        start_policy,
                         has_background,
                         pid_file: None,
                     });

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
-use corral_ipc::message::{Console, Desk, ExecContext, Module, ToRouter};
+use corral_ipc::message::{Console, DevMode, ExecContext, Module, ToRouter};
 
-use crate::launch::{LaunchError, Launcher, Started};
+use crate::issued_secrets::IssuedSecrets;
+use crate::launch::{LaunchError, Launcher, StartedProcess};
 use crate::output::Output;
 use crate::peer::Peer;
-use crate::provisions::Provisions;
 
 /// Options that a router is told whenever one is started.
 pub(crate) struct RouterOptions {
     pub(crate) temp_dir: PathBuf,
     /// Whether and how it shows requests.
     pub(crate) console: Option<Console>,
-    pub(crate) desk: Desk,
+    pub(crate) dev_mode: DevMode,
 }
 
 /// How every program is started.
@@ -61,7 +61,7 @@ impl Programs {
         dependencies
     }
 
-    pub(crate) fn start_prototype(&self, spec: &AppSpec) -> Result<Started, NoStart> {
+    pub(crate) fn start_prototype(&self, spec: &AppSpec) -> Result<StartedProcess, NoStart> {
         if let RuntimeSpec::Unusable(reason) = &spec.runtime {
             return Err(NoStart::Never(reason.clone()));
         }
@@ -87,13 +87,14 @@ impl Programs {
         &self,
         name: &str,
         n_threads: u16,
-        provisions: &Provisions,
+        secrets: &IssuedSecrets,
     ) -> Result<(Peer, Vec<Output>), LaunchError> {
-        let RouterOptions { temp_dir, console, desk } = &self.router;
+        let RouterOptions { temp_dir, console, dev_mode } = &self.router;
         let (mut peer, outputs) = self.launcher.start_own(name, console.is_some())?;
-        let start = ToRouter::Start { n_threads, temp_dir: temp_dir.clone(), console: *console, desk: *desk };
+        let start =
+            ToRouter::Start { n_threads, temp_dir: temp_dir.clone(), console: *console, dev_mode: *dev_mode };
         peer.send(&start, &[]);
-        provisions.message().into_iter().for_each(|message| peer.send(&message, &[]));
+        secrets.message().into_iter().for_each(|message| peer.send(&message, &[]));
         Ok((peer, outputs))
     }
 

@@ -4,27 +4,27 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use corral_ipc::message::Desk;
+use corral_ipc::message::DevMode;
 use corral_sys::signal::{Signal, SignalFd};
 use corral_sys::user::{self, Credentials};
 use corral_sys::{file, process};
 
 use crate::audience::Audience;
-use crate::background::{self, Side, Starter};
-use crate::control::ControlSocket;
+use crate::background::{self, DetachSide, Starter};
+use crate::control::OwnControlSocket;
 use crate::files::Files;
 use crate::given::GivenSockets;
 use crate::inheritance::Inheritance;
 use crate::launch::Launcher;
 use crate::log_file::{self, LogFile};
 use crate::modules;
-use crate::options::{Console, ControlOptions, DaemonOptions, ModuleSource};
+use crate::options::{ConsoleOptions, ControlOptions, DaemonOptions, ModuleSource};
 use crate::pid_file::PidFile;
 use crate::predecessor::Predecessor;
 use crate::programs::{Programs, RouterOptions};
 use crate::store::Store;
 use crate::stored::Stored;
-use crate::supervisor::{Parts, Supervisor};
+use crate::supervisor::{DaemonParts, Supervisor};
 use crate::terminal::Terminal;
 use crate::users::Users;
 
@@ -41,7 +41,7 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
             predecessor.failed(&format!("{error:#}"));
         }
     });
-    let Found { log, users, store, given, control } = found?;
+    let OpenedOptions { log, users, store, given, control } = found?;
     let mut outset = Outset { users, store, control, given, log: None, starter: None, predecessor };
     if options.foreground || outset.predecessor.is_some() {
         let mut log = log;
@@ -53,12 +53,12 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
         return supervise(options, outset);
     }
     match background::enter().context("go to the background")? {
-        Side::Foreground(code) => {
+        DetachSide::Foreground(code) => {
             // The daemon has the socket now, and removes its file.
             outset.control.inspect(|control| control.file().set_ours(false));
             Ok(code)
         }
-        Side::Background(starter) => {
+        DetachSide::Background(starter) => {
             redirect_to(log.as_ref())?;
             outset.log = log.map(|(log, _)| log);
             outset.starter = Some(starter);
@@ -68,15 +68,15 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
 }
 
 /// The things that the options name.
-struct Found {
+struct OpenedOptions {
     log: Option<(LogFile, Option<std::fs::File>)>,
     users: Option<Users>,
     store: Option<Store>,
     given: GivenSockets,
-    control: Option<ControlSocket>,
+    control: Option<OwnControlSocket>,
 }
 
-fn find(options: &DaemonOptions, predecessor: Option<&mut Predecessor>) -> anyhow::Result<Found> {
+fn find(options: &DaemonOptions, predecessor: Option<&mut Predecessor>) -> anyhow::Result<OpenedOptions> {
     let log = options.log.clone().map(LogFile::open).transpose()?;
     let users = users(options)?;
     check_temp_dir(options, users.as_ref())?;
@@ -87,7 +87,7 @@ fn find(options: &DaemonOptions, predecessor: Option<&mut Predecessor>) -> anyho
         None => GivenSockets::take()?,
     };
     let control = control_socket(&options.control, &mut given, predecessor)?;
-    Ok(Found { log, users, store, given, control })
+    Ok(OpenedOptions { log, users, store, given, control })
 }
 
 /// The socket of a service manager, that of the process before this one, or a new one: a socket file comes later.
@@ -95,14 +95,14 @@ fn control_socket(
     options: &ControlOptions,
     given: &mut GivenSockets,
     predecessor: Option<&mut Predecessor>,
-) -> anyhow::Result<Option<ControlSocket>> {
+) -> anyhow::Result<Option<OwnControlSocket>> {
     if let Some((address, socket)) = given.take_control(&options.address) {
-        return ControlSocket::given(address, socket, options).map(Some);
+        return OwnControlSocket::given(address, socket, options).map(Some);
     }
     let handed_over = predecessor.and_then(|predecessor| predecessor.control.take());
     match handed_over.filter(|(address, _)| *address == options.address) {
-        Some((address, socket)) => Ok(Some(ControlSocket::handed_over(address, socket))),
-        None => ControlSocket::reserve(options),
+        Some((address, socket)) => Ok(Some(OwnControlSocket::handed_over(address, socket))),
+        None => OwnControlSocket::reserve(options),
     }
 }
 
@@ -115,7 +115,7 @@ struct Outset {
     users: Option<Users>,
     store: Option<Store>,
     /// Nothing for a socket file, which is made after the pid file: a client that sees it finds the process.
-    control: Option<ControlSocket>,
+    control: Option<OwnControlSocket>,
     given: GivenSockets,
     log: Option<LogFile>,
     starter: Option<Starter>,
@@ -144,11 +144,11 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
         Terminal::None
     };
     let console = options.console;
-    let desk = console.as_ref().map(desk).unwrap_or_default();
+    let dev_mode = console.as_ref().map(dev_mode).unwrap_or_default();
     let shows_requests = console.as_ref().is_some_and(|console| console.shows_requests);
     let shown = shows_requests.then(|| corral_ipc::message::Console { colours: shows_colours() });
-    let router = RouterOptions { temp_dir: options.temp_dir, console: shown, desk };
-    let supervisor = Supervisor::new(Parts {
+    let router = RouterOptions { temp_dir: options.temp_dir, console: shown, dev_mode };
+    let supervisor = Supervisor::new(DaemonParts {
         signals,
         programs: Programs { launcher, modules, own_files: options.own_files, router },
         inheritance: Inheritance { control, given, pid_file, predecessor, retiring: None },
@@ -165,17 +165,17 @@ fn shows_colours() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-fn desk(console: &Console) -> Desk {
-    Desk { watches: !console.watch.is_empty(), explains: console.explains }
+fn dev_mode(console: &ConsoleOptions) -> DevMode {
+    DevMode { watches: !console.watch.is_empty(), explains: console.explains }
 }
 
-type Prepared = (Launcher, SignalFd, Option<PidFile>, Vec<corral_ipc::message::Module>, ControlSocket);
+type Prepared = (Launcher, SignalFd, Option<PidFile>, Vec<corral_ipc::message::Module>, OwnControlSocket);
 
 fn prepare(
     options: &DaemonOptions,
     users: Option<Users>,
     predecessor: Option<&mut Predecessor>,
-    control: Option<ControlSocket>,
+    control: Option<OwnControlSocket>,
 ) -> anyhow::Result<Prepared> {
     let signals = SignalFd::new(&SIGNALS).context("take over signals")?;
     process::become_subreaper().context("become the parent of orphans")?;
@@ -199,7 +199,7 @@ fn prepare(
         }
         None => write_pid_file(options)?,
     };
-    let control = control.map_or_else(|| ControlSocket::bind(&options.control), Ok)?;
+    let control = control.map_or_else(|| OwnControlSocket::bind(&options.control), Ok)?;
     // Without a title `ps` shows the command, which is right as well.
     let _ = process::set_title(&options.title);
     Ok((launcher, signals, pid_file, modules, control))
@@ -237,7 +237,7 @@ fn find_modules(source: &ModuleSource, user: Option<&Credentials>) -> Vec<corral
     };
     let found = modules::detect(folder, user).unwrap_or_else(|error| {
         tracing::error!("{error:#}");
-        modules::Found::default()
+        modules::FoundModules::default()
     });
     for problem in found.problems {
         tracing::warn!("{problem}");

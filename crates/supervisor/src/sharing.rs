@@ -22,19 +22,19 @@ impl Sharing {
     ) {
         let launcher = &programs.launcher;
         let is_news = |spec: &&AppSpec| launcher.shares_user(spec) && !self.known.contains(&spec.name);
-        let news: Vec<_> = applications.filter(is_news).collect();
-        if !launcher.may_change_users() && !news.is_empty() {
-            let names: Vec<_> = news.iter().map(|spec| format!("\"{}\"", spec.name)).collect();
+        let events: Vec<_> = applications.filter(is_news).collect();
+        if !launcher.may_change_users() && !events.is_empty() {
+            let names: Vec<_> = events.iter().map(|spec| format!("\"{}\"", spec.name)).collect();
             tracing::warn!(
                 "not started as root: these run as the user of the daemon itself: {}",
                 names.join(", ")
             );
         }
-        for spec in &news {
+        for spec in &events {
             if let Some(warning) = programs.warning_about(spec) {
                 tracing::warn!("application \"{}\": {warning}", spec.name);
             }
         }
-        self.known.extend(news.into_iter().map(|spec| spec.name.clone()));
+        self.known.extend(events.into_iter().map(|spec| spec.name.clone()));
     }
 }

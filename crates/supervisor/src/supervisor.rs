@@ -1,6 +1,7 @@
 //! The main process at work: one loop over everything that can happen. Each part below knows its own data and what it
 //! is given; the files of this folder join them.
 
+mod app_events;
 mod applying;
 mod background;
 mod controller;
@@ -8,7 +9,6 @@ mod deaths;
 mod exec;
 mod following;
 mod in_force;
-mod news;
 mod reader;
 mod restarting;
 mod router;
@@ -34,9 +34,9 @@ use crate::decide::stop::Stop;
 use crate::decide::timers::{Timer, Timers};
 use crate::files::Files;
 use crate::inheritance::Inheritance;
+use crate::issued_secrets::IssuedSecrets;
 use crate::peer::Peer;
 use crate::programs::Programs;
-use crate::provisions::Provisions;
 use crate::questions::Questions;
 use crate::restarts::Restarts;
 use crate::stored::Stored;
@@ -44,7 +44,7 @@ use crate::upgrade::Upgrade;
 use crate::watch::Watch;
 
 /// The parts that a supervisor is made of.
-pub(crate) struct Parts {
+pub(crate) struct DaemonParts {
     pub(crate) signals: SignalFd,
     pub(crate) programs: Programs,
     pub(crate) inheritance: Inheritance,
@@ -64,7 +64,7 @@ pub(crate) struct Supervisor {
     configuration: Configuration,
     stored: Stored,
     /// All that routers have been given between two configurations.
-    provisions: Provisions,
+    secrets: IssuedSecrets,
     files: Files,
     inheritance: Inheritance,
     audience: Audience,
@@ -103,9 +103,9 @@ const MESSAGES_PER_TURN: usize = 64;
 const LONGEST_TURN: Duration = Duration::from_millis(10);
 
 impl Supervisor {
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: DaemonParts) -> Self {
         let now = Instant::now();
-        let Parts { signals, programs, inheritance, stored, files, audience, token } = parts;
+        let DaemonParts { signals, programs, inheritance, stored, files, audience, token } = parts;
         let watch = audience.console.as_ref().and_then(|console| Watch::of(&console.watch));
         Self {
             signals,
@@ -113,7 +113,7 @@ impl Supervisor {
             children: Children::new(threads_for(None), now),
             configuration: Configuration::new(now),
             stored,
-            provisions: Provisions::default(),
+            secrets: IssuedSecrets::default(),
             files,
             inheritance,
             audience,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use corral_config::plan::{
-    AppSpec, CommandLine, Growth, HttpSpec, Isolation, Limits, PhpSpec, PhpTarget, ProcessSpec, Processes,
-    ProgramKind, ProgramSocket, Ready, Restart, RuntimeSpec,
+    AppSpec, CommandLine, HttpSpec, Isolation, Limits, PhpSpec, PhpTarget, PoolGrowth, ProcessSpec,
+    Processes, ProgramKind, ProgramSocket, Ready, Restart, RuntimeSpec,
 };
 
 use crate::users::{Account, UserOptions, Users};
@@ -45,7 +45,7 @@ pub(crate) fn spec(text: &str) -> AppSpec {
             max: NonZeroU32::new(2).unwrap(),
             spare: 2,
             idle_timeout: Duration::from_secs(15),
-            growth: Growth::ByRequests,
+            growth: PoolGrowth::ByRequests,
         },
         limits: Limits::default(),
         restart: Restart::default(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use corral_ipc::message::{AppId, Ticket};
-use corral_sys::tree::{Change, Tree};
+use corral_sys::tree::{Tree, TreeChange};
 
 use crate::code::{enters, is_code};
 use crate::ids::RouterId;
@@ -69,9 +69,9 @@ impl Watch {
     pub(crate) fn look(&mut self, now: Instant) {
         for change in self.tree.changes() {
             let path = match change {
-                Change::Path(path) if !self.is_meant(&path) || !self.is_new(&path) => continue,
-                Change::Path(path) => path,
-                Change::Unknown => PathBuf::from("the code"),
+                TreeChange::Path(path) if !self.is_meant(&path) || !self.is_new(&path) => continue,
+                TreeChange::Path(path) => path,
+                TreeChange::Unknown => PathBuf::from("the code"),
             };
             self.changed = Some((path, now + PAUSE));
         }

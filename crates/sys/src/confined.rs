@@ -142,9 +142,9 @@ mod tests {
 
     const FREE: Confinement = Confinement { in_root: false, no_symlinks: false, no_mounts: false };
 
-    struct Folder(std::path::PathBuf);
+    struct ConfinedFolder(std::path::PathBuf);
 
-    impl Folder {
+    impl ConfinedFolder {
         fn new(name: &str) -> Self {
             let path = std::env::temp_dir().join(format!("corral-confined-{name}-{}", std::process::id()));
             std::fs::create_dir_all(path.join("etc")).unwrap();
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
+    impl Drop for ConfinedFolder {
         fn drop(&mut self) {
             let _ = std::fs::remove_dir_all(&self.0);
         }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn links_stay_inside_a_root() {
-        let folder = Folder::new("root");
+        let folder = ConfinedFolder::new("root");
         let inside = Confinement { in_root: true, ..FREE };
         for path in ["etc/passwd", "absolute", "climbing", "beside", "../../etc/passwd", "/etc/passwd"] {
             folder.check(path, inside, Ok("inside"));
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn links_can_be_refused() {
-        let folder = Folder::new("links");
+        let folder = ConfinedFolder::new("links");
         let no_links = Confinement { no_symlinks: true, ..FREE };
         folder.check("etc/passwd", no_links, Ok("inside"));
         folder.check("beside", FREE, Ok("inside"));

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-use crate::aside::Foreign;
-use crate::kind::Kind;
+use crate::deferred_close::ForeignFd;
+use crate::descriptor_kind::DescriptorKind;
 use crate::socket::refuse_descriptors;
 
 /// The end that is rung.
@@ -18,7 +18,7 @@ pub struct Doorbell(Arc<OwnedFd>);
 
 /// The end that rings, as its receiver has it.
 #[derive(Debug)]
-pub struct BellPush(Foreign);
+pub struct BellPush(ForeignFd);
 
 /// Makes both ends, closed on exec; the second one is to be sent.
 ///
@@ -70,8 +70,8 @@ impl TryFrom<OwnedFd> for BellPush {
 
     /// Takes a descriptor from another process, if it is such an end.
     fn try_from(fd: OwnedFd) -> io::Result<Self> {
-        let fd = Foreign::from(fd);
-        if Kind::of_socket(&fd) != Some(Kind::Stream) {
+        let fd = ForeignFd::from(fd);
+        if DescriptorKind::of_socket(&fd) != Some(DescriptorKind::Stream) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "what should ring a bell is no socket that does",

@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, Dir, FileType};
 
 /// The kind of an entry of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A regular file.
     File,
     /// A folder.
@@ -20,9 +20,9 @@ pub enum Kind {
 
 /// An entry as `stat` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct FolderEntry {
     /// The kind of entry.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// In bytes.
     pub size: u64,
     /// Seconds since 1970.
@@ -48,16 +48,16 @@ pub fn names(folder: impl AsFd, mut visit: impl FnMut(&[u8])) -> io::Result<()> 
 ///
 /// # Errors
 /// When it is not there any more, or links to nothing.
-pub fn entry(folder: impl AsFd, name: &[u8], follow_links: bool) -> io::Result<Entry> {
+pub fn entry(folder: impl AsFd, name: &[u8], follow_links: bool) -> io::Result<FolderEntry> {
     let flags = if follow_links { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
     let stat = rustix::fs::statat(folder, name, flags)?;
     let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Folder,
-        FileType::Symlink => Kind::Link,
-        _ => Kind::Other,
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Folder,
+        FileType::Symlink => EntryKind::Link,
+        _ => EntryKind::Other,
     };
-    Ok(Entry { kind, size: u64::try_from(stat.st_size).unwrap_or(0), modified: stat.st_mtime })
+    Ok(FolderEntry { kind, size: u64::try_from(stat.st_size).unwrap_or(0), modified: stat.st_mtime })
 }
 
 #[cfg(test)]
@@ -78,8 +78,8 @@ mod tests {
         found.sort();
         assert_eq!(found, ["file", "inner", "link"]);
         let kind = |name: &str, follow| entry(&folder, name.as_bytes(), follow).map(|entry| entry.kind).ok();
-        assert_eq!(kind("inner", false), Some(Kind::Folder));
-        assert_eq!((kind("link", false), kind("link", true)), (Some(Kind::Link), Some(Kind::File)));
+        assert_eq!(kind("inner", false), Some(EntryKind::Folder));
+        assert_eq!((kind("link", false), kind("link", true)), (Some(EntryKind::Link), Some(EntryKind::File)));
         assert_eq!(entry(&folder, b"link", true).unwrap().size, 5);
         assert_eq!(kind("nothing", true), None);
         std::fs::remove_dir_all(&path).unwrap();

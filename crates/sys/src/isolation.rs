@@ -18,7 +18,7 @@ use std::os::fd::OwnedFd;
 use rustix::process::Pid;
 
 pub use self::join::{join_mounts_of, own_namespace};
-use crate::spawn::Step;
+use crate::spawn::StartStep;
 
 /// Everything that a process has for itself. The default is nothing.
 #[derive(Debug, Default)]
@@ -80,17 +80,17 @@ pub struct IdMaps {
 
 impl IdMaps {
     /// Writes them for a process that waits for them.
-    pub(crate) fn write(&self, pid: Pid) -> Result<(), (Step, io::Error)> {
+    pub(crate) fn write(&self, pid: Pid) -> Result<(), (StartStep, io::Error)> {
         let write = |name: &str, text: &str| {
             let path = format!("/proc/{}/{name}", pid.as_raw_nonzero());
             // The kernel takes a map in one piece.
             File::options().write(true).open(path)?.write_all(text.as_bytes())
         };
         if !self.may_set_groups {
-            write("setgroups", "deny").map_err(|error| (Step::GroupMap, error))?;
+            write("setgroups", "deny").map_err(|error| (StartStep::GroupMap, error))?;
         }
-        write("uid_map", &self.users).map_err(|error| (Step::UserMap, error))?;
-        write("gid_map", &self.groups).map_err(|error| (Step::GroupMap, error))
+        write("uid_map", &self.users).map_err(|error| (StartStep::UserMap, error))?;
+        write("gid_map", &self.groups).map_err(|error| (StartStep::GroupMap, error))
     }
 }
 

@@ -1,7 +1,9 @@
 //! The only caller of libc: descriptors, memory, signals, processes and credentials as owned safe types.
 
-pub mod aside;
+pub mod child_check;
 pub mod confined;
+pub mod deferred_close;
+pub mod descriptor_kind;
 pub mod doorbell;
 pub mod eventfd;
 pub mod file;
@@ -10,8 +12,6 @@ pub mod forked;
 pub mod futex;
 pub mod heap;
 pub mod isolation;
-pub mod kin;
-pub mod kind;
 pub mod landlock;
 pub mod limits;
 pub mod linkage;
@@ -19,9 +19,9 @@ pub mod listen;
 pub mod machine;
 pub mod memory;
 pub mod notify;
+pub mod once;
 pub mod poll;
 pub mod process;
-pub mod said;
 pub mod sealed;
 pub mod seccomp;
 pub mod sendable;

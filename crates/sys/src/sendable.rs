@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, OFlags, Statx, StatxAttributes, StatxFlags};
 
-use crate::aside;
+use crate::deferred_close;
 
 /// The length of a file that may be sent; nothing for any other: one that is not regular, cannot be read, or is on a
 /// file system that is not known to be of this machine alone. Never waits, whatever it is.
@@ -37,7 +37,7 @@ fn answers_itself(file: impl AsFd, status: &Statx) -> bool {
 }
 
 /// A file that was sent. One without a name may be the last of a large one, which takes long to be removed: it is
-/// closed aside.
+/// closed in another thread.
 #[derive(Debug)]
 pub struct Sent(Option<File>);
 
@@ -59,7 +59,7 @@ impl Drop for Sent {
     fn drop(&mut self) {
         let has_no_name = |file: &File| rustix::fs::fstat(file).is_ok_and(|status| status.st_nlink == 0);
         if let Some(file) = self.0.take_if(|file| has_no_name(file)) {
-            aside::close([file.into()]);
+            deferred_close::close([file.into()]);
         }
     }
 }

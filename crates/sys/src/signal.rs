@@ -218,7 +218,7 @@ pub enum Ended {
 
 /// A change of a child's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum ChildChange {
     /// The child is gone.
     Ended(Ended),
     /// A signal has stopped it, by which it is not gone but does nothing. Not reported of one that a debugger
@@ -229,18 +229,18 @@ pub enum Change {
 }
 
 /// Collects every child that has ended, and tells which have stopped or go on, without waiting.
-pub fn changes() -> Vec<(Pid, Change)> {
+pub fn changes() -> Vec<(Pid, ChildChange)> {
     use rustix::process::WaitOptions;
     let options = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
     let mut changes = Vec::new();
     // `ECHILD` (no child left) ends the loop like "nothing has changed": there is nothing to collect.
     while let Ok(Some((pid, status))) = rustix::process::wait(options) {
         let change = if status.stopped() {
-            Some(Change::Stopped)
+            Some(ChildChange::Stopped)
         } else if status.continued() {
-            Some(Change::Continued)
+            Some(ChildChange::Continued)
         } else {
-            how_ended(status).map(Change::Ended)
+            how_ended(status).map(ChildChange::Ended)
         };
         changes.extend(change.map(|change| (pid, change)));
     }

@@ -10,7 +10,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
-use crate::aside;
+use crate::deferred_close;
 
 /// Most descriptors that the kernel lets one datagram carry (`SCM_MAX_FD`).
 pub const MAX_DESCRIPTORS: usize = 253;
@@ -56,8 +56,8 @@ pub fn stream_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Forbids sending descriptors to this Unix socket, or to those that it will accept. A process that closes it, or
 /// receives without asking for them, closes what came, which takes as long as others like for a socket that lingers
-/// (`SO_LINGER`). False before Linux 6.16, which cannot do it: then [`receive_local`] and [`aside`] are for such
-/// sockets.
+/// (`SO_LINGER`). False before Linux 6.16, which cannot do it: then [`receive_local`] and [`deferred_close`] are for
+/// such sockets.
 pub fn refuse_descriptors(socket: impl AsFd) -> bool {
     const SO_PASSRIGHTS: libc::c_int = 83;
     let (no, len) = (0 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
@@ -109,8 +109,8 @@ pub fn receive(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
     Ok(n)
 }
 
-/// The same of a Unix socket, to which anybody may send descriptors: they are closed aside. A call that does not ask
-/// for them closes them itself, and waits with those whose end is waited for. Says too whether some came: then there
+/// The same of a Unix socket, to which anybody may send descriptors: they are closed in another thread. A call that
+/// does not ask for them closes them itself, and waits with those whose end is waited for. Says too whether some came: then there
 /// may be more to read, although there was room for it.
 ///
 /// # Errors
@@ -174,7 +174,7 @@ unsafe fn close_received(message: &libc::msghdr) {
                 // SAFETY: it is open, and has no other owner.
                 unsafe { OwnedFd::from_raw_fd(fd) }
             };
-            aside::close((0..).take_while(|n| holds(n + 1)).map(owned));
+            deferred_close::close((0..).take_while(|n| holds(n + 1)).map(owned));
         }
         // SAFETY: as above.
         head = unsafe { libc::CMSG_NXTHDR(message, head) };

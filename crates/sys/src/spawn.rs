@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 use rustix::process::{Gid, Pid};
 
-pub use self::step::Step;
+pub use self::step::StartStep;
 use crate::isolation::{IdMaps, Isolation};
 use crate::user::{self, Credentials};
 use crate::{landlock, process, signal, terminal};
@@ -78,7 +78,7 @@ pub enum Executable<'a> {
 #[error("{step}")]
 pub struct SpawnError {
     /// The step that failed.
-    pub step: Step,
+    pub step: StartStep,
     /// How.
     #[source]
     pub source: io::Error,
@@ -103,15 +103,15 @@ impl Program<'_> {
     }
 
     fn spawn_under(&self, parent: Parent) -> Result<Pid, SpawnError> {
-        let mut prepared = Prepared::new(self).map_err(failed_to(Step::Fork))?;
-        let (report_reader, report_writer) = child_pipe().map_err(failed_to(Step::Fork))?;
-        let (go_theirs, go_ours) = child_pair().map_err(failed_to(Step::Fork))?;
+        let mut prepared = Prepared::new(self).map_err(failed_to(StartStep::Fork))?;
+        let (report_reader, report_writer) = child_pipe().map_err(failed_to(StartStep::Fork))?;
+        let (go_theirs, go_ours) = child_pair().map_err(failed_to(StartStep::Fork))?;
         let namespaces = self.isolation.map_or(0, |isolation| isolation.namespaces.clone_flags());
         // SAFETY: the child runs `Prepared::run` alone, which neither allocates nor takes locks nor
         // unwinds, and never returns.
         let pid = match unsafe { fork_into(namespaces | parent.clone_flags()) } {
             -1 => {
-                let step = if namespaces == 0 { Step::Fork } else { Step::Namespaces };
+                let step = if namespaces == 0 { StartStep::Fork } else { StartStep::Namespaces };
                 return Err(failed_to(step)(io::Error::last_os_error()));
             }
             0 => {
@@ -154,7 +154,7 @@ impl Program<'_> {
     }
 }
 
-fn failed_to(step: Step) -> impl FnOnce(io::Error) -> SpawnError {
+fn failed_to(step: StartStep) -> impl FnOnce(io::Error) -> SpawnError {
     move |source| SpawnError { step, source }
 }
 
@@ -195,7 +195,7 @@ fn read_report(reader: OwnedFd) -> Option<SpawnError> {
     File::from(reader).read_exact(&mut report).ok()?;
     let (step, errno) = report.split_first_chunk()?;
     let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno.try_into().ok()?));
-    Some(SpawnError { step: Step::from_wire(*step), source })
+    Some(SpawnError { step: StartStep::from_wire(*step), source })
 }
 
 /// Lowest number for descriptors that must survive while others are put in their places.
@@ -263,31 +263,31 @@ impl<'a> Prepared<'a> {
         unsafe { libc::_exit(127) }
     }
 
-    fn try_run(&mut self, go: BorrowedFd<'_>) -> Result<Infallible, (Step, io::Error)> {
+    fn try_run(&mut self, go: BorrowedFd<'_>) -> Result<Infallible, (StartStep, io::Error)> {
         let failed = |step| move |error| (step, error);
         signal::reset_all();
         // Its own session has no terminal: what it runs can neither open /dev/tty nor type into it. The terminal's
         // Ctrl-C is for the main process, which stops the others by their groups, and each leads its own.
-        process::new_session().map_err(failed(Step::Session))?;
-        self.wait_for_parent(go).map_err(failed(Step::Fork))?;
+        process::new_session().map_err(failed(StartStep::Session))?;
+        self.wait_for_parent(go).map_err(failed(StartStep::Fork))?;
         // Before low numbers are taken for the program's descriptors.
         if let Some(isolation) = self.program.isolation {
             isolation.enter()?;
         }
-        self.place_descriptors().map_err(failed(Step::Descriptors))?;
+        self.place_descriptors().map_err(failed(StartStep::Descriptors))?;
         if self.program.controlling_terminal {
-            terminal::control_session().map_err(failed(Step::Terminal))?;
+            terminal::control_session().map_err(failed(StartStep::Terminal))?;
         }
-        self.assume_credentials().map_err(failed(Step::Credentials))?;
+        self.assume_credentials().map_err(failed(StartStep::Credentials))?;
         if let Some(wall) = &self.wall {
-            landlock::enter(wall.as_fd()).map_err(failed(Step::Wall))?;
+            landlock::enter(wall.as_fd()).map_err(failed(StartStep::Wall))?;
         }
         if let Some(directory) = self.program.working_directory {
             let changed = rustix::process::chdir(directory);
-            changed.map_err(|errno| (Step::WorkingDirectory, errno.into()))?;
+            changed.map_err(|errno| (StartStep::WorkingDirectory, errno.into()))?;
         }
         self.name_own_pid();
-        Err((Step::Execute, self.execute()))
+        Err((StartStep::Execute, self.execute()))
     }
 
     /// In a user namespace nothing is permitted before the parent has written the maps. A parent without privileges can

@@ -23,7 +23,7 @@ pub struct Tree {
 
 /// A change in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum TreeChange {
     /// Something else is at this path, or nothing any more.
     Path(PathBuf),
     /// More than the kernel could remember.
@@ -90,7 +90,7 @@ impl Tree {
 
     /// Everything that has happened since the last call, in its order. Folders that came are followed from now on, and
     /// their files have come with them.
-    pub fn changes(&mut self) -> Vec<Change> {
+    pub fn changes(&mut self) -> Vec<TreeChange> {
         let mut changes = Vec::new();
         let mut came = Vec::new();
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
@@ -99,7 +99,7 @@ impl Tree {
         while let Ok(event) = reader.next() {
             let flags = event.events();
             if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-                changes.push(Change::Unknown);
+                changes.push(TreeChange::Unknown);
             }
             let (Some(folder), Some(name)) = (self.folders.get(&event.wd()), event.file_name()) else {
                 continue;
@@ -109,12 +109,12 @@ impl Tree {
             if !flags.contains(ReadFlags::ISDIR) {
                 // One that was made is written next, unless it is a link.
                 if !flags.contains(ReadFlags::CREATE) || path.is_symlink() {
-                    changes.push(Change::Path(path));
+                    changes.push(TreeChange::Path(path));
                 }
             } else if flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) && (self.enters)(name) {
                 came.push(path);
             } else if (self.enters)(name) {
-                changes.push(Change::Path(path));
+                changes.push(TreeChange::Path(path));
             }
         }
         for folder in came {
@@ -127,11 +127,11 @@ impl Tree {
 }
 
 /// Adds all files below a folder.
-fn list(folder: &Path, enters: fn(&OsStr) -> bool, changes: &mut Vec<Change>) {
+fn list(folder: &Path, enters: fn(&OsStr) -> bool, changes: &mut Vec<TreeChange>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.file_type() {
             Ok(kind) if kind.is_dir() && enters(&entry.file_name()) => list(&entry.path(), enters, changes),
-            Ok(kind) if !kind.is_dir() => changes.push(Change::Path(entry.path())),
+            Ok(kind) if !kind.is_dir() => changes.push(TreeChange::Path(entry.path())),
             _ => {}
         }
     }
@@ -160,7 +160,7 @@ mod tests {
         fs::create_dir_all(root.join("cache")).unwrap();
         let mut tree = Tree::new(std::slice::from_ref(&root), enters).unwrap();
         let mut check = |expected: &[&str]| {
-            let expected: Vec<_> = expected.iter().map(|name| Change::Path(root.join(name))).collect();
+            let expected: Vec<_> = expected.iter().map(|name| TreeChange::Path(root.join(name))).collect();
             assert_eq!(tree.changes(), expected);
         };
         check(&[]);
@@ -191,7 +191,7 @@ mod tests {
         let mut tree = Tree::new(&[root.join("app.wasm")], enters).unwrap();
         fs::write(root.join("a/x"), "1").unwrap();
         fs::write(root.join("app.wasm"), "2").unwrap();
-        assert_eq!(tree.changes(), [Change::Path(root.join("app.wasm"))]);
+        assert_eq!(tree.changes(), [TreeChange::Path(root.join("app.wasm"))]);
         fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -19,13 +19,13 @@ use crate::wait::PATIENCE;
 /// One connection.
 #[derive(Debug)]
 pub struct Client {
-    stream: Stream,
+    stream: ClientStream,
     /// Received and not consumed yet.
     buffer: Vec<u8>,
 }
 
 #[derive(Debug)]
-enum Stream {
+enum ClientStream {
     Tcp(TcpStream),
     Unix(UnixStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
@@ -52,7 +52,7 @@ impl Client {
     /// # Errors
     /// Errors of the system.
     pub fn try_connect_http1(address: SocketAddr) -> std::io::Result<Self> {
-        Ok(Self::over(Stream::Tcp(connect_tcp(address)?)))
+        Ok(Self::over(ClientStream::Tcp(connect_tcp(address)?)))
     }
 
     /// Connects by TCP from one of this machine's addresses.
@@ -82,7 +82,7 @@ impl Client {
             Carrier::Http1 => Self::try_connect_http1(address)?.into_tls(tls, host),
             Carrier::Http2 => {
                 let far = Far::Tls(Box::new(tls.clone()), host.to_owned());
-                Ok(Self::over(Stream::Unix(carry(connect_tcp(address)?, far)?)))
+                Ok(Self::over(ClientStream::Unix(carry(connect_tcp(address)?, far)?)))
             }
         }
     }
@@ -92,13 +92,13 @@ impl Client {
     /// # Errors
     /// Errors of the system and of the handshake.
     pub fn into_tls(self, tls: &TlsClient, host: &str) -> std::io::Result<Self> {
-        let Stream::Tcp(mut socket) = self.stream else { panic!("TLS is spoken over TCP") };
+        let ClientStream::Tcp(mut socket) = self.stream else { panic!("TLS is spoken over TCP") };
         let host = ServerName::try_from(host.to_owned()).expect("a valid host name");
         let mut connection = ClientConnection::new(tls.config(), host).map_err(std::io::Error::other)?;
         while connection.is_handshaking() {
             connection.complete_io(&mut socket)?;
         }
-        let stream = Stream::Tls(Box::new(StreamOwned::new(connection, socket)));
+        let stream = ClientStream::Tls(Box::new(StreamOwned::new(connection, socket)));
         Ok(Self { stream, buffer: self.buffer })
     }
 
@@ -106,7 +106,7 @@ impl Client {
     #[must_use]
     pub fn tls(&self) -> &ClientConnection {
         match &self.stream {
-            Stream::Tls(stream) => &stream.conn,
+            ClientStream::Tls(stream) => &stream.conn,
             _ => panic!("the connection does not speak TLS"),
         }
     }
@@ -115,7 +115,7 @@ impl Client {
     #[must_use]
     pub fn own_address(&self) -> SocketAddr {
         match &self.stream {
-            Stream::Tcp(stream) => stream.local_addr().expect("a connection has two ends"),
+            ClientStream::Tcp(stream) => stream.local_addr().expect("a connection has two ends"),
             _ => panic!("the connection is not plain TCP"),
         }
     }
@@ -134,17 +134,17 @@ impl Client {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Self::over(Stream::Unix(stream)))
+        Ok(Self::over(ClientStream::Unix(stream)))
     }
 
     fn carried(stream: TcpStream) -> std::io::Result<Self> {
         Ok(Self::over(match Carrier::of_this_run() {
-            Carrier::Http1 => Stream::Tcp(stream),
-            Carrier::Http2 => Stream::Unix(carry(stream, Far::Plain)?),
+            Carrier::Http1 => ClientStream::Tcp(stream),
+            Carrier::Http2 => ClientStream::Unix(carry(stream, Far::Plain)?),
         }))
     }
 
-    fn over(stream: Stream) -> Self {
+    fn over(stream: ClientStream) -> Self {
         Self { stream, buffer: Vec::new() }
     }
 
@@ -185,18 +185,18 @@ impl Client {
     /// Errors of the connection.
     pub fn try_write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         match &mut self.stream {
-            Stream::Tcp(stream) => stream.write_all(bytes),
-            Stream::Unix(stream) => stream.write_all(bytes),
-            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+            ClientStream::Tcp(stream) => stream.write_all(bytes),
+            ClientStream::Unix(stream) => stream.write_all(bytes),
+            ClientStream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
         }
     }
 
     /// Tells the server that nothing more is sent.
     pub fn finish_writing(&mut self) {
         let _ = match &mut self.stream {
-            Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
-            Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
-            Stream::Tls(stream) => {
+            ClientStream::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            ClientStream::Unix(stream) => stream.shutdown(Shutdown::Write),
+            ClientStream::Tls(stream) => {
                 stream.conn.send_close_notify();
                 stream.flush().and_then(|()| stream.sock.shutdown(Shutdown::Write))
             }
@@ -314,9 +314,9 @@ impl Client {
     fn fill(&mut self) -> Result<usize, String> {
         let mut piece = [0; 65536];
         let read = match &mut self.stream {
-            Stream::Tcp(stream) => stream.read(&mut piece),
-            Stream::Unix(stream) => stream.read(&mut piece),
-            Stream::Tls(stream) => stream.read(&mut piece),
+            ClientStream::Tcp(stream) => stream.read(&mut piece),
+            ClientStream::Unix(stream) => stream.read(&mut piece),
+            ClientStream::Tls(stream) => stream.read(&mut piece),
         };
         match read {
             Ok(n) => {

@@ -74,7 +74,7 @@ pub use load::{Load, Tally};
 pub use mariadb::MariaDb;
 pub use memory_file::MemoryFile;
 pub use named::{Named, texts_at};
-pub use origin::{Origin, Peer};
+pub use origin::{Origin, OriginPeer};
 pub use processes::{
     Process, Resource, Signal, Thread, descendants, is_alive, limit, open_descriptors, private_memory,
     processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal, stop,

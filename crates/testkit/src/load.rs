@@ -14,12 +14,12 @@ use crate::wait::eventually;
 /// Threads that send requests until stopped.
 #[derive(Debug)]
 pub struct Load {
-    shared: Arc<Shared>,
+    shared: Arc<LoadState>,
     threads: Vec<JoinHandle<Vec<String>>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct LoadState {
     stop: AtomicBool,
     n_good: AtomicU64,
 }
@@ -55,7 +55,7 @@ impl Load {
         n_requests: usize,
         connect: impl Fn() -> io::Result<Client> + Clone + Send + 'static,
     ) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(LoadState::default());
         let threads = (0..n_clients).map(|_| {
             let (shared, target, connect) = (Arc::clone(&shared), target.to_owned(), connect.clone());
             std::thread::spawn(move || run_client(&connect, &target, n_requests, &shared))
@@ -94,7 +94,7 @@ fn run_client(
     connect: &dyn Fn() -> io::Result<Client>,
     target: &str,
     n_requests: usize,
-    shared: &Shared,
+    shared: &LoadState,
 ) -> Vec<String> {
     let mut failures = Vec::new();
     let mut connection = None;

@@ -20,15 +20,15 @@ pub struct Origin {
 }
 
 /// One connection of an origin.
-pub struct Peer {
-    stream: Stream,
+pub struct OriginPeer {
+    stream: OriginStream,
     /// Received and not consumed yet.
     buffer: Vec<u8>,
     /// 1 for the first connection.
     pub number: usize,
 }
 
-enum Stream {
+enum OriginStream {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
 }
@@ -39,7 +39,7 @@ impl Origin {
     /// # Panics
     /// When there is none.
     #[must_use]
-    pub fn start(serve: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
+    pub fn start(serve: impl Fn(&mut OriginPeer) + Send + Sync + 'static) -> Self {
         Self::start_with(None, serve)
     }
 
@@ -48,9 +48,9 @@ impl Origin {
     /// # Panics
     /// When the certificate is none.
     #[must_use]
-    pub fn start_tls(bundle: &Bundle, serve: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
+    pub fn start_tls(bundle: &Bundle, serve: impl Fn(&mut OriginPeer) + Send + Sync + 'static) -> Self {
         let mut config = bundle.server_config();
-        // For a `Peer::blurt`.
+        // For a `OriginPeer::blurt`.
         config.send_half_rtt_data = true;
         Self::start_with(Some(Arc::new(config)), serve)
     }
@@ -105,7 +105,10 @@ impl Origin {
         self.n_connections.load(Ordering::SeqCst)
     }
 
-    fn start_with(tls: Option<Arc<ServerConfig>>, serve: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
+    fn start_with(
+        tls: Option<Arc<ServerConfig>>,
+        serve: impl Fn(&mut OriginPeer) + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("the address of a listener");
         let (n_connections, ends) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
@@ -119,7 +122,11 @@ impl Origin {
                 let number = n_connections.fetch_add(1, Ordering::SeqCst) + 1;
                 let (tls, serve) = (tls.clone(), Arc::clone(&serve));
                 std::thread::spawn(move || {
-                    serve(&mut Peer { stream: Stream::new(stream, tls), buffer: Vec::new(), number });
+                    serve(&mut OriginPeer {
+                        stream: OriginStream::new(stream, tls),
+                        buffer: Vec::new(),
+                        number,
+                    });
                 });
             }
         });
@@ -135,7 +142,7 @@ impl Drop for Origin {
     }
 }
 
-impl Stream {
+impl OriginStream {
     fn new(stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
         stream.set_nodelay(true).expect("no delay");
@@ -149,7 +156,7 @@ impl Stream {
     }
 }
 
-impl Peer {
+impl OriginPeer {
     /// Reads a request, head and body; none when the connection ends.
     pub fn read_request(&mut self) -> Option<Vec<u8>> {
         let end = self.read_until(b"\r\n\r\n")?;
@@ -215,8 +222,8 @@ impl Peer {
     /// Sends bytes; false when the connection is broken.
     pub fn write(&mut self, bytes: &[u8]) -> bool {
         match &mut self.stream {
-            Stream::Plain(stream) => stream.write_all(bytes).is_ok(),
-            Stream::Tls(stream) => stream.write_all(bytes).is_ok(),
+            OriginStream::Plain(stream) => stream.write_all(bytes).is_ok(),
+            OriginStream::Tls(stream) => stream.write_all(bytes).is_ok(),
         }
     }
 
@@ -226,13 +233,13 @@ impl Peer {
     /// # Panics
     /// Without TLS.
     pub fn blurt(&mut self, bytes: &[u8]) {
-        let Stream::Tls(stream) = &mut self.stream else { panic!("this is for TLS") };
+        let OriginStream::Tls(stream) = &mut self.stream else { panic!("this is for TLS") };
         stream.conn.writer().write_all(bytes).expect("there is room");
     }
 
     /// Says that nothing more is sent.
     pub fn finish_writing(&self) {
-        if let Stream::Plain(stream) = &self.stream {
+        if let OriginStream::Plain(stream) = &self.stream {
             let _ = stream.shutdown(Shutdown::Write);
         }
     }
@@ -251,8 +258,8 @@ impl Peer {
         let mut piece = [0; 65536];
         loop {
             let read = match &mut self.stream {
-                Stream::Plain(stream) => stream.read(&mut piece),
-                Stream::Tls(stream) => stream.read(&mut piece),
+                OriginStream::Plain(stream) => stream.read(&mut piece),
+                OriginStream::Tls(stream) => stream.read(&mut piece),
             };
             match read {
                 Ok(n) if n > 0 => {

@@ -19,11 +19,11 @@ use wasmtime_wasi_http::Error;
 const CHUNK: usize = 64 << 10;
 
 /// Gets the body from the exchange, as far as the component wants it.
-pub(crate) struct Feed(Arc<Mutex<Shared>>);
+pub(crate) struct Feed(Arc<Mutex<FeedState>>);
 
 /// State that feed and body share. One thread uses it, which the types cannot show.
 #[derive(Default)]
-struct Shared {
+struct FeedState {
     wanted: bool,
     chunk: Option<Result<Bytes, Error>>,
     ended: bool,
@@ -36,7 +36,7 @@ pub(crate) fn body(view: &RequestView<'_>) -> (UnsyncBoxBody<Bytes, Error>, Opti
         let all = Full::new(Bytes::copy_from_slice(view.body));
         return (all.map_err(|never: Infallible| match never {}).boxed_unsync(), None);
     }
-    let shared = Arc::<Mutex<Shared>>::default();
+    let shared = Arc::<Mutex<FeedState>>::default();
     (Fed(Arc::clone(&shared)).boxed_unsync(), Some(Feed(shared)))
 }
 
@@ -57,7 +57,7 @@ impl Feed {
         true
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    fn lock(&self) -> MutexGuard<'_, FeedState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -83,7 +83,7 @@ fn failed(error: &io::Error) -> Error {
 }
 
 /// The body as the component sees it.
-struct Fed(Arc<Mutex<Shared>>);
+struct Fed(Arc<Mutex<FeedState>>);
 
 impl Body for Fed {
     type Data = Bytes;

@@ -57,11 +57,11 @@ pub(crate) struct Guest {
     surroundings: Surroundings,
     http: WasiHttpCtx,
     table: ResourceTable,
-    pub(crate) memory: Memory,
+    pub(crate) memory: GuestMemory,
 }
 
 impl Guest {
-    pub(crate) fn new(surroundings: Surroundings, memory: Memory) -> Self {
+    pub(crate) fn new(surroundings: Surroundings, memory: GuestMemory) -> Self {
         Self { surroundings, http: WasiHttpCtx::new(), table: ResourceTable::new(), memory }
     }
 
@@ -86,7 +86,7 @@ impl WasiHttpView for Guest {
 
 /// The memory of one instance, all that its modules have together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct GuestMemory {
     used: usize,
     max: usize,
     /// The instance has asked for more memory than it may have.
@@ -96,7 +96,7 @@ pub(crate) struct Memory {
 /// Memory that a worker may need for itself beyond its size at the start.
 const MARGIN: usize = 4 << 20;
 
-impl Memory {
+impl GuestMemory {
     /// The guest of a worker with these bounds, which has `own` bytes without an instance. A refused instance can do
     /// without the memory, or end in order; a worker above its bounds would be killed.
     pub(crate) fn new(bounds: MemoryBounds, own: usize) -> Self {
@@ -109,7 +109,7 @@ impl Memory {
     }
 }
 
-impl ResourceLimiter for Memory {
+impl ResourceLimiter for GuestMemory {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let used = self.used.saturating_add(desired.saturating_sub(current));
         if used > self.max {
@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn an_instance_is_refused_what_the_worker_would_be_killed_for() {
-        let mut memory = Memory::new(MemoryBounds { soft: None, hard: NonZeroU64::new(20 << 20) }, 3 << 20);
+        let mut memory =
+            GuestMemory::new(MemoryBounds { soft: None, hard: NonZeroU64::new(20 << 20) }, 3 << 20);
         assert!(memory.memory_growing(0, 10 << 20, None).unwrap());
         assert!(memory.memory_growing(10 << 20, 12 << 20, None).unwrap());
         assert!(!memory.was_refused);
@@ -143,14 +144,15 @@ mod tests {
 
     #[test]
     fn a_small_bound_leaves_room_for_a_small_instance() {
-        let mut memory = Memory::new(MemoryBounds { soft: None, hard: NonZeroU64::new(6 << 20) }, 3 << 20);
+        let mut memory =
+            GuestMemory::new(MemoryBounds { soft: None, hard: NonZeroU64::new(6 << 20) }, 3 << 20);
         assert!(memory.memory_growing(0, 1 << 20, None).unwrap());
         assert!(!memory.memory_growing(0, 1 << 20, None).unwrap());
     }
 
     #[test]
     fn without_a_bound_there_is_none() {
-        let mut memory = Memory::new(MemoryBounds::default(), 3 << 20);
+        let mut memory = GuestMemory::new(MemoryBounds::default(), 3 << 20);
         assert!(memory.memory_growing(0, 1 << 40, None).unwrap());
     }
 }

@@ -21,21 +21,21 @@ use wasmtime_wasi_http::{Error, WasiHttpView as _};
 use crate::deadline::Deadline;
 use crate::early_end::EarlyEnd;
 use crate::guest::Guest;
-use crate::relay::{Head, Relay};
+use crate::relay::{RelayedHead, ResponseRelay};
 
 /// The arguments of `handle`.
-pub(crate) struct Call {
+pub(crate) struct InstanceCall {
     request: wasmtime::Result<Resource<HostIncomingRequest>>,
     response: wasmtime::Result<Resource<HostResponseOutparam>>,
 }
 
-impl Call {
+impl InstanceCall {
     /// Puts a request, and the place of its response, where the instance finds them.
     pub(crate) fn new(
         store: &mut Store<Guest>,
         scheme: Scheme,
         request: Request<UnsyncBoxBody<Bytes, Error>>,
-        head: oneshot::Sender<Head>,
+        head: oneshot::Sender<RelayedHead>,
     ) -> Self {
         let mut http = store.data_mut().http();
         Self {
@@ -52,8 +52,8 @@ impl Call {
 pub(crate) async fn run(
     component: &ProxyPre<Guest>,
     store: &mut Store<Guest>,
-    call: Call,
-    relay: &mut Relay<'_>,
+    call: InstanceCall,
+    relay: &mut ResponseRelay<'_>,
     mut deadline: Option<Deadline>,
 ) -> Result<(), EarlyEnd> {
     let ended = {
@@ -64,7 +64,11 @@ pub(crate) async fn run(
     ended?.map_err(|error| EarlyEnd::Component { error, lacked_memory })
 }
 
-async fn handle(component: &ProxyPre<Guest>, store: &mut Store<Guest>, call: Call) -> wasmtime::Result<()> {
+async fn handle(
+    component: &ProxyPre<Guest>,
+    store: &mut Store<Guest>,
+    call: InstanceCall,
+) -> wasmtime::Result<()> {
     let instance = component.instantiate_async(&mut *store).await?;
     instance.wasi_http_incoming_handler().call_handle(store, call.request?, call.response?).await
 }
@@ -72,7 +76,7 @@ async fn handle(component: &ProxyPre<Guest>, store: &mut Store<Guest>, call: Cal
 /// Goes on until there is something to wait for.
 fn step<R>(
     mut running: Pin<&mut impl Future<Output = R>>,
-    relay: &mut Relay<'_>,
+    relay: &mut ResponseRelay<'_>,
     deadline: Option<&mut Deadline>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<R, EarlyEnd>> {

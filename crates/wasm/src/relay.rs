@@ -13,18 +13,18 @@ use wasmtime_wasi_http::p2::body::HyperOutgoingBody;
 use crate::feed::Feed;
 
 /// The first result of a component: a head with a body to come, or the reason why it cannot answer.
-pub(crate) type Head = Result<Response<HyperOutgoingBody>, ErrorCode>;
+pub(crate) type RelayedHead = Result<Response<HyperOutgoingBody>, ErrorCode>;
 
 /// One request on its way through a component.
-pub(crate) struct Relay<'a> {
+pub(crate) struct ResponseRelay<'a> {
     exchange: &'a mut dyn Exchange,
     feed: Option<Feed>,
-    state: State,
+    state: RelayState,
 }
 
-enum State {
+enum RelayState {
     /// The component has not answered.
-    Silent(oneshot::Receiver<Head>),
+    Silent(oneshot::Receiver<RelayedHead>),
     /// The head is there, and more of the body may come.
     Body(HyperOutgoingBody),
     /// The component has said all that it will say.
@@ -37,13 +37,13 @@ enum State {
     ClientGone,
 }
 
-impl<'a> Relay<'a> {
+impl<'a> ResponseRelay<'a> {
     pub(crate) fn new(
         exchange: &'a mut dyn Exchange,
         feed: Option<Feed>,
-        head: oneshot::Receiver<Head>,
+        head: oneshot::Receiver<RelayedHead>,
     ) -> Self {
-        Self { exchange, feed, state: State::Silent(head) }
+        Self { exchange, feed, state: RelayState::Silent(head) }
     }
 
     pub(crate) fn exchange(&mut self) -> &mut dyn Exchange {
@@ -61,23 +61,23 @@ impl<'a> Relay<'a> {
 
     fn step(&mut self, cx: &mut Context<'_>) -> bool {
         let next = match &mut self.state {
-            State::Silent(head) => match Pin::new(head).poll(cx) {
-                Poll::Ready(Ok(Ok(response))) => State::Body(respond(self.exchange, response)),
-                Poll::Ready(Ok(Err(code))) => State::Unanswered(format!("{code:?}")),
-                Poll::Ready(Err(_)) => State::Unanswered("it has ended without a response".to_owned()),
+            RelayState::Silent(head) => match Pin::new(head).poll(cx) {
+                Poll::Ready(Ok(Ok(response))) => RelayState::Body(respond(self.exchange, response)),
+                Poll::Ready(Ok(Err(code))) => RelayState::Unanswered(format!("{code:?}")),
+                Poll::Ready(Err(_)) => RelayState::Unanswered("it has ended without a response".to_owned()),
                 Poll::Pending => return false,
             },
-            State::Body(body) => match Pin::new(body).poll_frame(cx) {
+            RelayState::Body(body) => match Pin::new(body).poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => {
                     // Trailers have no way to the client.
                     let Ok(data) = frame.into_data() else { return true };
                     match self.exchange.write(&data) {
                         Ok(()) => return true,
-                        Err(ClientGone) => State::ClientGone,
+                        Err(ClientGone) => RelayState::ClientGone,
                     }
                 }
-                Poll::Ready(Some(Err(error))) => State::Broken(error.to_string()),
-                Poll::Ready(None) => State::Complete,
+                Poll::Ready(Some(Err(error))) => RelayState::Broken(error.to_string()),
+                Poll::Ready(None) => RelayState::Complete,
                 Poll::Pending => return false,
             },
             _ => return false,
@@ -89,8 +89,8 @@ impl<'a> Relay<'a> {
     /// Nothing moves at the moment: what there is goes to the client, and a response that is complete as a whole.
     pub(crate) fn pause(&mut self) {
         match self.state {
-            State::Body(_) => self.exchange.flush(),
-            State::Complete => self.exchange.finish(),
+            RelayState::Body(_) => self.exchange.flush(),
+            RelayState::Complete => self.exchange.finish(),
             _ => {}
         }
     }
@@ -103,9 +103,9 @@ impl<'a> Relay<'a> {
         self.move_rest();
         self.give_up(500);
         match self.state {
-            State::Complete | State::ClientGone => Ok(()),
-            State::Unanswered(reason) | State::Broken(reason) => Err(reason),
-            State::Silent(_) | State::Body(_) => Err("it has ended before its response".to_owned()),
+            RelayState::Complete | RelayState::ClientGone => Ok(()),
+            RelayState::Unanswered(reason) | RelayState::Broken(reason) => Err(reason),
+            RelayState::Silent(_) | RelayState::Body(_) => Err("it has ended before its response".to_owned()),
         }
     }
 
@@ -118,9 +118,9 @@ impl<'a> Relay<'a> {
     /// Nothing more will come.
     fn give_up(&mut self, status: u16) {
         match self.state {
-            State::Complete | State::ClientGone => {}
-            State::Silent(_) | State::Unanswered(_) => self.exchange.respond(status, &[]),
-            State::Body(_) | State::Broken(_) => self.exchange.abort(),
+            RelayState::Complete | RelayState::ClientGone => {}
+            RelayState::Silent(_) | RelayState::Unanswered(_) => self.exchange.respond(status, &[]),
+            RelayState::Body(_) | RelayState::Broken(_) => self.exchange.abort(),
         }
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, Limits, RuntimeSpec, WasmSpec};
 use corral_sys::usage;
-use corral_worker::{Exchange, Runtime, Served, complain};
+use corral_worker::{Exchange, RequestEnd, Runtime, complain};
 use tokio::sync::oneshot;
 use wasmtime::Store;
 use wasmtime::component::Linker;
@@ -17,9 +17,9 @@ use crate::compile::compile;
 use crate::deadline::Deadline;
 use crate::engine::{engine, is_timed};
 use crate::feed;
-use crate::guest::{Guest, Memory, Surroundings, check_folders};
-use crate::instance::{self, Call};
-use crate::relay::Relay;
+use crate::guest::{Guest, GuestMemory, Surroundings, check_folders};
+use crate::instance::{self, InstanceCall};
+use crate::relay::ResponseRelay;
 use crate::request::{request, scheme};
 use crate::ticker::Ticker;
 
@@ -28,11 +28,11 @@ pub(crate) struct WasmRuntime {
     component: ProxyPre<Guest>,
     wasm: WasmSpec,
     limits: Limits,
-    worker: Option<Worker>,
+    worker: Option<ComponentWorker>,
 }
 
 /// The state of a worker beside its instances.
-struct Worker {
+struct ComponentWorker {
     tokio: tokio::runtime::Runtime,
     ticker: Option<Ticker>,
     /// The memory of the worker without an instance, in bytes.
@@ -57,7 +57,7 @@ impl WasmRuntime {
     /// Answers a request in a new instance.
     fn answer(
         &self,
-        worker: &mut Worker,
+        worker: &mut ComponentWorker,
         view: &RequestView<'_>,
         exchange: &mut dyn Exchange,
     ) -> Result<(), String> {
@@ -68,8 +68,8 @@ impl WasmRuntime {
         };
         let mut store = self.store(worker).map_err(|error| format!("{error:#}"))?;
         let (sender, head) = oneshot::channel();
-        let mut relay = Relay::new(exchange, feed, head);
-        let call = Call::new(&mut store, scheme(view), request, sender);
+        let mut relay = ResponseRelay::new(exchange, feed, head);
+        let call = InstanceCall::new(&mut store, scheme(view), request, sender);
         let ended = worker.tokio.block_on(async {
             let deadline = Deadline::new(&self.limits);
             instance::run(&self.component, &mut store, call, &mut relay, deadline).await
@@ -83,12 +83,12 @@ impl WasmRuntime {
         relay.conclude()
     }
 
-    fn store(&self, worker: &mut Worker) -> anyhow::Result<Store<Guest>> {
+    fn store(&self, worker: &mut ComponentWorker) -> anyhow::Result<Store<Guest>> {
         let surroundings = match worker.surroundings.take() {
             Some(surroundings) => surroundings,
             None => Surroundings::new(&self.wasm)?,
         };
-        let memory = Memory::new(self.limits.memory, worker.own_memory);
+        let memory = GuestMemory::new(self.limits.memory, worker.own_memory);
         let mut store = Store::new(self.component.engine(), Guest::new(surroundings, memory));
         store.limiter(|guest| &mut guest.memory);
         if worker.ticker.is_some() {
@@ -110,11 +110,11 @@ impl Runtime for WasmRuntime {
         let is_timed = is_timed(&self.limits);
         let ticker = is_timed.then(|| Ticker::start(self.component.engine().clone())).transpose()?;
         let surroundings = Some(Surroundings::new(&self.wasm)?);
-        self.worker = Some(Worker { tokio, ticker, own_memory: own_memory(), surroundings });
+        self.worker = Some(ComponentWorker { tokio, ticker, own_memory: own_memory(), surroundings });
         Ok(())
     }
 
-    fn serve(&mut self, view: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+    fn serve(&mut self, view: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         let mut worker = self.worker.take().expect("it was started");
         if let Some(ticker) = &worker.ticker {
             ticker.begin();
@@ -129,7 +129,7 @@ impl Runtime for WasmRuntime {
             ticker.end();
         }
         self.worker = Some(worker);
-        Served::Done
+        RequestEnd::Done
     }
 }
 

@@ -16,12 +16,12 @@ const IDLE_TICKS: u32 = 50;
 
 /// Advances an engine's epoch.
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerState>,
     thread: Thread,
 }
 
 #[derive(Default)]
-struct Shared {
+struct TickerState {
     /// Requests that have begun and ended, together: odd while one runs.
     changes: AtomicU64,
     sleeps: AtomicBool,
@@ -33,7 +33,7 @@ impl Ticker {
     /// # Errors
     /// When there cannot be one more thread.
     pub(crate) fn start(engine: Engine) -> anyhow::Result<Self> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<TickerState>::default();
         let its = Arc::clone(&shared);
         let builder = thread::Builder::new().name("ticker".to_owned()).stack_size(64 << 10);
         let handle = builder.spawn(move || run(&engine, &its)).context("start a thread")?;
@@ -54,7 +54,7 @@ impl Ticker {
     }
 }
 
-fn run(engine: &Engine, shared: &Shared) -> ! {
+fn run(engine: &Engine, shared: &TickerState) -> ! {
     let mut n_idle = 0;
     let mut last = 0;
     loop {

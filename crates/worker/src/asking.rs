@@ -5,21 +5,21 @@
 //! no state of requests.
 
 use crate::exchange::After;
-use crate::inbox::{Inbox, Next};
+use crate::inbox::{Inbox, NextRequest};
 use crate::log::complain;
 use crate::runtime::{Requests, Resident, Serve};
 use crate::serving::OneByOne;
-use crate::starting::Report;
+use crate::starting::ReadyPipe;
 
 /// The channel, as a resident application asks for its requests.
-struct Asking<'a> {
+struct ScriptRequests<'a> {
     requests: OneByOne<'a>,
     /// Where to say that the application is ready: it is as soon as it asks.
-    report: Option<Report>,
+    report: Option<ReadyPipe>,
     is_over: bool,
 }
 
-impl Requests for Asking<'_> {
+impl Requests for ScriptRequests<'_> {
     fn next(&mut self, serve: &mut Serve<'_>) -> bool {
         if let Some(report) = self.report.take() {
             report.ready(None);
@@ -27,7 +27,7 @@ impl Requests for Asking<'_> {
         if self.is_over {
             return false;
         }
-        let Next::Serve(received) = self.requests.inbox.next() else {
+        let NextRequest::Serve(received) = self.requests.inbox.next() else {
             self.is_over = true;
             return false;
         };
@@ -41,10 +41,10 @@ impl Requests for Asking<'_> {
 pub(crate) fn run(
     inbox: &mut Inbox,
     resident: &mut dyn Resident,
-    report: Option<Report>,
+    report: Option<ReadyPipe>,
     n_left: Option<u32>,
 ) {
-    let mut asking = Asking { requests: OneByOne::new(inbox, n_left), report, is_over: false };
+    let mut asking = ScriptRequests { requests: OneByOne::new(inbox, n_left), report, is_over: false };
     let ended = resident.run(&mut asking);
     match (asking.report, ended) {
         (Some(report), Err(error)) => report.failed(&format!("{error:#}")),

@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use corral_ipc::message::{Exit, WorkerId};
-use corral_sys::signal::{self, Change, Pid, Signal};
+use corral_sys::signal::{self, ChildChange, Pid, Signal};
 
 use crate::log::complain;
 
@@ -105,12 +105,12 @@ impl Children {
         signal::changes().into_iter().filter_map(|(pid, change)| self.on_change(pid, change, now)).collect()
     }
 
-    fn on_change(&mut self, pid: Pid, change: Change, now: Instant) -> Option<(WorkerId, Exit)> {
+    fn on_change(&mut self, pid: Pid, change: ChildChange, now: Instant) -> Option<(WorkerId, Exit)> {
         let exit = match change {
-            Change::Ended(ended) => Exit::from(ended),
-            Change::Stopped | Change::Continued => {
+            ChildChange::Ended(ended) => Exit::from(ended),
+            ChildChange::Stopped | ChildChange::Continued => {
                 let child = self.by_pid.get_mut(&pid)?;
-                child.stop_deadline = (change == Change::Stopped).then_some(now + LONGEST_STOP);
+                child.stop_deadline = (change == ChildChange::Stopped).then_some(now + LONGEST_STOP);
                 return None;
             }
         };

@@ -11,10 +11,10 @@ use rustix::io::Errno;
 
 use crate::client_gone::ClientGone;
 use crate::file::FileRest;
-use crate::inbox::{Patience, RequestChannel, Stream};
+use crate::inbox::{ReceiveWait, RequestChannel, RequestStream};
 use crate::log::complain;
+use crate::quiet_client::QuietClient;
 use crate::runtime::Exchange;
-use crate::silence::Silence;
 
 /// Output that is collected before a frame is sent, in bytes.
 const COLLECTED: usize = 32 * 1024;
@@ -77,7 +77,7 @@ impl After {
 }
 
 /// The request that a worker runs.
-pub(crate) struct Running<'a, C> {
+pub(crate) struct RunningRequest<'a, C> {
     channel: &'a mut C,
     /// The Request frame.
     frame: FrameHead,
@@ -88,7 +88,7 @@ pub(crate) struct Running<'a, C> {
     bodiless: bool,
     /// The application has framed the body itself, so that all of it has to be read.
     framed: bool,
-    silence: Silence,
+    silence: QuietClient,
     /// The piece of the request's body that came with it, as far as it was not read.
     inline: &'a [u8],
     /// The body has no other piece.
@@ -100,7 +100,7 @@ pub(crate) struct Running<'a, C> {
     ran: Duration,
 }
 
-impl<'a, C: RequestChannel> Running<'a, C> {
+impl<'a, C: RequestChannel> RunningRequest<'a, C> {
     /// Begins to answer; `out` is a buffer to use, in whatever state.
     pub(crate) fn new(
         channel: &'a mut C,
@@ -118,7 +118,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
             phase: Phase::Silent,
             bodiless: view.head.method == b"HEAD",
             framed: false,
-            silence: Silence::default(),
+            silence: QuietClient::default(),
             inline: view.body,
             is_inline_all: view.head.body_complete,
             // The router sends nothing before it is asked: the window opens with the first read.
@@ -145,7 +145,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
         };
         let frame = self.frame(kind).with_flags(end | after.flags()).with_aux(self.micros());
         // Fails when there is no router.
-        let _ = self.channel.send(frame, &[], Patience::Endless);
+        let _ = self.channel.send(frame, &[], ReceiveWait::Endless);
     }
 
     /// How long the request ran, in microseconds; zero while it does.
@@ -177,7 +177,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
         let room = self.channel.max_payload() - self.out.len();
         let n_tail = tail.len().min(n_allowed).min(room);
         let frame = self.frame(kind).with_flags(completes.flags()).with_aux(self.micros());
-        self.channel.send(frame, &[self.out, &tail[..n_tail]], Patience::UntilCancelled)?;
+        self.channel.send(frame, &[self.out, &tail[..n_tail]], ReceiveWait::UntilCancelled)?;
         self.channel.with_stream(&self.frame, |stream| stream.credit -= n_collected + n_tail as u64);
         self.out.clear();
         self.phase = if completes == Completes::Nothing { Phase::HeadSent } else { Phase::Ended };
@@ -205,7 +205,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
     fn send_informational(&mut self) -> Result<(), ClientGone> {
         let len = self.out.len() as u64;
         self.wait_for_credit(len)?;
-        self.channel.send(self.frame(FrameKind::Informational), &[self.out], Patience::UntilCancelled)?;
+        self.channel.send(self.frame(FrameKind::Informational), &[self.out], ReceiveWait::UntilCancelled)?;
         self.channel.with_stream(&self.frame, |stream| stream.credit -= len);
         Ok(())
     }
@@ -244,7 +244,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
         }
         let frame = self.frame(FrameKind::BodyCredit).with_aux(self.n_read);
         self.n_read = 0;
-        self.channel.send(frame, &[], Patience::UntilCancelled)
+        self.channel.send(frame, &[], ReceiveWait::UntilCancelled)
     }
 
     /// Takes what came along with the head.
@@ -267,7 +267,7 @@ impl<'a, C: RequestChannel> Running<'a, C> {
     }
 }
 
-impl<C: RequestChannel> Exchange for Running<'_, C> {
+impl<C: RequestChannel> Exchange for RunningRequest<'_, C> {
     fn read_body(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -284,7 +284,7 @@ impl<C: RequestChannel> Exchange for Running<'_, C> {
                 return Ok(n);
             }
             self.acknowledge_body().map_err(aborted)?;
-            self.channel.wait_until(&self.frame, Stream::has_body).map_err(aborted)?;
+            self.channel.wait_until(&self.frame, RequestStream::has_body).map_err(aborted)?;
         }
     }
 
@@ -432,7 +432,7 @@ impl<C: RequestChannel> Exchange for Running<'_, C> {
     fn leave_state(&mut self, kinds: u32) {
         let frame = self.frame(FrameKind::State).with_aux(kinds);
         // Fails when there is no router.
-        let _ = self.channel.send(frame, &[], Patience::Endless);
+        let _ = self.channel.send(frame, &[], ReceiveWait::Endless);
     }
 
     fn note(&mut self, text: &[u8]) {

@@ -19,10 +19,10 @@ use corral_sys::{file, heap, signal};
 
 use crate::language::Language;
 use crate::log::complain;
-use crate::prototype::{Ended, Prototype};
+use crate::prototype::{Prototype, PrototypeEnd};
 use crate::runtime::Runtime;
 use crate::worker;
-use crate::{confine, dependencies, remark};
+use crate::{confine, dependencies, warn_once};
 
 /// Bytes of the largest blocks that interpreters take and free as a matter of course: bodies, and what is made of them.
 const KEPT_BLOCK: usize = 512 * 1024;
@@ -93,11 +93,11 @@ fn prototype(language: &Language) -> anyhow::Result<ExitCode> {
         Ok(runtime) => runtime,
         Err(error) => return report(&link, &error),
     };
-    remark::begin();
+    warn_once::begin();
     let prototype = Prototype::start(link, n_lanes).context("report to the daemon")?;
     match prototype.run(runtime.as_mut()).context("listen to the daemon")? {
-        Ended::Stopped => Ok(ExitCode::SUCCESS),
-        Ended::InWorker(place) => Ok(worker::run(*place, runtime.as_mut(), &spec)),
+        PrototypeEnd::Stopped => Ok(ExitCode::SUCCESS),
+        PrototypeEnd::InWorker(place) => Ok(worker::run(*place, runtime.as_mut(), &spec)),
     }
 }
 

@@ -11,8 +11,8 @@ use corral_sys::signal;
 
 use crate::client_gone::ClientGone;
 use crate::file::FileRest;
-use crate::place::Place;
-use crate::wire::{Handover, Wire};
+use crate::setup::WorkerSetup;
+use crate::worker_channel::{Handover, WorkerChannel};
 use crate::yielding::Yielding;
 
 /// How long a worker sleeps at most before it looks whether it is an orphan. The kernel ends it with its prototype,
@@ -21,11 +21,11 @@ pub(crate) const LOOK_AROUND: Duration = Duration::from_mins(10);
 
 /// The worker's end of its channel, with the frames sorted by request.
 pub(crate) struct Inbox {
-    pub(crate) wire: Wire,
+    pub(crate) wire: WorkerChannel,
     /// The requests that run: one, if there are no threads.
-    running: Vec<(Lane, RequestId, Stream)>,
+    running: Vec<(Lane, RequestId, RequestStream)>,
     /// Requests that wait, in the order of their arrival: usually none or one.
-    ahead: VecDeque<Received>,
+    ahead: VecDeque<ReceivedRequest>,
     yielding: Yielding,
     /// A buffer for the next frame.
     payload: Vec<u8>,
@@ -40,21 +40,21 @@ pub(crate) struct Inbox {
 
 /// Whether a frame is worth waiting for room when its request was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum ReceiveWait {
     UntilCancelled,
     Endless,
 }
 
 /// A request as it arrived.
-pub(crate) struct Received {
+pub(crate) struct ReceivedRequest {
     pub(crate) head: FrameHead,
     pub(crate) payload: Vec<u8>,
-    stream: Stream,
+    stream: RequestStream,
 }
 
 /// The state of a request that arrives after it.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct RequestStream {
     /// Body bytes that were not read yet, from `body_read` on.
     body: Vec<u8>,
     body_read: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Stream {
     pub(crate) left: bool,
 }
 
-impl Stream {
+impl RequestStream {
     fn new() -> Self {
         let credit = u64::from(INITIAL_CREDIT);
         Self { body: Vec::new(), body_read: 0, body_ended: false, credit, cancelled: false, left: false }
@@ -105,17 +105,17 @@ impl Stream {
 }
 
 /// The worker's next step.
-pub(crate) enum Next {
+pub(crate) enum NextRequest {
     /// Answer this request; it is started.
-    Serve(Received),
+    Serve(ReceivedRequest),
     /// Nothing any more.
     Leave,
 }
 
 impl Inbox {
-    pub(crate) fn new(place: Place) -> Self {
+    pub(crate) fn new(place: WorkerSetup) -> Self {
         Self {
-            wire: Wire::new(place.end, place.parent),
+            wire: WorkerChannel::new(place.end, place.parent),
             running: Vec::new(),
             ahead: VecDeque::new(),
             yielding: Yielding::default(),
@@ -128,14 +128,14 @@ impl Inbox {
     }
 
     /// Waits for the next request that was not taken back meanwhile.
-    pub(crate) fn next(&mut self) -> Next {
+    pub(crate) fn next(&mut self) -> NextRequest {
         loop {
             self.receive_request();
             if let Some(received) = self.start_next() {
-                return Next::Serve(received);
+                return NextRequest::Serve(received);
             }
             if self.is_over() {
-                return Next::Leave;
+                return NextRequest::Leave;
             }
             // On a busy machine the router is waiting for this processor, and has something to hand over
             // as soon as it gets it: that costs less than a sleep and a wake-up.
@@ -150,7 +150,7 @@ impl Inbox {
     }
 
     /// The next request that was not taken back meanwhile; it is started.
-    pub(crate) fn start_next(&mut self) -> Option<Received> {
+    pub(crate) fn start_next(&mut self) -> Option<ReceivedRequest> {
         while let Some(received) = self.ahead.pop_front() {
             if self.wire.end.start(&received.head) {
                 return Some(received);
@@ -193,7 +193,7 @@ impl Inbox {
     }
 
     /// Makes a request one whose stream is known, and gives its payload.
-    pub(crate) fn begin(&mut self, received: Received) -> (FrameHead, Vec<u8>) {
+    pub(crate) fn begin(&mut self, received: ReceivedRequest) -> (FrameHead, Vec<u8>) {
         self.running.push((received.head.lane, received.head.request, received.stream));
         (received.head, received.payload)
     }
@@ -207,9 +207,10 @@ impl Inbox {
     }
 
     /// The stream of a request that runs.
-    pub(crate) fn stream(&mut self, frame: &FrameHead) -> &mut Stream {
-        let is_it =
-            |running: &&mut (Lane, RequestId, Stream)| (running.0, running.1) == (frame.lane, frame.request);
+    pub(crate) fn stream(&mut self, frame: &FrameHead) -> &mut RequestStream {
+        let is_it = |running: &&mut (Lane, RequestId, RequestStream)| {
+            (running.0, running.1) == (frame.lane, frame.request)
+        };
         &mut self.running.iter_mut().find(is_it).expect("asked for during its request only").2
     }
 
@@ -240,7 +241,7 @@ impl Inbox {
         match head.kind {
             FrameKind::Request => {
                 let payload = std::mem::take(&mut self.payload);
-                self.ahead.push_back(Received { head, payload, stream: Stream::new() });
+                self.ahead.push_back(ReceivedRequest { head, payload, stream: RequestStream::new() });
             }
             FrameKind::Quit => self.leaving = true,
             _ => {
@@ -255,13 +256,13 @@ impl Inbox {
     }
 
     /// A request that was taken back may be submitted again with its number, so the last one counts.
-    fn stream_of(&mut self, head: FrameHead) -> Option<&mut Stream> {
-        let is_meant = |received: &&mut Received| {
+    fn stream_of(&mut self, head: FrameHead) -> Option<&mut RequestStream> {
+        let is_meant = |received: &&mut ReceivedRequest| {
             received.head.lane == head.lane && received.head.request == head.request
         };
         let ahead = self.ahead.iter_mut().rev().find(is_meant).map(|received| &mut received.stream);
         ahead.or_else(|| {
-            let is_it = |running: &&mut (Lane, RequestId, Stream)| {
+            let is_it = |running: &&mut (Lane, RequestId, RequestStream)| {
                 (running.0, running.1) == (head.lane, head.request)
             };
             self.running.iter_mut().find(is_it).map(|(_, _, stream)| stream)
@@ -302,9 +303,14 @@ impl Inbox {
         Ok(handover)
     }
 
-    fn wait_for_room(&mut self, frame: &FrameHead, len: usize, patience: Patience) -> Result<(), ClientGone> {
+    fn wait_for_room(
+        &mut self,
+        frame: &FrameHead,
+        len: usize,
+        patience: ReceiveWait,
+    ) -> Result<(), ClientGone> {
         self.receive();
-        let cancelled = patience == Patience::UntilCancelled && self.stream(frame).cancelled;
+        let cancelled = patience == ReceiveWait::UntilCancelled && self.stream(frame).cancelled;
         if cancelled || self.wire.is_broken() {
             return Err(ClientGone);
         }
@@ -328,16 +334,20 @@ pub(crate) trait RequestChannel: Send {
     fn max_payload(&self) -> usize;
 
     /// Does something with the request's stream.
-    fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut Stream) -> R) -> R;
+    fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut RequestStream) -> R) -> R;
 
     /// Sorts in what has arrived.
     fn receive(&mut self);
 
     /// Waits until this is true of the request's stream.
-    fn wait_until(&mut self, frame: &FrameHead, ready: impl Fn(&Stream) -> bool) -> Result<(), ClientGone>;
+    fn wait_until(
+        &mut self,
+        frame: &FrameHead,
+        ready: impl Fn(&RequestStream) -> bool,
+    ) -> Result<(), ClientGone>;
 
     /// Sends a frame and wakes its receiver. Waits for room.
-    fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone>;
+    fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: ReceiveWait) -> Result<(), ClientGone>;
 
     /// Makes an attempt to send a frame with a descriptor, and another one each time that there may be room for its
     /// `len` bytes. False, and nothing is sent, if the descriptor cannot be.
@@ -373,7 +383,7 @@ impl RequestChannel for Inbox {
         self.wire.end.max_payload()
     }
 
-    fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut Stream) -> R) -> R {
+    fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut RequestStream) -> R) -> R {
         act(self.stream(frame))
     }
 
@@ -381,7 +391,11 @@ impl RequestChannel for Inbox {
         Self::receive(self);
     }
 
-    fn wait_until(&mut self, frame: &FrameHead, ready: impl Fn(&Stream) -> bool) -> Result<(), ClientGone> {
+    fn wait_until(
+        &mut self,
+        frame: &FrameHead,
+        ready: impl Fn(&RequestStream) -> bool,
+    ) -> Result<(), ClientGone> {
         loop {
             Self::receive(self);
             let stream = self.stream(frame);
@@ -398,7 +412,7 @@ impl RequestChannel for Inbox {
         }
     }
 
-    fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone> {
+    fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: ReceiveWait) -> Result<(), ClientGone> {
         let len = pieces.iter().map(|piece| piece.len()).sum();
         while !self.try_send(frame, pieces)? {
             self.wait_for_room(&frame, len, patience)?;
@@ -414,7 +428,7 @@ impl RequestChannel for Inbox {
     ) -> Result<bool, ClientGone> {
         loop {
             match attempt(self)? {
-                Handover::NoRoom => self.wait_for_room(frame, len, Patience::UntilCancelled)?,
+                Handover::NoRoom => self.wait_for_room(frame, len, ReceiveWait::UntilCancelled)?,
                 handover => return Ok(handover == Handover::Done),
             }
         }

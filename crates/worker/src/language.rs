@@ -20,8 +20,8 @@ pub struct Language {
     /// Folders that it writes to while it loads an application, and not later.
     pub scratch: fn(&AppSpec) -> Vec<PathBuf>,
     /// Loads an application into it.
-    pub load: Load,
+    pub load: LoadApplication,
 }
 
 /// Loads an application into an interpreter.
-pub type Load = fn(&AppSpec) -> anyhow::Result<Box<dyn Runtime>>;
+pub type LoadApplication = fn(&AppSpec) -> anyhow::Result<Box<dyn Runtime>>;

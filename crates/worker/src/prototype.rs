@@ -17,9 +17,9 @@ use rustix::process::{Pid, getpid};
 
 use crate::children::Scope;
 use crate::keeper::Keeper;
-use crate::place::Place;
 use crate::runtime::Runtime;
-use crate::starting::{self, Access, Starting, Word};
+use crate::setup::WorkerSetup;
+use crate::starting::{self, ReadyReport, Starting, WorkerHandles};
 
 /// An application that is loaded and can be forked.
 pub(crate) struct Prototype {
@@ -30,11 +30,11 @@ pub(crate) struct Prototype {
 }
 
 /// How [`Prototype::run`] ends.
-pub(crate) enum Ended {
+pub(crate) enum PrototypeEnd {
     /// All workers are gone, and this process can go.
     Stopped,
     /// This process is a new worker.
-    InWorker(Box<Place>),
+    InWorker(Box<WorkerSetup>),
 }
 
 impl Prototype {
@@ -53,7 +53,7 @@ impl Prototype {
     ///
     /// # Errors
     /// When the link or the signals cannot be read.
-    pub(crate) fn run(mut self, runtime: &mut dyn Runtime) -> io::Result<Ended> {
+    pub(crate) fn run(mut self, runtime: &mut dyn Runtime) -> io::Result<PrototypeEnd> {
         if runtime.has_end() {
             self.keeper.children.take_note_of_termination();
         }
@@ -67,11 +67,11 @@ impl Prototype {
             self.take_deaths()?;
             while let Some(worker) = self.keeper.next_wanted()? {
                 if let Some(place) = self.fork(worker, runtime) {
-                    return Ok(Ended::InWorker(place));
+                    return Ok(PrototypeEnd::InWorker(place));
                 }
             }
         }
-        Ok(Ended::Stopped)
+        Ok(PrototypeEnd::Stopped)
     }
 
     fn end_overdue(&mut self, now: Instant) {
@@ -95,20 +95,20 @@ impl Prototype {
     fn take_last_word(&mut self, mut starting: Starting, exit: Exit) {
         let worker = starting.worker;
         match starting.word() {
-            Word::Ready(hands) => {
-                self.announce(starting, hands);
+            ReadyReport::Ready(concurrency) => {
+                self.announce(starting, concurrency);
                 self.keeper.tell(&FromPrototype::Exited { worker, exit }, &[]);
             }
-            Word::Failed(reason) => {
+            ReadyReport::Failed(reason) => {
                 let reason = reason::cut(reason);
                 self.keeper.tell(&FromPrototype::ForkFailed { worker, reason }, &[]);
             }
-            Word::Nothing if starting.is_overdue(Instant::now()) => {
+            ReadyReport::Nothing if starting.is_overdue(Instant::now()) => {
                 let reason =
                     format!("the process was not ready within {} s", starting::LONGEST_START.as_secs());
                 self.keeper.tell(&FromPrototype::ForkFailed { worker, reason }, &[]);
             }
-            Word::Nothing => {
+            ReadyReport::Nothing => {
                 let reason = match exit {
                     Exit::Code(code) => format!("the process exited with code {code} while it started"),
                     Exit::Signal(number) => format!("the process exited on signal {number} while it started"),
@@ -123,31 +123,37 @@ impl Prototype {
         let starting = std::mem::take(&mut self.starting);
         for mut starting in starting {
             match starting.word() {
-                Word::Ready(hands) => self.announce(starting, hands),
-                Word::Nothing | Word::Failed(_) => self.starting.push(starting),
+                ReadyReport::Ready(concurrency) => self.announce(starting, concurrency),
+                ReadyReport::Nothing | ReadyReport::Failed(_) => self.starting.push(starting),
             }
         }
     }
 
     /// Tells main of a worker that takes requests.
-    fn announce(&self, starting: Starting, hands: Option<NonZeroU32>) {
+    fn announce(&self, starting: Starting, concurrency: Option<NonZeroU32>) {
         let Starting { worker, pid, access, .. } = starting;
-        self.announce_worker(worker, pid, hands, access);
+        self.announce_worker(worker, pid, concurrency, access);
     }
 
-    fn announce_worker(&self, worker: WorkerId, pid: Pid, hands: Option<NonZeroU32>, access: Access) {
+    fn announce_worker(
+        &self,
+        worker: WorkerId,
+        pid: Pid,
+        concurrency: Option<NonZeroU32>,
+        access: WorkerHandles,
+    ) {
         let number = pid.as_raw_nonzero().get().unsigned_abs();
         // Main may not know that number, if this process has a namespace of its own.
-        let Access { memory, bell, files } = access;
-        let bell = bell.filter(|_| hands.is_some());
-        let message = FromPrototype::Forked { worker, pid: number, hands, files: files.is_some() };
+        let WorkerHandles { memory, bell, files } = access;
+        let bell = bell.filter(|_| concurrency.is_some());
+        let message = FromPrototype::Forked { worker, pid: number, concurrency, files: files.is_some() };
         let descriptors = [Some(memory), bell, files, process::pidfd(pid).ok()];
         let descriptors: Vec<_> = descriptors.into_iter().flatten().collect();
         self.keeper.tell(&message, &descriptors);
     }
 
     /// Returns in a new worker with its place, and in the prototype with nothing.
-    fn fork(&mut self, worker: WorkerId, runtime: &mut dyn Runtime) -> Option<Box<Place>> {
+    fn fork(&mut self, worker: WorkerId, runtime: &mut dyn Runtime) -> Option<Box<WorkerSetup>> {
         match self.try_fork(runtime) {
             Ok(Forked::Child(place)) => return Some(place),
             Ok(Forked::Parent { pid, access, pipe }) => {
@@ -185,11 +191,13 @@ impl Prototype {
             runtime.after_fork();
         }
         match forked? {
-            Fork::Parent(pid) => Ok(Forked::Parent { pid, access: Access { memory, bell, files }, pipe }),
+            Fork::Parent(pid) => {
+                Ok(Forked::Parent { pid, access: WorkerHandles { memory, bell, files }, pipe })
+            }
             Fork::Child => {
                 process::end_with(parent)?;
                 signal::unblock_all()?;
-                Ok(Forked::Child(Box::new(Place { end, parent, report, doorbell })))
+                Ok(Forked::Child(Box::new(WorkerSetup { end, parent, report, doorbell })))
             }
         }
     }
@@ -198,9 +206,9 @@ impl Prototype {
 enum Forked {
     Parent {
         pid: Pid,
-        access: Access,
+        access: WorkerHandles,
         /// Says when it is ready, if it is not yet.
         pipe: Option<OwnedFd>,
     },
-    Child(Box<Place>),
+    Child(Box<WorkerSetup>),
 }

@@ -7,9 +7,9 @@ use std::os::fd::OwnedFd;
 use corral_channel::message::{Malformed, RequestView};
 use corral_sys::spawn::{self, Fork};
 
+use crate::async_channel::AsyncChannel;
 use crate::client_gone::ClientGone;
 use crate::file::FileRest;
-use crate::switchboard::Switchboard;
 
 /// An interpreter with an application in it.
 pub trait Runtime {
@@ -75,7 +75,7 @@ pub trait Runtime {
     }
 
     /// Answers one request. What is not answered when it returns is answered with 500.
-    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd;
 
     /// The application that serves in its place, because it stays in memory and asks for its requests. A runtime with
     /// one [has a start](Runtime::has_start), which ends when the application asks for the first time.
@@ -92,10 +92,10 @@ pub trait Runtime {
 /// An interpreter whose requests take turns in one thread.
 pub trait EventLoop {
     /// How many requests it runs at once.
-    fn hands(&self) -> NonZeroU32;
+    fn concurrency(&self) -> NonZeroU32;
 
-    /// Serves what comes through the switchboard until [`Switchboard::is_over`].
-    fn run(&mut self, switchboard: Switchboard);
+    /// Serves what comes through the channel until [`AsyncChannel::is_over`].
+    fn run(&mut self, channel: AsyncChannel);
 }
 
 /// An application that runs once in a worker, and asks for requests itself.
@@ -108,7 +108,7 @@ pub trait Resident {
 }
 
 /// Answers a request; [`Runtime::serve`] says how.
-pub type Serve<'a> = dyn FnMut(&RequestView<'_>, &mut dyn Exchange) -> Served + 'a;
+pub type Serve<'a> = dyn FnMut(&RequestView<'_>, &mut dyn Exchange) -> RequestEnd + 'a;
 
 /// The requests of a resident application.
 pub trait Requests {
@@ -134,12 +134,12 @@ pub trait Life: Sync {
 /// Answers the requests of one thread.
 pub trait Server {
     /// As [`Runtime::serve`].
-    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served;
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd;
 }
 
 /// The state of the worker after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Served {
+pub enum RequestEnd {
     /// The worker takes the next one.
     Done,
     /// The interpreter should not be used again; the worker leaves and is replaced.

@@ -6,11 +6,11 @@ use corral_channel::message::{self, RequestView};
 use corral_channel::{Flags, FrameHead, FrameKind};
 use corral_sys::forked::is_stranger;
 
-use crate::exchange::{After, Running};
-use crate::inbox::{Inbox, Patience, Received, RequestChannel};
+use crate::exchange::{After, RunningRequest};
+use crate::fork_guard::ForkGuard;
+use crate::inbox::{Inbox, ReceiveWait, ReceivedRequest, RequestChannel};
 use crate::log::complain;
-use crate::own::Own;
-use crate::runtime::{Exchange, Served};
+use crate::runtime::{Exchange, RequestEnd};
 
 /// The channel, and what there is to know from one request to the next.
 pub(crate) struct OneByOne<'a> {
@@ -29,8 +29,8 @@ impl<'a> OneByOne<'a> {
     /// Serves one request.
     pub(crate) fn serve(
         &mut self,
-        received: Received,
-        run: impl FnOnce(&RequestView<'_>, &mut dyn Exchange) -> Served,
+        received: ReceivedRequest,
+        run: impl FnOnce(&RequestView<'_>, &mut dyn Exchange) -> RequestEnd,
     ) -> After {
         self.n_left = self.n_left.map(|n| n.saturating_sub(1));
         let (frame, payload) = self.inbox.begin(received);
@@ -54,15 +54,15 @@ pub(crate) fn serve<C: RequestChannel>(
     payload: &[u8],
     out: &mut Vec<u8>,
     is_last: bool,
-    run: impl FnOnce(&RequestView<'_>, &mut dyn Exchange) -> Served,
+    run: impl FnOnce(&RequestView<'_>, &mut dyn Exchange) -> RequestEnd,
 ) -> After {
     let view = match message::decode_request(payload) {
         Ok(view) => view,
         Err(error) => return refuse(channel, frame, &error),
     };
-    let mut running = Running::new(channel, frame, &view, out);
+    let mut running = RunningRequest::new(channel, frame, &view, out);
     let begun = Instant::now();
-    let served = run(&view, &mut Own(&mut running));
+    let served = run(&view, &mut ForkGuard(&mut running));
     if is_stranger() {
         return After::Nothing;
     }
@@ -77,13 +77,13 @@ fn refuse<C: RequestChannel>(channel: &mut C, frame: FrameHead, error: &message:
     let failed = FrameHead::new(FrameKind::Failed, frame.lane, frame.request);
     let failed = failed.with_flags(Flags::END | Flags::DONE | Flags::LAST);
     // Fails when there is no router.
-    let _ = channel.send(failed, &[], Patience::Endless);
+    let _ = channel.send(failed, &[], ReceiveWait::Endless);
     After::Nothing
 }
 
-fn after(served: Served) -> After {
+fn after(served: RequestEnd) -> After {
     match served {
-        Served::Done => After::Another,
-        Served::Leave => After::Nothing,
+        RequestEnd::Done => After::Another,
+        RequestEnd::Leave => After::Nothing,
     }
 }

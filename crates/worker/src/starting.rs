@@ -26,7 +26,7 @@ const LONGEST_REASON: u64 = 64 * 1024;
 
 /// The ways to reach a new worker.
 #[derive(Debug)]
-pub(crate) struct Access {
+pub(crate) struct WorkerHandles {
     /// The memory of its channel.
     pub(crate) memory: OwnedFd,
     /// Rings the bell of its event loop, if it may have one.
@@ -40,7 +40,7 @@ pub(crate) struct Access {
 pub(crate) struct Starting {
     pub(crate) worker: WorkerId,
     pub(crate) pid: Pid,
-    pub(crate) access: Access,
+    pub(crate) access: WorkerHandles,
     /// Absent once the worker has closed its end.
     pipe: Option<File>,
     said: Vec<u8>,
@@ -50,7 +50,7 @@ pub(crate) struct Starting {
 
 /// The report of a worker so far.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum ReadyReport {
     Nothing,
     /// The worker takes requests: so many at once in an event loop, or as its specification says.
     Ready(Option<NonZeroU32>),
@@ -59,20 +59,26 @@ pub(crate) enum Word {
 
 /// The worker's end.
 #[derive(Debug)]
-pub(crate) enum Report {
+pub(crate) enum ReadyPipe {
     Fresh(File),
     /// Withheld from processes that the application forks, which do not speak for the worker.
     Withheld(Passing<File>),
 }
 
 /// Both ends; each process drops the other's.
-pub(crate) fn pipe() -> io::Result<(OwnedFd, Report)> {
+pub(crate) fn pipe() -> io::Result<(OwnedFd, ReadyPipe)> {
     let (reader, writer) = file::nonblocking_reader_pipe()?;
-    Ok((reader, Report::Fresh(writer.into())))
+    Ok((reader, ReadyPipe::Fresh(writer.into())))
 }
 
 impl Starting {
-    pub(crate) fn new(worker: WorkerId, pid: Pid, access: Access, pipe: OwnedFd, now: Instant) -> Self {
+    pub(crate) fn new(
+        worker: WorkerId,
+        pid: Pid,
+        access: WorkerHandles,
+        pipe: OwnedFd,
+        now: Instant,
+    ) -> Self {
         let deadline = now + LONGEST_START;
         Self { worker, pid, access, pipe: Some(pipe.into()), said: Vec::new(), deadline }
     }
@@ -93,7 +99,7 @@ impl Starting {
     }
 
     /// The report so far, without waiting for more.
-    pub(crate) fn word(&mut self) -> Word {
+    pub(crate) fn word(&mut self) -> ReadyReport {
         if let Some(pipe) = &self.pipe {
             let room = LONGEST_REASON - self.said.len() as u64;
             // A pipe without news says so by an error; what came before it is kept.
@@ -101,22 +107,24 @@ impl Starting {
             self.pipe = self.pipe.take().filter(|_| is_open);
         }
         match &self.said[..] {
-            [] => Word::Nothing,
-            [READY] => Word::Ready(None),
-            [READY, hands @ ..] => {
-                Word::Ready(hands.try_into().map_or(None, |hands| NonZeroU32::new(u32::from_ne_bytes(hands))))
-            }
-            reason => Word::Failed(String::from_utf8_lossy(reason).into_owned()),
+            [] => ReadyReport::Nothing,
+            [READY] => ReadyReport::Ready(None),
+            [READY, concurrency @ ..] => ReadyReport::Ready(
+                concurrency
+                    .try_into()
+                    .map_or(None, |concurrency| NonZeroU32::new(u32::from_ne_bytes(concurrency))),
+            ),
+            reason => ReadyReport::Failed(String::from_utf8_lossy(reason).into_owned()),
         }
     }
 }
 
-impl Report {
+impl ReadyPipe {
     /// The worker takes requests. Without a prototype the report has no reader, and the worker finds that out by
     /// itself.
-    pub(crate) fn ready(self, hands: Option<NonZeroU32>) {
+    pub(crate) fn ready(self, concurrency: Option<NonZeroU32>) {
         let mut word = vec![READY];
-        word.extend(hands.into_iter().flat_map(|hands| hands.get().to_ne_bytes()));
+        word.extend(concurrency.into_iter().flat_map(|concurrency| concurrency.get().to_ne_bytes()));
         let _ = self.file().write_all(&word);
     }
 
@@ -148,11 +156,11 @@ impl Report {
 mod tests {
     use super::*;
 
-    fn starting() -> (Starting, Report) {
+    fn starting() -> (Starting, ReadyPipe) {
         let (reader, report) = pipe().unwrap();
         let memory = File::open("/dev/null").unwrap().into();
         let pid = rustix::process::getpid();
-        let access = Access { memory, bell: None, files: None };
+        let access = WorkerHandles { memory, bell: None, files: None };
         (Starting::new(WorkerId(1), pid, access, reader, Instant::now()), report)
     }
 
@@ -169,22 +177,22 @@ mod tests {
     #[test]
     fn a_worker_says_one_thing() {
         let (mut silent, report) = starting();
-        assert_eq!(silent.word(), Word::Nothing);
+        assert_eq!(silent.word(), ReadyReport::Nothing);
         assert!(silent.pipe().is_some());
         drop(report);
-        assert_eq!(silent.word(), Word::Nothing);
+        assert_eq!(silent.word(), ReadyReport::Nothing);
         assert!(silent.pipe().is_none(), "nothing will come any more");
 
         let (mut good, report) = starting();
         report.ready(None);
-        assert_eq!((good.word(), good.word()), (Word::Ready(None), Word::Ready(None)));
+        assert_eq!((good.word(), good.word()), (ReadyReport::Ready(None), ReadyReport::Ready(None)));
 
         let (mut many, report) = starting();
         report.ready(NonZeroU32::new(70_000));
-        assert_eq!(many.word(), Word::Ready(NonZeroU32::new(70_000)));
+        assert_eq!(many.word(), ReadyReport::Ready(NonZeroU32::new(70_000)));
 
         let (mut bad, report) = starting();
         report.failed("no module");
-        assert_eq!(bad.word(), Word::Failed("no module".into()));
+        assert_eq!(bad.word(), ReadyReport::Failed("no module".into()));
     }
 }

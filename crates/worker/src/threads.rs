@@ -19,11 +19,11 @@ use corral_sys::signal;
 
 use crate::client_gone::ClientGone;
 use crate::exchange::After;
-use crate::inbox::{Inbox, LOOK_AROUND, Patience, Received, RequestChannel, Stream};
+use crate::inbox::{Inbox, LOOK_AROUND, ReceiveWait, ReceivedRequest, RequestChannel, RequestStream};
 use crate::log::complain;
 use crate::runtime::{Crew, Life, Server};
 use crate::serving;
-use crate::wire::Handover;
+use crate::worker_channel::Handover;
 
 /// How long a thread sleeps at most that waits for something of its own request.
 ///
@@ -65,13 +65,20 @@ impl Threads {
 /// Serves until the worker is to leave; `n_left` requests at most.
 pub(crate) fn run(inbox: Inbox, crew: &mut dyn Crew, n_left: Option<u32>) {
     let sleep = inbox.wire.end.sleep();
-    let desk = Desk { sleep, state: Mutex::new(State { inbox, n_left, n_idle: 0, n_waiting: 0 }) };
-    crew.run(&desk);
+    let shared =
+        SharedInbox { sleep, state: Mutex::new(InboxState { inbox, n_left, n_idle: 0, n_waiting: 0 }) };
+    crew.run(&shared);
 }
 
-fn serve(desk: &Desk, server: &mut dyn Server, received: Received, is_last: bool, out: &mut Vec<u8>) {
-    let (frame, payload) = desk.lock().inbox.begin(received);
-    let mut channel = desk;
+fn serve(
+    shared: &SharedInbox,
+    server: &mut dyn Server,
+    received: ReceivedRequest,
+    is_last: bool,
+    out: &mut Vec<u8>,
+) {
+    let (frame, payload) = shared.lock().inbox.begin(received);
+    let mut channel = shared;
     let after = serving::serve(&mut channel, frame, &payload, out, is_last, |view, exchange| {
         server.serve(view, exchange)
     });
@@ -79,21 +86,21 @@ fn serve(desk: &Desk, server: &mut dyn Server, received: Received, is_last: bool
         // The other threads, for which the end of this one would wait, are not in this process.
         std::process::exit(0);
     }
-    let mut state = desk.lock();
+    let mut state = shared.lock();
     state.inbox.end(&frame, payload);
     if after == After::Nothing && !(is_last && state.inbox.is_bound()) {
         drop(state);
-        desk.leave();
+        shared.leave();
     }
 }
 
 /// The worker's end of the channel, as its threads share it.
-struct Desk {
+struct SharedInbox {
     sleep: WorkerSleep,
-    state: Mutex<State>,
+    state: Mutex<InboxState>,
 }
 
-struct State {
+struct InboxState {
     inbox: Inbox,
     /// Requests until the worker is replaced.
     n_left: Option<u32>,
@@ -103,13 +110,13 @@ struct State {
     n_waiting: usize,
 }
 
-impl Desk {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedInbox {
+    fn lock(&self) -> MutexGuard<'_, InboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next request, and whether it is the worker's last one. `None` when the worker is to leave.
-    fn next(&self) -> Option<(Received, bool)> {
+    fn next(&self) -> Option<(ReceivedRequest, bool)> {
         let mut state = self.lock();
         loop {
             self.receive(&mut state);
@@ -137,7 +144,7 @@ impl Desk {
     }
 
     /// Sorts in what has arrived, and wakes the threads that it concerns.
-    fn receive(&self, state: &mut State) {
+    fn receive(&self, state: &mut InboxState) {
         state.inbox.receive();
         if state.inbox.take_news() && state.n_waiting > 0 {
             self.sleep.wake_all();
@@ -145,7 +152,7 @@ impl Desk {
     }
 
     /// This thread will not look at the channel for a while: a sleeping thread is to be woken for what comes.
-    fn go_away(&self, state: &mut State) {
+    fn go_away(&self, state: &mut InboxState) {
         if state.n_idle + state.n_waiting == 0 {
             return self.sleep.cancel();
         }
@@ -155,7 +162,7 @@ impl Desk {
         }
     }
 
-    fn sleep_idle<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn sleep_idle<'a>(&'a self, mut state: MutexGuard<'a, InboxState>) -> MutexGuard<'a, InboxState> {
         self.sleep.announce();
         if state.inbox.wire.end.has_frames() || signal::is_termination_noted() {
             return state;
@@ -168,7 +175,7 @@ impl Desk {
         state
     }
 
-    fn sleep_waiting<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn sleep_waiting<'a>(&'a self, mut state: MutexGuard<'a, InboxState>) -> MutexGuard<'a, InboxState> {
         // A request that this thread has found, and that another one should take, must not be slept on.
         let has_found = state.n_idle > 0 && state.inbox.has_requests();
         if has_found {
@@ -192,16 +199,16 @@ impl Desk {
     }
 }
 
-impl Desk {
+impl SharedInbox {
     /// Sleeps until there may be room for a frame of a running request.
     fn wait_for_room<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, InboxState>,
         frame: &FrameHead,
-        patience: Patience,
-    ) -> Result<MutexGuard<'a, State>, ClientGone> {
+        patience: ReceiveWait,
+    ) -> Result<MutexGuard<'a, InboxState>, ClientGone> {
         self.receive(&mut state);
-        let cancelled = patience == Patience::UntilCancelled && state.inbox.stream(frame).cancelled;
+        let cancelled = patience == ReceiveWait::UntilCancelled && state.inbox.stream(frame).cancelled;
         if cancelled || state.inbox.wire.is_broken() {
             self.go_away(&mut state);
             return Err(ClientGone);
@@ -213,7 +220,7 @@ impl Desk {
     }
 }
 
-impl Life for Desk {
+impl Life for SharedInbox {
     fn live(&self, server: &mut dyn Server) {
         let mut out = Vec::new();
         while let Some((received, is_last)) = self.next() {
@@ -227,25 +234,29 @@ impl Life for Desk {
     }
 }
 
-impl RequestChannel for &Desk {
+impl RequestChannel for &SharedInbox {
     fn max_payload(&self) -> usize {
         self.lock().inbox.wire.end.max_payload()
     }
 
-    fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut Stream) -> R) -> R {
+    fn with_stream<R>(&mut self, frame: &FrameHead, act: impl FnOnce(&mut RequestStream) -> R) -> R {
         act(self.lock().inbox.stream(frame))
     }
 
     fn receive(&mut self) {
         let mut state = self.lock();
-        Desk::receive(self, &mut state);
+        SharedInbox::receive(self, &mut state);
         self.go_away(&mut state);
     }
 
-    fn wait_until(&mut self, frame: &FrameHead, ready: impl Fn(&Stream) -> bool) -> Result<(), ClientGone> {
+    fn wait_until(
+        &mut self,
+        frame: &FrameHead,
+        ready: impl Fn(&RequestStream) -> bool,
+    ) -> Result<(), ClientGone> {
         let mut state = self.lock();
         loop {
-            Desk::receive(self, &mut state);
+            SharedInbox::receive(self, &mut state);
             let stream = state.inbox.stream(frame);
             let (cancelled, ready) = (stream.cancelled, ready(stream));
             if cancelled || ready || state.inbox.wire.is_broken() {
@@ -256,7 +267,7 @@ impl RequestChannel for &Desk {
         }
     }
 
-    fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: Patience) -> Result<(), ClientGone> {
+    fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: ReceiveWait) -> Result<(), ClientGone> {
         let mut state = self.lock();
         while !state.inbox.try_send(frame, pieces)? {
             state = self.wait_for_room(state, &frame, patience)?;
@@ -273,7 +284,7 @@ impl RequestChannel for &Desk {
         let mut state = self.lock();
         loop {
             match attempt(&mut state.inbox)? {
-                Handover::NoRoom => state = self.wait_for_room(state, frame, Patience::UntilCancelled)?,
+                Handover::NoRoom => state = self.wait_for_room(state, frame, ReceiveWait::UntilCancelled)?,
                 handover => return Ok(handover == Handover::Done),
             }
         }

@@ -7,18 +7,18 @@ use corral_sys::forked::is_stranger;
 use corral_sys::process;
 
 use crate::asking;
+use crate::async_channel::AsyncChannel;
 use crate::exchange::After;
-use crate::inbox::{Inbox, Next};
+use crate::inbox::{Inbox, NextRequest};
 use crate::lifespan;
 use crate::log::complain;
-use crate::place::Place;
 use crate::runtime::Runtime;
 use crate::serving::OneByOne;
-use crate::switchboard::Switchboard;
+use crate::setup::WorkerSetup;
 use crate::threads;
 
 /// Serves requests in a process that was just forked.
-pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -> ExitCode {
+pub(crate) fn run(mut place: WorkerSetup, runtime: &mut dyn Runtime, spec: &AppSpec) -> ExitCode {
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" worker", spec.name));
     if let Err(error) = place.withhold_from_children() {
@@ -46,11 +46,11 @@ pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -
         return ExitCode::SUCCESS;
     }
     if let Some(report) = place.report.take() {
-        report.ready(runtime.event_loop().map(|event_loop| event_loop.hands()));
+        report.ready(runtime.event_loop().map(|event_loop| event_loop.concurrency()));
     }
     let n_left = lifespan::draw(&spec.limits);
     if let (Some(event_loop), Some(doorbell)) = (runtime.event_loop(), place.doorbell.take()) {
-        event_loop.run(Switchboard::new(place, doorbell, n_left));
+        event_loop.run(AsyncChannel::new(place, doorbell, n_left));
         runtime.end();
         return ExitCode::SUCCESS;
     }
@@ -66,7 +66,7 @@ pub(crate) fn run(mut place: Place, runtime: &mut dyn Runtime, spec: &AppSpec) -
 /// One request after the other; `n_left` until the worker is replaced.
 fn serve_all(inbox: &mut Inbox, runtime: &mut dyn Runtime, n_left: Option<u32>) {
     let mut requests = OneByOne::new(inbox, n_left);
-    while let Next::Serve(received) = next(requests.inbox, runtime) {
+    while let NextRequest::Serve(received) = next(requests.inbox, runtime) {
         if requests.serve(received, |view, running| runtime.serve(view, running)) == After::Nothing {
             break;
         }
@@ -76,8 +76,8 @@ fn serve_all(inbox: &mut Inbox, runtime: &mut dyn Runtime, n_left: Option<u32>) 
     }
 }
 
-fn next(inbox: &mut Inbox, runtime: &mut dyn Runtime) -> Next {
-    let mut next = Next::Leave;
+fn next(inbox: &mut Inbox, runtime: &mut dyn Runtime) -> NextRequest {
+    let mut next = NextRequest::Leave;
     runtime.idle(&mut || next = inbox.next());
     next
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::record::Action;
+use super::record::RecordAction;
 
 /// The reason, for the people who own the zone.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum DnsError {
         /// The path of the program.
         program: String,
         /// The word that it got.
-        action: Action,
+        action: RecordAction,
         /// How it ended.
         status: ExitStatus,
         /// The first lines of its standard error.
@@ -68,7 +68,7 @@ pub enum DnsError {
         /// The path of the program.
         program: String,
         /// The word that it got.
-        action: Action,
+        action: RecordAction,
         /// How long it was permitted to run.
         limit: Duration,
         /// The first lines of its standard error.

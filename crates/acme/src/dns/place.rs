@@ -22,7 +22,7 @@ const MAX_ALIASES: usize = 8;
 
 /// A server of a zone. It has a record when one of its addresses says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Server {
+pub(super) struct NameServer {
     /// As the zone calls it.
     pub(super) name: String,
     /// At least one.
@@ -105,7 +105,10 @@ pub(super) async fn address(place: &str) -> Result<SocketAddr, DnsError> {
 }
 
 /// The servers of a name's zone as the resolver knows them.
-pub(super) async fn servers_by_resolver(resolver: &Resolver, name: &Name) -> Result<Vec<Server>, DnsError> {
+pub(super) async fn servers_by_resolver(
+    resolver: &Resolver,
+    name: &Name,
+) -> Result<Vec<NameServer>, DnsError> {
     let unknown = |reason: String| DnsError::NoServers { name: text(name), reason };
     let zone = resolver.zone(name).await.map_err(unknown)?;
     let found = resolver.lookup(&zone, RecordType::NS).await.map_err(|error| unknown(error.to_string()))?;
@@ -121,7 +124,11 @@ pub(super) async fn servers_by_resolver(resolver: &Resolver, name: &Name) -> Res
 }
 
 /// The servers of a zone as its primary server knows them; that one alone if it names none.
-pub(super) async fn servers_by_server(resolver: &Resolver, primary: SocketAddr, zone: &Name) -> Vec<Server> {
+pub(super) async fn servers_by_server(
+    resolver: &Resolver,
+    primary: SocketAddr,
+    zone: &Name,
+) -> Vec<NameServer> {
     let mut servers = Vec::new();
     for server in names_of_servers(&answers(primary, zone, RecordType::NS).await) {
         let mut addresses = Vec::new();
@@ -135,7 +142,7 @@ pub(super) async fn servers_by_server(resolver: &Resolver, primary: SocketAddr, 
         servers.extend(at_ports(&server, &addresses, &[Some(primary), resolver.at]));
     }
     if servers.is_empty() {
-        servers.push(Server { name: primary.to_string(), addresses: vec![primary] });
+        servers.push(NameServer { name: primary.to_string(), addresses: vec![primary] });
     }
     servers
 }
@@ -173,11 +180,11 @@ fn names_of_servers(records: &[Record]) -> Vec<Name> {
 }
 
 /// A server with its addresses. One that a `known` server has is that very server, and listens at the same port.
-fn at_ports(name: &Name, addresses: &[IpAddr], known: &[Option<SocketAddr>]) -> Option<Server> {
+fn at_ports(name: &Name, addresses: &[IpAddr], known: &[Option<SocketAddr>]) -> Option<NameServer> {
     let place = |ip: &IpAddr| {
         let known = known.iter().flatten().find(|known| known.ip() == *ip);
         known.copied().unwrap_or_else(|| SocketAddr::new(*ip, PORT))
     };
     let addresses: Vec<_> = addresses.iter().map(place).collect();
-    (!addresses.is_empty()).then(|| Server { name: text(name), addresses })
+    (!addresses.is_empty()).then(|| NameServer { name: text(name), addresses })
 }

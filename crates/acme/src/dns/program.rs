@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::error::DnsError;
-use super::record::{Action, Record};
+use super::record::{Record, RecordAction};
 
 /// Where commands are looked for when the daemon has no `PATH` of its own.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -31,14 +31,14 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The process group is killed when the future is dropped.
 pub(super) async fn run(
     words: &[String],
-    action: Action,
+    action: RecordAction,
     record: &Record,
     limit: Duration,
 ) -> Result<(), DnsError> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(DnsError::ProgramMissing { program: String::new() });
     };
-    let mut running = Running::start(program, arguments, action, record)?;
+    let mut running = RunningProgram::start(program, arguments, action, record)?;
     let mut said = Vec::new();
     let ended = timeout(limit, running.ended(&mut said)).await;
     let (program, said) = (program.clone(), first_words(&said));
@@ -51,14 +51,19 @@ pub(super) async fn run(
 }
 
 /// A process group, killed when dropped before its first process has ended.
-struct Running {
+struct RunningProgram {
     child: Child,
     /// Forgotten once the process was reaped: its number may be another's then.
     group: Option<Pid>,
 }
 
-impl Running {
-    fn start(program: &str, arguments: &[String], action: Action, record: &Record) -> Result<Self, DnsError> {
+impl RunningProgram {
+    fn start(
+        program: &str,
+        arguments: &[String],
+        action: RecordAction,
+        record: &Record,
+    ) -> Result<Self, DnsError> {
         let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
         let spawned = Command::new(program)
             .args(arguments)
@@ -105,7 +110,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         if let Some(group) = self.group {
             // Fails when all of it has ended meanwhile.

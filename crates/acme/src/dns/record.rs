@@ -13,14 +13,14 @@ pub struct Record {
 
 /// The word that a program gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum RecordAction {
     /// Add the record.
     Present,
     /// Remove it.
     Remove,
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for RecordAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Present => "present",

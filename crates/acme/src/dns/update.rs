@@ -22,13 +22,13 @@ const FUDGE: u16 = 300;
 
 /// The change of one value; others of the name stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum RecordChange {
     Add,
     Remove,
 }
 
 /// The update as it is sent.
-struct Request {
+struct UpdateRequest {
     bytes: Vec<u8>,
     /// Checks the answer's signature.
     verifier: Option<TSigVerifier>,
@@ -41,14 +41,14 @@ pub(super) async fn send(
     zone: &Name,
     name: &Name,
     value: &str,
-    change: Change,
+    change: RecordChange,
 ) -> Result<(), DnsError> {
     let signer = key.map(signer).transpose()?;
     let request = request(zone, name, value, change, signer.as_ref(), now())
         .map_err(|reason| DnsError::Name { name: text(name), reason })?;
     let answer = exchange(server, &request.bytes).await?;
     let key = key.map(|key| key.name.as_str());
-    Asked { server, zone, key }.judge(&answer, request.verifier)
+    UpdateQuestion { server, zone, key }.judge(&answer, request.verifier)
 }
 
 fn signer(key: &DnsKey) -> Result<TSigner, DnsError> {
@@ -65,21 +65,21 @@ fn request(
     zone: &Name,
     name: &Name,
     value: &str,
-    change: Change,
+    change: RecordChange,
     signer: Option<&TSigner>,
     now: u64,
-) -> Result<Request, String> {
+) -> Result<UpdateRequest, String> {
     let text = RData::TXT(TXT::new(vec![value.to_owned()]));
     let record = RecordSet::from(Record::from_rdata(name.clone(), TTL, text));
     let mut message = match change {
-        Change::Add => append(record, zone.clone(), false, false),
-        Change::Remove => delete_by_rdata(record, zone.clone(), false),
+        RecordChange::Add => append(record, zone.clone(), false, false),
+        RecordChange::Remove => delete_by_rdata(record, zone.clone(), false),
     };
     let verifier = match signer {
         Some(signer) => message.finalize(signer, now).map_err(|error| error.to_string())?,
         None => None,
     };
-    Ok(Request { bytes: message.to_vec().map_err(|error| error.to_string())?, verifier })
+    Ok(UpdateRequest { bytes: message.to_vec().map_err(|error| error.to_string())?, verifier })
 }
 
 /// Seconds since 1970.
@@ -88,14 +88,14 @@ fn now() -> u64 {
 }
 
 /// The server that was asked to change a zone.
-struct Asked<'a> {
+struct UpdateQuestion<'a> {
     server: SocketAddr,
     zone: &'a Name,
     /// The name of the key that has signed.
     key: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl UpdateQuestion<'_> {
     /// Reads an answer. A success counts only with a signature by the key.
     fn judge(&self, answer: &[u8], verifier: Option<TSigVerifier>) -> Result<(), DnsError> {
         let message = Message::from_vec(answer).map_err(|error| invalid(self.server, &error))?;
@@ -151,9 +151,10 @@ pub(super) fn fuzz(bytes: &[u8]) {
     let zone = Name::root();
     let key = DnsKey { name: "key".to_owned(), algorithm: DnsAlgorithm::HmacSha256, secret: vec![7; 32] };
     let signer = signer(&key).expect("a valid key");
-    let request = request(&zone, &zone, "value", Change::Add, Some(&signer), 1_700_000_000);
+    let request = request(&zone, &zone, "value", RecordChange::Add, Some(&signer), 1_700_000_000);
     let verifier = request.expect("a valid request").verifier;
-    let asked = Asked { server: SocketAddr::from(([192, 0, 2, 1], 53)), zone: &zone, key: Some("key") };
+    let asked =
+        UpdateQuestion { server: SocketAddr::from(([192, 0, 2, 1], 53)), zone: &zone, key: Some("key") };
     assert!(asked.judge(bytes, verifier).is_err());
 }
 
@@ -179,7 +180,7 @@ mod tests {
         let zone = Name::root();
         let success = Message::response(1, hickory_proto::op::OpCode::Update).to_vec().unwrap();
         fuzz(&success);
-        let asked = Asked { server: SocketAddr::from(([192, 0, 2, 1], 53)), zone: &zone, key: None };
+        let asked = UpdateQuestion { server: SocketAddr::from(([192, 0, 2, 1], 53)), zone: &zone, key: None };
         assert!(asked.judge(&success, None).is_ok());
     }
 

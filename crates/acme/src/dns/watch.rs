@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::ask::ask;
 use super::error::DnsError;
 use super::name::text;
-use super::place::Server;
+use super::place::NameServer;
 
 /// How long a server is left alone between two questions, at first and at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -19,7 +19,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The last answer of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum State {
+enum ServerAnswer {
     Has,
     /// An answer without the record.
     Lacks(String),
@@ -33,7 +33,7 @@ enum State {
 /// # Cancel safety
 /// No server is asked any more when the future is dropped.
 pub(super) async fn until_all_have(
-    servers: &[Server],
+    servers: &[NameServer],
     name: &Name,
     value: &str,
     timeout: Duration,
@@ -48,24 +48,24 @@ pub(super) async fn until_all_have(
         });
     }
     let mut states = asked.join_all().await;
-    let is_seen = states.iter().any(|(_, state)| *state == State::Has);
-    if is_seen && !states.iter().any(|(_, state)| matches!(state, State::Lacks(_))) {
+    let is_seen = states.iter().any(|(_, state)| *state == ServerAnswer::Has);
+    if is_seen && !states.iter().any(|(_, state)| matches!(state, ServerAnswer::Lacks(_))) {
         return Ok(());
     }
     states.sort_by(|(one, _), (other, _)| one.cmp(other));
     let told = states.into_iter().filter_map(|(server, state)| match state {
-        State::Has => None,
-        State::Lacks(reason) | State::Silent(reason) => Some(format!("{server}: {reason}")),
+        ServerAnswer::Has => None,
+        ServerAnswer::Lacks(reason) | ServerAnswer::Silent(reason) => Some(format!("{server}: {reason}")),
     });
     Err(DnsError::NotSeen { name: text(name), timeout, servers: told.collect::<Vec<_>>().join(", ") })
 }
 
-async fn until_it_has(addresses: &[SocketAddr], name: &Name, value: &str, deadline: Instant) -> State {
-    let mut last = State::Silent("no answer".to_owned());
+async fn until_it_has(addresses: &[SocketAddr], name: &Name, value: &str, deadline: Instant) -> ServerAnswer {
+    let mut last = ServerAnswer::Silent("no answer".to_owned());
     let mut pause = FIRST_PAUSE;
     while Instant::now() < deadline {
         match timeout_at(deadline, look(addresses, name, value)).await {
-            Ok(State::Has) => return State::Has,
+            Ok(ServerAnswer::Has) => return ServerAnswer::Has,
             Ok(state) => last = state,
             Err(_) => break,
         }
@@ -76,13 +76,13 @@ async fn until_it_has(addresses: &[SocketAddr], name: &Name, value: &str, deadli
 }
 
 /// Asks one address after the other until one answers.
-async fn look(addresses: &[SocketAddr], name: &Name, value: &str) -> State {
-    let mut last = State::Silent("no answer".to_owned());
+async fn look(addresses: &[SocketAddr], name: &Name, value: &str) -> ServerAnswer {
+    let mut last = ServerAnswer::Silent("no answer".to_owned());
     for address in addresses {
         last = match ask(*address, name, RecordType::TXT).await {
-            Ok(answer) if has(&answer, value) => return State::Has,
-            Ok(answer) => return State::Lacks(reason(&answer)),
-            Err(error) => State::Silent(error.to_string()),
+            Ok(answer) if has(&answer, value) => return ServerAnswer::Has,
+            Ok(answer) => return ServerAnswer::Lacks(reason(&answer)),
+            Err(error) => ServerAnswer::Silent(error.to_string()),
         };
     }
     last
@@ -120,7 +120,7 @@ mod tests {
     }
 
     /// A server that has the value "one" from the question of this number on.
-    async fn server(called: &str, from: usize) -> Server {
+    async fn server(called: &str, from: usize) -> NameServer {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let addresses = vec![socket.local_addr().unwrap()];
         tokio::spawn(async move {
@@ -135,7 +135,7 @@ mod tests {
                 socket.send_to(&answer.to_vec().unwrap(), client).await.unwrap();
             }
         });
-        Server { name: called.to_owned(), addresses }
+        NameServer { name: called.to_owned(), addresses }
     }
 
     #[tokio::test]

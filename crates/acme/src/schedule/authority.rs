@@ -4,20 +4,20 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
-use crate::chance::Chance;
 use crate::failure::Failure;
+use crate::jitter::Jitter;
 use crate::pause;
 use crate::time;
 
 /// All that were ever asked.
 #[derive(Default)]
 pub(super) struct Authorities {
-    by_directory: HashMap<String, Authority>,
+    by_directory: HashMap<String, AuthorityState>,
     n_running: usize,
 }
 
 #[derive(Default)]
-struct Authority {
+struct AuthorityState {
     n_running: usize,
     pause: Option<Pause>,
 }
@@ -50,7 +50,7 @@ impl Authorities {
         self.end(directory);
     }
 
-    fn end(&mut self, directory: &str) -> &mut Authority {
+    fn end(&mut self, directory: &str) -> &mut AuthorityState {
         self.n_running = self.n_running.saturating_sub(1);
         let authority = self.by_directory.entry(directory.to_owned()).or_default();
         authority.n_running = authority.n_running.saturating_sub(1);
@@ -69,7 +69,7 @@ impl Authorities {
         directory: &str,
         failure: &Failure,
         now: SystemTime,
-        chance: &mut Chance,
+        jitter: &mut Jitter,
     ) -> SystemTime {
         let authority = self.end(directory);
         let before = authority.pause.as_ref();
@@ -79,7 +79,7 @@ impl Authorities {
             return pause.until;
         }
         let n_failures = before.map_or(0, |pause| pause.n_failures).saturating_add(1);
-        let until = now + pause::OF_AUTHORITY.after(n_failures, chance);
+        let until = now + pause::OF_AUTHORITY.after(n_failures, jitter);
         let until = failure.retry_at.map_or(until, |at| at.clamp(until, now + LONGEST_PUT_OFF));
         authority.pause = Some(Pause { n_failures, until, error: failure.words.clone() });
         until
@@ -92,10 +92,10 @@ impl Authorities {
         failure: &Failure,
         until: Option<SystemTime>,
         now: SystemTime,
-        chance: &mut Chance,
+        jitter: &mut Jitter,
     ) {
         let retry_at = until.map(|until| until.min(now + LONGEST_FOR_OTHERS));
-        self.failed(directory, &Failure { retry_at, ..failure.clone() }, now, chance);
+        self.failed(directory, &Failure { retry_at, ..failure.clone() }, now, jitter);
     }
 
     /// Other settings are another try.

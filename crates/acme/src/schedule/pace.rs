@@ -3,13 +3,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::chance::Chance;
+use crate::jitter::Jitter;
 use crate::pause;
 use crate::time;
 
 /// The orders of one name that follow one another closely.
 #[derive(Default)]
-pub(super) struct Pace {
+pub(super) struct OrderPace {
     n_in_row: u32,
     last: Option<Begun>,
 }
@@ -22,12 +22,12 @@ struct Begun {
     until: SystemTime,
 }
 
-impl Pace {
+impl OrderPace {
     /// Notes that an order begins now.
-    pub(super) fn begin(&mut self, now: SystemTime, chance: &mut Chance) {
+    pub(super) fn begin(&mut self, now: SystemTime, jitter: &mut Jitter) {
         let is_in_row = self.last.is_some_and(|last| (last.at..last.at + QUIET).contains(&now));
         self.n_in_row = if is_in_row { self.n_in_row.saturating_add(1) } else { 1 };
-        self.last = Some(Begun { at: now, until: now + pause::OF_ORDERS.after(self.n_in_row, chance) });
+        self.last = Some(Begun { at: now, until: now + pause::OF_ORDERS.after(self.n_in_row, jitter) });
     }
 
     /// When the next order may begin; 1970 when it may at any time.
@@ -50,10 +50,10 @@ mod tests {
 
     /// The orders of an hour, each as early as it may be.
     fn n_in_an_hour() -> usize {
-        let (mut pace, mut chance, mut now) = (Pace::default(), Chance::Fixed(0.0), at(0));
+        let (mut pace, mut jitter, mut now) = (OrderPace::default(), Jitter::Fixed(0.0), at(0));
         let mut n_begun = 0;
         while now < at(3600) {
-            pace.begin(now, &mut chance);
+            pace.begin(now, &mut jitter);
             n_begun += 1;
             now = pace.until(now);
         }
@@ -67,19 +67,19 @@ mod tests {
 
     #[test]
     fn orders_far_from_one_another_do_not_wait() {
-        let (mut pace, mut chance) = (Pace::default(), Chance::Fixed(1.0));
+        let (mut pace, mut jitter) = (OrderPace::default(), Jitter::Fixed(1.0));
         for hour in 0..20 {
-            pace.begin(at(hour * 3600), &mut chance);
+            pace.begin(at(hour * 3600), &mut jitter);
             assert_eq!(pace.until(at(hour * 3600)), at(hour * 3600 + 1));
         }
     }
 
     #[test]
     fn a_clock_that_was_set_back_does_not_hold_a_name() {
-        let (mut pace, mut chance) = (Pace::default(), Chance::Fixed(1.0));
-        pace.begin(at(1_000_000), &mut chance);
+        let (mut pace, mut jitter) = (OrderPace::default(), Jitter::Fixed(1.0));
+        pace.begin(at(1_000_000), &mut jitter);
         assert!(pace.until(at(0)) < at(0));
-        pace.begin(at(0), &mut chance);
+        pace.begin(at(0), &mut jitter);
         assert_eq!(pace.until(at(0)), at(1));
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::certificate::Held;
-use crate::chance::Chance;
+use crate::issued_certificate::IssuedCertificate;
+use crate::jitter::Jitter;
 use crate::pause;
 use crate::time;
 
@@ -25,14 +25,14 @@ pub(super) struct Renewal {
 
 impl Renewal {
     /// For a certificate of an earlier process: its authority may have changed its mind meanwhile.
-    pub(super) fn new(held: &Held, now: SystemTime, chance: &mut Chance) -> Self {
-        Self { at: usual(held, chance), ask_at: now, n_failures: 0 }
+    pub(super) fn new(held: &IssuedCertificate, now: SystemTime, jitter: &mut Jitter) -> Self {
+        Self { at: usual(held, jitter), ask_at: now, n_failures: 0 }
     }
 
     /// For a certificate that was issued just now, about which there is nothing to ask for a while.
-    pub(super) fn fresh(held: &Held, now: SystemTime, chance: &mut Chance) -> Self {
+    pub(super) fn fresh(held: &IssuedCertificate, now: SystemTime, jitter: &mut Jitter) -> Self {
         let first = pause::OF_QUESTION.longest.min(lifetime(held) / 4);
-        Self { ask_at: now + first.mul_f64(0.5 + 0.5 * chance.draw()), ..Self::new(held, now, chance) }
+        Self { ask_at: now + first.mul_f64(0.5 + 0.5 * jitter.draw()), ..Self::new(held, now, jitter) }
     }
 
     pub(super) fn at(&self) -> SystemTime {
@@ -46,14 +46,14 @@ impl Renewal {
     /// An answer, or none. A time within the window is kept for as long as the window holds it.
     pub(super) fn suggested(
         &mut self,
-        held: &Held,
+        held: &IssuedCertificate,
         suggestion: Option<Suggestion>,
         now: SystemTime,
-        chance: &mut Chance,
+        jitter: &mut Jitter,
     ) {
         let Some(Suggestion { start, end, ask_after }) = suggestion else {
             self.n_failures = self.n_failures.saturating_add(1);
-            self.ask_at = now + pause::OF_QUESTION.after(self.n_failures, chance);
+            self.ask_at = now + pause::OF_QUESTION.after(self.n_failures, jitter);
             return;
         };
         self.n_failures = 0;
@@ -61,21 +61,21 @@ impl Renewal {
         if !(start..=end).contains(&self.at) {
             let window = end.duration_since(start).unwrap_or_default();
             // Never so late that a failure could not be made good.
-            self.at = (start + window.mul_f64(chance.draw())).min(held.not_after - lifetime(held) / 20);
+            self.at = (start + window.mul_f64(jitter.draw())).min(held.not_after - lifetime(held) / 20);
         }
     }
 }
 
-fn lifetime(held: &Held) -> Duration {
+fn lifetime(held: &IssuedCertificate) -> Duration {
     held.not_after.duration_since(held.not_before).unwrap_or_default()
 }
 
 /// A third of the lifetime before the end, half of it for those that live for some days; a little earlier for some, so
 /// that those that were ordered together are not renewed together.
-fn usual(held: &Held, chance: &mut Chance) -> SystemTime {
+fn usual(held: &IssuedCertificate, jitter: &mut Jitter) -> SystemTime {
     let lifetime = lifetime(held);
     let left = if lifetime < SHORT_LIFE { lifetime / 2 } else { lifetime / 3 };
-    held.not_after - left - lifetime.mul_f64(0.02 * chance.draw())
+    held.not_after - left - lifetime.mul_f64(0.02 * jitter.draw())
 }
 
 const SHORT_LIFE: Duration = Duration::from_secs(10 * 86_400);

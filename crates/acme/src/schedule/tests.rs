@@ -7,24 +7,24 @@ use crate::record::CertificateRecord;
 
 const CA: &str = "https://ca.example/directory";
 
-fn issue_of(directory: &str, ways: &[Way]) -> Arc<Issue> {
+fn issue_of(directory: &str, methods: &[ChallengeMethod]) -> Arc<OrderPolicy> {
     let issuer =
         AcmeIssuer { directory: directory.to_owned(), ca: None, email: None, profile: None, eab: None };
-    Arc::new(Issue { issuer, ca: None, ways: ways.to_vec() })
+    Arc::new(OrderPolicy { issuer, ca: None, methods: methods.to_vec() })
 }
 
-fn issue() -> Arc<Issue> {
-    issue_of(CA, &[Way::Http, Way::TlsAlpn])
+fn policy() -> Arc<OrderPolicy> {
+    issue_of(CA, &[ChallengeMethod::Http, ChallengeMethod::TlsAlpn])
 }
 
-fn demand(names: &[&str], issue: &Arc<Issue>) -> Demand {
-    let names = names.iter().map(|name| ((*name).to_owned(), Arc::clone(issue))).collect();
-    Demand { names, on_demand: Vec::new() }
+fn wanted(names: &[&str], policy: &Arc<OrderPolicy>) -> WantedCertificates {
+    let names = names.iter().map(|name| ((*name).to_owned(), Arc::clone(policy))).collect();
+    WantedCertificates { names, on_demand: Vec::new() }
 }
 
-fn schedule(names: &[&str]) -> Schedule {
-    let mut schedule = Schedule::new(Chance::Fixed(0.0));
-    schedule.demand(&demand(names, &issue()));
+fn schedule(names: &[&str]) -> OrderSchedule {
+    let mut schedule = OrderSchedule::new(Jitter::Fixed(0.0));
+    schedule.wanted(&wanted(names, &policy()));
     schedule
 }
 
@@ -35,8 +35,8 @@ fn at(seconds: u64) -> SystemTime {
 
 const DAY: u64 = 86_400;
 
-fn held(from: u64, days: u64) -> Held {
-    Held {
+fn held(from: u64, days: u64) -> IssuedCertificate {
+    IssuedCertificate {
         not_before: at(from),
         not_after: at(from + days * DAY),
         issuer: "Test CA".to_owned(),
@@ -51,14 +51,14 @@ fn failure(blame: Blame) -> Failure {
 }
 
 /// The name and way of the order that begins, if one does.
-fn order(schedule: &mut Schedule, now: SystemTime) -> Option<(String, &'static str)> {
+fn order(schedule: &mut OrderSchedule, now: SystemTime) -> Option<(String, &'static str)> {
     match schedule.step(now)? {
-        Step::Order { name, way, .. } => Some((name, way.name())),
-        Step::Ask { .. } => None,
+        ScheduleStep::Order { name, method, .. } => Some((name, method.name())),
+        ScheduleStep::Ask { .. } => None,
     }
 }
 
-fn only(schedule: &Schedule, now: SystemTime) -> NameStatus {
+fn only(schedule: &OrderSchedule, now: SystemTime) -> NameStatus {
     let mut all = schedule.status(now);
     assert_eq!(all.len(), 1);
     all.remove(0)
@@ -67,10 +67,10 @@ fn only(schedule: &Schedule, now: SystemTime) -> NameStatus {
 #[test]
 fn a_new_name_is_ordered_at_once_and_only_once() {
     let mut schedule = schedule(&["a.example"]);
-    assert_eq!(only(&schedule, at(0)).state, State::Waiting);
+    assert_eq!(only(&schedule, at(0)).state, NameState::Waiting);
     assert_eq!(order(&mut schedule, at(0)), Some(("a.example".to_owned(), "http-01")));
     assert_eq!(order(&mut schedule, at(0)), None);
-    assert_eq!(only(&schedule, at(0)).state, State::Ordering);
+    assert_eq!(only(&schedule, at(0)).state, NameState::Ordering);
     assert_eq!(schedule.wake(at(0)), None);
 }
 
@@ -78,9 +78,9 @@ fn a_new_name_is_ordered_at_once_and_only_once() {
 fn a_certificate_is_renewed_with_a_third_of_its_life_left() {
     let mut schedule = schedule(&["a.example"]);
     order(&mut schedule, at(0)).unwrap();
-    schedule.issued("a.example", CA, Held { id: None, ..held(0, 90) }, at(0));
+    schedule.issued("a.example", CA, IssuedCertificate { id: None, ..held(0, 90) }, at(0));
     let status = only(&schedule, at(0));
-    assert_eq!((status.state, status.renews_at), (State::Valid, Some(at(60 * DAY))));
+    assert_eq!((status.state, status.renews_at), (NameState::Valid, Some(at(60 * DAY))));
     assert_eq!(schedule.wake(at(0)), Some(at(60 * DAY)));
     assert_eq!(order(&mut schedule, at(60 * DAY - 1)), None);
     assert!(order(&mut schedule, at(60 * DAY)).is_some());
@@ -95,20 +95,23 @@ fn a_certificate_of_six_days_is_renewed_after_three() {
 
 #[test]
 fn a_certificate_that_is_held_is_used_without_an_order() {
-    let mut schedule = Schedule::new(Chance::Fixed(0.0));
+    let mut schedule = OrderSchedule::new(Jitter::Fixed(0.0));
     schedule.remember("a.example", held(0, 90), at(DAY));
-    schedule.demand(&demand(&["a.example"], &issue()));
+    schedule.wanted(&wanted(&["a.example"], &policy()));
     assert_eq!(order(&mut schedule, at(DAY)), None, "the authority is asked about the renewal");
-    assert_eq!(only(&schedule, at(DAY)).state, State::Valid);
+    assert_eq!(only(&schedule, at(DAY)).state, NameState::Valid);
 }
 
 #[test]
 fn a_certificate_of_another_authority_is_replaced_at_once() {
-    let mut schedule = Schedule::new(Chance::Fixed(0.0));
+    let mut schedule = OrderSchedule::new(Jitter::Fixed(0.0));
     schedule.remember("a.example", held(0, 90), at(0));
-    schedule.demand(&demand(&["a.example"], &issue_of("https://other.example/", &[Way::TlsAlpn])));
+    schedule
+        .wanted(&wanted(&["a.example"], &issue_of("https://other.example/", &[ChallengeMethod::TlsAlpn])));
     match schedule.step(at(0)) {
-        Some(Step::Order { replaces, way, .. }) => assert_eq!((replaces, way), (None, Way::TlsAlpn)),
+        Some(ScheduleStep::Order { replaces, method, .. }) => {
+            assert_eq!((replaces, method), (None, ChallengeMethod::TlsAlpn))
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -117,17 +120,17 @@ fn a_certificate_of_another_authority_is_replaced_at_once() {
 fn the_authority_says_when_to_renew() {
     let mut schedule = schedule(&["a.example"]);
     schedule.remember("a.example", held(0, 90), at(0));
-    assert!(matches!(schedule.step(at(0)), Some(Step::Ask { .. })));
+    assert!(matches!(schedule.step(at(0)), Some(ScheduleStep::Ask { .. })));
     let ask_after = Duration::from_secs(6 * 3600);
     let window = |start, end| Some(Suggestion { start: at(start), end: at(end), ask_after });
     schedule.asked("a.example", CA, window(10 * DAY, 12 * DAY), at(0));
     assert_eq!(schedule.renews_at("a.example"), Some(at(10 * DAY)));
     assert_eq!(schedule.wake(at(0)), Some(at(6 * 3600)), "it is asked again");
     // It has to be revoked: the window is in the past.
-    assert!(matches!(schedule.step(at(6 * 3600)), Some(Step::Ask { .. })));
+    assert!(matches!(schedule.step(at(6 * 3600)), Some(ScheduleStep::Ask { .. })));
     schedule.asked("a.example", CA, window(0, 60), at(6 * 3600));
     match schedule.step(at(6 * 3600)) {
-        Some(Step::Order { replaces, .. }) => assert_eq!(replaces.unwrap().to_string(), "aki.serial"),
+        Some(ScheduleStep::Order { replaces, .. }) => assert_eq!(replaces.unwrap().to_string(), "aki.serial"),
         other => panic!("{other:?}"),
     }
 }
@@ -157,8 +160,8 @@ fn an_authority_that_says_nothing_about_renewals_is_asked_less_often() {
 fn pauses_grow_and_ways_take_turns() {
     let mut schedule = schedule(&["a.example"]);
     let mut now = 0;
-    for (pause, way) in [(45, "http-01"), (90, "tls-alpn-01"), (180, "http-01")] {
-        assert_eq!(order(&mut schedule, at(now)).unwrap().1, way);
+    for (pause, method) in [(45, "http-01"), (90, "tls-alpn-01"), (180, "http-01")] {
+        assert_eq!(order(&mut schedule, at(now)).unwrap().1, method);
         let (trouble, next_try) = schedule.failed("a.example", CA, &failure(Blame::Name), at(now));
         assert_eq!(next_try, at(now + pause));
         assert_eq!(trouble.unwrap().error, "it failed");
@@ -166,7 +169,7 @@ fn pauses_grow_and_ways_take_turns() {
         now += pause;
     }
     let status = only(&schedule, at(now - 1));
-    assert_eq!((status.state, status.next_try), (State::Failed, Some(at(now))));
+    assert_eq!((status.state, status.next_try), (NameState::Failed, Some(at(now))));
     assert_eq!(status.last_error.as_deref(), Some("it failed"));
 }
 
@@ -247,15 +250,15 @@ fn a_thousand_names_are_ordered_a_few_at_a_time() {
         }
         assert!((1..=MOST_AT_ONCE).contains(&begun.len()));
         for name in begun {
-            schedule.issued(&name, CA, Held { id: None, ..held(0, 90) }, at(n_issued));
+            schedule.issued(&name, CA, IssuedCertificate { id: None, ..held(0, 90) }, at(n_issued));
             n_issued += 1;
         }
     }
-    assert!(schedule.status(at(2000)).iter().all(|status| status.state == State::Valid));
+    assert!(schedule.status(at(2000)).iter().all(|status| status.state == NameState::Valid));
 }
 
 /// Orders whose certificates all are due at once, within so many seconds.
-fn n_due_at_once(held: &Held, seconds: u64) -> usize {
+fn n_due_at_once(held: &IssuedCertificate, seconds: u64) -> usize {
     let mut schedule = schedule(&["a.example"]);
     let (mut now, mut n_orders) = (at(400 * DAY), 0);
     let end = now + Duration::from_secs(seconds);
@@ -272,7 +275,7 @@ fn n_due_at_once(held: &Held, seconds: u64) -> usize {
 /// The clock is far ahead, or the authority's far behind.
 #[test]
 fn a_certificate_that_is_due_at_once_is_not_ordered_again_and_again() {
-    let old = Held { id: None, ..held(0, 90) };
+    let old = IssuedCertificate { id: None, ..held(0, 90) };
     assert_eq!(n_due_at_once(&old, 45), 1);
     assert!((5..8).contains(&n_due_at_once(&old, 3600)), "{}", n_due_at_once(&old, 3600));
     assert!(n_due_at_once(&old, 30 * DAY) < 60);
@@ -283,14 +286,17 @@ fn a_certificate_that_is_due_at_once_says_so() {
     let mut schedule = schedule(&["a.example"]);
     let now = at(80 * DAY);
     order(&mut schedule, now).unwrap();
-    let next_try = schedule.issued("a.example", CA, Held { id: None, ..held(0, 90) }, now);
+    let next_try = schedule.issued("a.example", CA, IssuedCertificate { id: None, ..held(0, 90) }, now);
     assert_eq!(next_try, Some(now + Duration::from_secs(45)));
     let status = only(&schedule, now);
-    assert_eq!((status.state, status.next_try), (State::Valid, next_try));
+    assert_eq!((status.state, status.next_try), (NameState::Valid, next_try));
     assert!(status.last_error.unwrap().contains("clock"));
     // The clock is put right.
     order(&mut schedule, now + Duration::from_secs(45)).unwrap();
-    assert_eq!(schedule.issued("a.example", CA, Held { id: None, ..held(80 * DAY, 90) }, now), None);
+    assert_eq!(
+        schedule.issued("a.example", CA, IssuedCertificate { id: None, ..held(80 * DAY, 90) }, now),
+        None
+    );
     assert_eq!(only(&schedule, now).last_error, None);
 }
 
@@ -312,12 +318,12 @@ fn orders_of_one_name_have_pauses_whatever_the_reason() {
     let mut n_orders = 0;
     for second in 0..3600 {
         // Certificates that live for seconds, and settings that change all the time.
-        let ways = [[Way::Http], [Way::TlsAlpn]];
-        let issue = issue_of(CA, &ways[usize::from(second % 2 == 0)]);
-        schedule.demand(&demand(&["a.example"], &issue));
+        let methods = [[ChallengeMethod::Http], [ChallengeMethod::TlsAlpn]];
+        let policy = issue_of(CA, &methods[usize::from(second % 2 == 0)]);
+        schedule.wanted(&wanted(&["a.example"], &policy));
         if order(&mut schedule, at(second)).is_some() {
             n_orders += 1;
-            let short = Held { id: None, not_after: at(second + 4), ..held(second, 0) };
+            let short = IssuedCertificate { id: None, not_after: at(second + 4), ..held(second, 0) };
             schedule.issued("a.example", CA, short, at(second));
         }
     }
@@ -327,31 +333,31 @@ fn orders_of_one_name_have_pauses_whatever_the_reason() {
 #[test]
 fn names_without_a_certificate_come_before_renewals() {
     let mut schedule = schedule(&["a.example", "b.example"]);
-    schedule.remember("a.example", Held { id: None, ..held(0, 90) }, at(0));
+    schedule.remember("a.example", IssuedCertificate { id: None, ..held(0, 90) }, at(0));
     assert_eq!(order(&mut schedule, at(70 * DAY)).unwrap().0, "b.example");
     assert_eq!(order(&mut schedule, at(70 * DAY)).unwrap().0, "a.example");
 }
 
 #[test]
 fn a_wildcard_without_dns_is_not_ordered_and_says_why() {
-    let mut schedule = Schedule::new(Chance::Fixed(0.0));
-    schedule.demand(&demand(&["*.a.example"], &issue_of(CA, &[])));
+    let mut schedule = OrderSchedule::new(Jitter::Fixed(0.0));
+    schedule.wanted(&wanted(&["*.a.example"], &issue_of(CA, &[])));
     assert_eq!(schedule.step(at(0)), None);
     let status = only(&schedule, at(0));
-    assert_eq!(status.state, State::Failed);
+    assert_eq!(status.state, NameState::Failed);
     assert_eq!(status.last_error.as_deref(), Some(NEEDS_DNS));
 }
 
 #[test]
 fn names_that_are_gone_are_remembered_and_not_renewed() {
     let mut schedule = schedule(&["a.example"]);
-    schedule.remember("a.example", Held { id: None, ..held(0, 90) }, at(0));
-    schedule.demand(&demand(&[], &issue()));
+    schedule.remember("a.example", IssuedCertificate { id: None, ..held(0, 90) }, at(0));
+    schedule.wanted(&wanted(&[], &policy()));
     assert_eq!(schedule.step(at(80 * DAY)), None);
     assert!(schedule.status(at(0)).is_empty());
-    schedule.demand(&demand(&["a.example"], &issue()));
-    assert_eq!(only(&schedule, at(0)).state, State::Valid);
-    schedule.demand(&demand(&[], &issue()));
+    schedule.wanted(&wanted(&["a.example"], &policy()));
+    assert_eq!(only(&schedule, at(0)).state, NameState::Valid);
+    schedule.wanted(&wanted(&[], &policy()));
     assert!(schedule.forget_old(at(119 * DAY)).is_empty());
     assert_eq!(schedule.forget_old(at(121 * DAY)), ["a.example"]);
 }
@@ -361,9 +367,9 @@ fn other_settings_are_another_try() {
     let mut schedule = schedule(&["a.example"]);
     order(&mut schedule, at(0)).unwrap();
     schedule.failed("a.example", CA, &failure(Blame::Name), at(0));
-    schedule.demand(&demand(&["a.example"], &issue()));
+    schedule.wanted(&wanted(&["a.example"], &policy()));
     assert_eq!(order(&mut schedule, at(1)), None);
-    schedule.demand(&demand(&["a.example"], &issue_of(CA, &[Way::TlsAlpn])));
+    schedule.wanted(&wanted(&["a.example"], &issue_of(CA, &[ChallengeMethod::TlsAlpn])));
     assert!(order(&mut schedule, at(1)).is_some());
 }
 
@@ -382,13 +388,13 @@ fn a_certificate_that_a_client_asked_for_is_renewed_while_there_is_a_rule() {
         per_address: 1,
         per_domain: 1,
     };
-    let mut schedule = Schedule::new(Chance::Fixed(0.0));
-    schedule.remember("a.example", Held { id: None, on_demand: true, ..held(0, 90) }, at(0));
-    schedule.demand(&demand(&[], &issue()));
+    let mut schedule = OrderSchedule::new(Jitter::Fixed(0.0));
+    schedule.remember("a.example", IssuedCertificate { id: None, on_demand: true, ..held(0, 90) }, at(0));
+    schedule.wanted(&wanted(&[], &policy()));
     assert_eq!(schedule.wake(at(0)), None);
-    schedule.demand(&Demand { names: BTreeMap::new(), on_demand: vec![(rule, issue())] });
+    schedule.wanted(&WantedCertificates { names: BTreeMap::new(), on_demand: vec![(rule, policy())] });
     match schedule.step(at(60 * DAY)) {
-        Some(Step::Order { on_demand, .. }) => assert!(on_demand),
+        Some(ScheduleStep::Order { on_demand, .. }) => assert!(on_demand),
         other => panic!("{other:?}"),
     }
     schedule.forbidden("a.example", CA);
@@ -399,8 +405,8 @@ fn a_certificate_that_a_client_asked_for_is_renewed_while_there_is_a_rule() {
 fn a_record_of_a_test_certificate_can_be_held() {
     let record: CertificateRecord = crate::sample::record("a.example");
     let mut schedule = schedule(&["a.example"]);
-    let held = Held::read("a.example", &record).unwrap();
+    let held = IssuedCertificate::read("a.example", &record).unwrap();
     let now = held.not_before;
     schedule.remember("a.example", held, now);
-    assert_eq!(only(&schedule, now).state, State::Valid);
+    assert_eq!(only(&schedule, now).state, NameState::Valid);
 }

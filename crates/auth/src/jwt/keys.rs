@@ -6,11 +6,11 @@ use serde_json::Value;
 
 /// Keys of one issuer; at least one.
 #[derive(Debug, Clone)]
-pub struct Keys(Vec<Key>);
+pub struct Keys(Vec<TokenKey>);
 
 /// One key.
 #[derive(Debug, Clone)]
-pub(super) struct Key {
+pub(super) struct TokenKey {
     /// `kid`.
     id: Option<String>,
     pub(super) decoding: DecodingKey,
@@ -20,7 +20,7 @@ pub(super) struct Key {
 
 /// Where a set of keys has come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum KeyOrigin {
     /// A file, which may hold secrets.
     File,
     /// A server that tells anybody: what it tells is never a secret.
@@ -80,7 +80,7 @@ impl Keys {
         if algorithms.is_empty() {
             return Err(KeyFault::Short(secret.len()));
         }
-        Ok(Self(vec![Key { id: None, decoding: DecodingKey::from_secret(secret), algorithms }]))
+        Ok(Self(vec![TokenKey { id: None, decoding: DecodingKey::from_secret(secret), algorithms }]))
     }
 
     /// The public keys of a file in PEM, or those of its certificates.
@@ -105,7 +105,7 @@ impl Keys {
     /// # Errors
     ///
     /// When it is not a set, or none of it can be used.
-    pub fn of_set(text: &[u8], origin: Origin) -> Result<Self, KeyFault> {
+    pub fn of_set(text: &[u8], origin: KeyOrigin) -> Result<Self, KeyFault> {
         let set: Value = serde_json::from_slice(text).map_err(|_| KeyFault::Set)?;
         let keys = set.get("keys").and_then(Value::as_array).ok_or(KeyFault::Set)?;
         let keys: Vec<_> = keys.iter().take(MOST_KEYS).filter_map(|key| of_set(key, origin)).collect();
@@ -113,7 +113,7 @@ impl Keys {
     }
 
     /// The keys that a token may be signed by which names this one: those of the name and those without any.
-    pub(super) fn for_id(&self, id: Option<&str>) -> impl Iterator<Item = &Key> {
+    pub(super) fn for_id(&self, id: Option<&str>) -> impl Iterator<Item = &TokenKey> {
         self.0.iter().filter(move |key| match (id, &key.id) {
             (Some(wanted), Some(id)) => wanted == id,
             _ => true,
@@ -128,7 +128,7 @@ fn for_secret(len: usize) -> Vec<Algorithm> {
 }
 
 /// The block of this number.
-fn pem_key(text: &str, idx: usize) -> Result<Key, KeyFault> {
+fn pem_key(text: &str, idx: usize) -> Result<TokenKey, KeyFault> {
     let (start, _) = text.match_indices("-----BEGIN").nth(idx).ok_or(KeyFault::Pem)?;
     let block = &text.as_bytes()[start..];
     let families = [DecodingKey::from_rsa_pem, DecodingKey::from_ec_pem, DecodingKey::from_ed_pem];
@@ -142,7 +142,7 @@ fn pem_key(text: &str, idx: usize) -> Result<Key, KeyFault> {
         AlgorithmFamily::Ed => vec![Algorithm::EdDSA],
         AlgorithmFamily::Hmac => return Err(KeyFault::Pem),
     };
-    Ok(Key { id: None, decoding, algorithms })
+    Ok(TokenKey { id: None, decoding, algorithms })
 }
 
 /// The algorithm of a curve whose points have so many bytes.
@@ -154,7 +154,7 @@ fn of_point(len: usize) -> Option<Algorithm> {
     }
 }
 
-fn of_set(value: &Value, origin: Origin) -> Option<Key> {
+fn of_set(value: &Value, origin: KeyOrigin) -> Option<TokenKey> {
     let key: Jwk = serde_json::from_value(value.clone()).ok()?;
     if matches!(&key.common.public_key_use, Some(other) if *other != PublicKeyUse::Signature) {
         return None;
@@ -170,7 +170,7 @@ fn of_set(value: &Value, origin: Origin) -> Option<Key> {
         AlgorithmParameters::OctetKeyPair(curve) if curve.curve == EllipticCurve::Ed25519 => {
             vec![Algorithm::EdDSA]
         }
-        AlgorithmParameters::OctetKey(_) if origin == Origin::File => {
+        AlgorithmParameters::OctetKey(_) if origin == KeyOrigin::File => {
             for_secret(decoding.try_get_as_bytes().ok()?.len())
         }
         _ => return None,
@@ -178,7 +178,7 @@ fn of_set(value: &Value, origin: Origin) -> Option<Key> {
     if let Some(only) = value.get("alg").and_then(Value::as_str) {
         algorithms.retain(|algorithm| only.parse() == Ok(*algorithm));
     }
-    (!algorithms.is_empty()).then_some(Key { id: key.common.key_id, decoding, algorithms })
+    (!algorithms.is_empty()).then_some(TokenKey { id: key.common.key_id, decoding, algorithms })
 }
 
 /// The algorithms of an RSA key.

@@ -4,7 +4,7 @@ use jsonwebtoken::errors::{Error, ErrorKind};
 
 /// Why a token is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum TokenRefusal {
     /// Something other than two parts of JSON and a signature.
     #[error("the token is malformed")]
     Malformed,
@@ -38,7 +38,7 @@ pub enum Refusal {
     Claim,
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for TokenRefusal {
     fn from(error: Error) -> Self {
         match error.into_kind() {
             ErrorKind::InvalidSignature => Self::Signature,

@@ -24,7 +24,7 @@ fn token(claims: &Value) -> String {
 }
 
 #[track_caller]
-fn check(claims: &Value, rules: &Rules, expect: Result<(), Refusal>) {
+fn check(claims: &Value, rules: &Rules, expect: Result<(), TokenRefusal>) {
     let keys = Keys::of_secret(SECRET).unwrap();
     let found = verify(token(claims).as_bytes(), &keys, rules);
     assert_eq!(found.err(), expect.err(), "{claims}");
@@ -34,11 +34,11 @@ fn check(claims: &Value, rules: &Rules, expect: Result<(), Refusal>) {
 fn times_are_heeded() {
     let now = now();
     check(&json!({ "exp": now + 60 }), &Rules::default(), Ok(()));
-    check(&json!({ "exp": now - 60 }), &Rules::default(), Err(Refusal::Expired));
+    check(&json!({ "exp": now - 60 }), &Rules::default(), Err(TokenRefusal::Expired));
     check(&json!({ "exp": now - 60 }), &Rules { leeway: 120, ..Rules::default() }, Ok(()));
-    check(&json!({ "exp": now + 60, "nbf": now + 30 }), &Rules::default(), Err(Refusal::Early));
-    check(&json!({ "sub": "a" }), &Rules::default(), Err(Refusal::Lacking("exp".to_owned())));
-    check(&json!({ "exp": "soon" }), &Rules::default(), Err(Refusal::Lacking("exp".to_owned())));
+    check(&json!({ "exp": now + 60, "nbf": now + 30 }), &Rules::default(), Err(TokenRefusal::Early));
+    check(&json!({ "sub": "a" }), &Rules::default(), Err(TokenRefusal::Lacking("exp".to_owned())));
+    check(&json!({ "exp": "soon" }), &Rules::default(), Err(TokenRefusal::Lacking("exp".to_owned())));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn issuers_and_audiences_are_heeded() {
     let exp = now() + 60;
     let issuer = Rules { issuers: vec!["a".to_owned(), "b".to_owned()], ..Rules::default() };
     check(&json!({ "exp": exp, "iss": "b" }), &issuer, Ok(()));
-    check(&json!({ "exp": exp, "iss": "c" }), &issuer, Err(Refusal::Issuer));
+    check(&json!({ "exp": exp, "iss": "c" }), &issuer, Err(TokenRefusal::Issuer));
     for several in [json!(["a"]), json!(["a", "c"]), json!({ "a": 1 }), json!(1)] {
         for rules in [&issuer, &Rules::default()] {
             let found = verify(
@@ -57,14 +57,14 @@ fn issuers_and_audiences_are_heeded() {
             assert!(found.is_err(), "{several}");
         }
     }
-    check(&json!({ "exp": exp }), &issuer, Err(Refusal::Lacking("iss".to_owned())));
+    check(&json!({ "exp": exp }), &issuer, Err(TokenRefusal::Lacking("iss".to_owned())));
     let audience = Rules { audiences: vec!["shop".to_owned()], ..Rules::default() };
     check(&json!({ "exp": exp, "aud": ["x", "shop"] }), &audience, Ok(()));
-    check(&json!({ "exp": exp, "aud": "x" }), &audience, Err(Refusal::Audience));
-    check(&json!({ "exp": exp }), &audience, Err(Refusal::Lacking("aud".to_owned())));
+    check(&json!({ "exp": exp, "aud": "x" }), &audience, Err(TokenRefusal::Audience));
+    check(&json!({ "exp": exp }), &audience, Err(TokenRefusal::Lacking("aud".to_owned())));
     check(&json!({ "exp": exp, "aud": "x" }), &Rules::default(), Ok(()));
     let other = Rules { algorithms: vec![Algorithm::HS512], ..Rules::default() };
-    check(&json!({ "exp": exp }), &other, Err(Refusal::Algorithm));
+    check(&json!({ "exp": exp }), &other, Err(TokenRefusal::Algorithm));
 }
 
 /// A token with this head, and claims that are good, signed by a secret.
@@ -85,7 +85,10 @@ fn a_token_has_no_say_in_how_it_is_verified() {
         verify(forged(&json!({ "alg": "HS256" }), SECRET).as_bytes(), &secret, &Rules::default()).is_ok()
     );
     // The public key as a secret.
-    assert_eq!(refused(&forged(&json!({ "alg": "HS256" }), PUBLIC.as_bytes()), &public), Refusal::Algorithm);
+    assert_eq!(
+        refused(&forged(&json!({ "alg": "HS256" }), PUBLIC.as_bytes()), &public),
+        TokenRefusal::Algorithm
+    );
     let none = forged(&json!({ "alg": "none" }), SECRET);
     let unsigned = none.rsplit_once('.').unwrap().0.to_owned() + ".";
     for token in [&none, &unsigned] {
@@ -94,11 +97,11 @@ fn a_token_has_no_say_in_how_it_is_verified() {
     }
     assert_eq!(
         refused(&forged(&json!({ "alg": "HS256" }), b"another secret, which is long enough"), &secret),
-        Refusal::Signature
+        TokenRefusal::Signature
     );
     assert_eq!(
         refused(&forged(&json!({ "alg": "HS256", "crit": ["b64"] }), SECRET), &secret),
-        Refusal::Algorithm
+        TokenRefusal::Algorithm
     );
     for token in ["", ".", "..", "a.b.c", "a.b.c.d", "e30.e30.e30"] {
         refused(token, &secret);
@@ -111,18 +114,18 @@ fn keys_are_found_by_their_names() {
     let other = b"another secret, which is long enough";
     let set =
         json!({ "keys": [key(Some("a"), SECRET), key(Some("b"), other), { "kty": "odd" }, 1] }).to_string();
-    let keys = Keys::of_set(set.as_bytes(), Origin::File).unwrap();
-    let check = |head: Value, secret: &[u8], expect: Result<(), Refusal>| {
+    let keys = Keys::of_set(set.as_bytes(), KeyOrigin::File).unwrap();
+    let check = |head: Value, secret: &[u8], expect: Result<(), TokenRefusal>| {
         let found = verify(forged(&head, secret).as_bytes(), &keys, &Rules::default());
         assert_eq!(found.map(|_| ()), expect, "{head}");
     };
     check(json!({ "alg": "HS256", "kid": "a" }), SECRET, Ok(()));
-    check(json!({ "alg": "HS256", "kid": "b" }), SECRET, Err(Refusal::Signature));
+    check(json!({ "alg": "HS256", "kid": "b" }), SECRET, Err(TokenRefusal::Signature));
     check(json!({ "alg": "HS256", "kid": "b" }), other, Ok(()));
     check(json!({ "alg": "HS256" }), other, Ok(()));
-    check(json!({ "alg": "HS256", "kid": "c" }), SECRET, Err(Refusal::UnknownKey));
+    check(json!({ "alg": "HS256", "kid": "c" }), SECRET, Err(TokenRefusal::UnknownKey));
     // A key that can be read by everyone is not a secret.
-    assert_eq!(Keys::of_set(set.as_bytes(), Origin::Server).unwrap_err(), KeyFault::Empty);
+    assert_eq!(Keys::of_set(set.as_bytes(), KeyOrigin::Server).unwrap_err(), KeyFault::Empty);
 }
 
 #[test]
@@ -134,9 +137,9 @@ fn files_that_are_wrong_are_told_apart() {
     assert_eq!(Keys::of_pem(private.as_bytes()).unwrap_err(), KeyFault::Private);
     assert!(Keys::of_pem([PUBLIC, PUBLIC].concat().as_bytes()).is_ok());
     for text in ["", "{}", "[]", r#"{"keys": 1}"#] {
-        assert_eq!(Keys::of_set(text.as_bytes(), Origin::File).unwrap_err(), KeyFault::Set, "{text}");
+        assert_eq!(Keys::of_set(text.as_bytes(), KeyOrigin::File).unwrap_err(), KeyFault::Set, "{text}");
     }
-    assert_eq!(Keys::of_set(br#"{"keys": []}"#, Origin::File).unwrap_err(), KeyFault::Empty);
+    assert_eq!(Keys::of_set(br#"{"keys": []}"#, KeyOrigin::File).unwrap_err(), KeyFault::Empty);
 }
 
 proptest! {

@@ -4,18 +4,18 @@ use super::{HEADER, VERSION, kind, request_id};
 
 /// A part of a server's answer.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event<'i> {
+pub enum DecodeEvent<'i> {
     /// More of the response: its head, then its body.
     Stdout(&'i [u8]),
     /// Something for the log.
     Stderr(&'i [u8]),
     /// The request has ended. Nothing about it follows.
-    End(End),
+    End(RequestEndStatus),
 }
 
 /// Why a request has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum RequestEndStatus {
     /// The answer is complete.
     Complete,
     /// The server does not take it: it has too much to do, or takes one at a time.
@@ -93,7 +93,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When it is not FastCGI, or about something else than the request.
-    pub fn next<'i>(&mut self, input: &mut &'i [u8]) -> Result<Option<Event<'i>>, RecordError> {
+    pub fn next<'i>(&mut self, input: &mut &'i [u8]) -> Result<Option<DecodeEvent<'i>>, RecordError> {
         loop {
             if self.n_header < HEADER {
                 if !self.take_header(input) {
@@ -156,18 +156,18 @@ impl Decoder {
     }
 
     /// The event in a piece of a record's content; none if it says nothing, or nothing yet.
-    fn event<'i>(&mut self, content: &'i [u8]) -> Option<Event<'i>> {
+    fn event<'i>(&mut self, content: &'i [u8]) -> Option<DecodeEvent<'i>> {
         let [_, kind, id_high, id_low, ..] = self.header;
         let is_ours = u16::from_be_bytes([id_high, id_low]) == self.request;
         match kind {
             _ if content.is_empty() || !is_ours => None,
-            kind::STDOUT => Some(Event::Stdout(content)),
-            kind::STDERR => Some(Event::Stderr(content)),
+            kind::STDOUT => Some(DecodeEvent::Stdout(content)),
+            kind::STDERR => Some(DecodeEvent::Stderr(content)),
             _ => self.take_end(content),
         }
     }
 
-    fn take_end<'i>(&mut self, content: &[u8]) -> Option<Event<'i>> {
+    fn take_end<'i>(&mut self, content: &[u8]) -> Option<DecodeEvent<'i>> {
         let piece = &content[..content.len().min(END - self.n_end)];
         self.end[self.n_end..self.n_end + piece.len()].copy_from_slice(piece);
         self.n_end += piece.len();
@@ -175,10 +175,10 @@ impl Decoder {
             return None;
         }
         self.is_over = true;
-        Some(Event::End(match self.end[4] {
-            0 => End::Complete,
-            1 | 2 => End::Overloaded,
-            _ => End::UnknownRole,
+        Some(DecodeEvent::End(match self.end[4] {
+            0 => RequestEndStatus::Complete,
+            1 | 2 => RequestEndStatus::Overloaded,
+            _ => RequestEndStatus::UnknownRole,
         }))
     }
 }
@@ -218,9 +218,9 @@ mod tests {
         for mut piece in bytes.chunks(step) {
             loop {
                 match decoder.next(&mut piece) {
-                    Ok(Some(Event::Stdout(bytes))) => out += &String::from_utf8_lossy(bytes),
-                    Ok(Some(Event::Stderr(bytes))) => log += &String::from_utf8_lossy(bytes),
-                    Ok(Some(Event::End(end))) => tail += &format!(" {end:?}"),
+                    Ok(Some(DecodeEvent::Stdout(bytes))) => out += &String::from_utf8_lossy(bytes),
+                    Ok(Some(DecodeEvent::Stderr(bytes))) => log += &String::from_utf8_lossy(bytes),
+                    Ok(Some(DecodeEvent::End(end))) => tail += &format!(" {end:?}"),
                     Ok(None) => break,
                     Err(error) => return error.to_string(),
                 }
@@ -292,8 +292,8 @@ mod tests {
         let (mut rest, mut out) = (&bytes[..], Vec::new());
         while let Some(event) = decoder.next(&mut rest).expect("nothing is wrong") {
             match event {
-                Event::Stdout(bytes) => out.extend_from_slice(bytes),
-                other => assert_eq!(other, Event::End(End::Complete)),
+                DecodeEvent::Stdout(bytes) => out.extend_from_slice(bytes),
+                other => assert_eq!(other, DecodeEvent::End(RequestEndStatus::Complete)),
             }
         }
         assert_eq!((out, decoder.is_done()), (b"ours".to_vec(), true));

@@ -9,9 +9,9 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use corral_sys::aside::Foreign;
+use corral_sys::deferred_close::ForeignFd;
+use corral_sys::descriptor_kind::DescriptorKind;
 use corral_sys::eventfd::EventFd;
-use corral_sys::kind::Kind;
 
 use crate::frame::Lane;
 use crate::mapped::layout::{ChannelShape, MemoryKind};
@@ -60,10 +60,12 @@ impl Bell {
     /// When the descriptors are not those of such a bell, or the memory cannot be mapped.
     pub fn map(memory: OwnedFd, eventfds: Vec<OwnedFd>, n_lanes: u16) -> Result<Self, MemoryError> {
         let shape = ChannelShape { n_lanes };
-        let (memory, eventfds) = (Foreign::from(memory), eventfds.into_iter().map(Foreign::from));
-        let eventfds: Vec<Foreign> = eventfds.collect();
+        let (memory, eventfds) = (ForeignFd::from(memory), eventfds.into_iter().map(ForeignFd::from));
+        let eventfds: Vec<ForeignFd> = eventfds.collect();
         let region = map::open(&memory, shape, MemoryKind::Bell, shape.bell_size())?;
-        if eventfds.len() != usize::from(n_lanes) || !eventfds.iter().all(|fd| Kind::of(fd) == Kind::Event) {
+        if eventfds.len() != usize::from(n_lanes)
+            || !eventfds.iter().all(|fd| DescriptorKind::of(fd) == DescriptorKind::Event)
+        {
             return Err(MemoryError::Eventfds { n_lanes });
         }
         let eventfds = eventfds.into_iter().map(|eventfd| Arc::new(eventfd.into_inner())).collect();

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corral_sys::aside::{self, Foreign};
-use corral_sys::kind::Kind as DescriptorKind;
+use corral_sys::deferred_close::{self, ForeignFd};
+use corral_sys::descriptor_kind::DescriptorKind;
 use corral_sys::sendable::{self, Sent};
 use corral_sys::socket::{self, Wait};
 
@@ -52,13 +52,13 @@ impl FileSender {
 
 /// The router's end, as it has come. Closing it leaves files in it unread.
 #[derive(Debug)]
-pub(crate) struct FileSocket(Foreign);
+pub(crate) struct FileSocket(ForeignFd);
 
 impl TryFrom<OwnedFd> for FileSocket {
     type Error = io::Error;
 
     fn try_from(socket: OwnedFd) -> io::Result<Self> {
-        let socket = Foreign::from(socket);
+        let socket = ForeignFd::from(socket);
         if DescriptorKind::of_socket(&socket) != Some(DescriptorKind::Packets) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -82,7 +82,7 @@ pub struct Arrived {
 #[derive(Debug)]
 enum ReceivedDescriptor {
     File(Arrived),
-    Socket(Foreign),
+    Socket(ForeignFd),
 }
 
 /// A worker sends what no worker of ours does.
@@ -139,7 +139,7 @@ impl FileReceiver {
     }
 
     /// The same of a socket.
-    pub(crate) fn take_socket(&self, number: u32) -> Result<Option<Foreign>, FileError> {
+    pub(crate) fn take_socket(&self, number: u32) -> Result<Option<ForeignFd>, FileError> {
         match self.take(number)? {
             Some(ReceivedDescriptor::Socket(socket)) => Ok(Some(socket)),
             Some(ReceivedDescriptor::File(_)) => Err(FileError::Unfit),
@@ -203,7 +203,7 @@ fn check(descriptors: Vec<OwnedFd>) -> Result<ReceivedDescriptor, FileError> {
         },
         Err(several) => several,
     };
-    aside::close(refused);
+    deferred_close::close(refused);
     Err(FileError::Unfit)
 }
 

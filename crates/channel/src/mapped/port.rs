@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use corral_sys::aside::Foreign;
+use corral_sys::deferred_close::ForeignFd;
 use corral_sys::doorbell::BellPush;
 
 use crate::frame::{Flags, FrameHead, FrameKind, Lane, RequestId};
@@ -83,7 +83,7 @@ impl WorkerPort {
         beside: WorkerDescriptors,
         shape: ChannelShape,
     ) -> Result<(Self, Vec<LaneReceiver>), MemoryError> {
-        let (memory, beside) = (Foreign::from(memory), beside.checked()?);
+        let (memory, beside) = (ForeignFd::from(memory), beside.checked()?);
         let region = map::open(&memory, shape, MemoryKind::Worker, shape.worker_size())?;
         // What is mapped is memory.
         drop(memory.into_inner());

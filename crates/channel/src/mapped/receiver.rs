@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use corral_sys::aside::Foreign;
+use corral_sys::deferred_close::ForeignFd;
 
 use crate::frame::{FrameHead, Lane, RingDirection};
 use crate::mapped::files::{Arrived, FileError, FileReceiver};
@@ -93,7 +93,7 @@ impl LaneReceiver {
     ///
     /// # Errors
     /// As for [`LaneReceiver::recv`].
-    pub fn take_socket(&self, number: u32) -> Result<Option<Foreign>, FileError> {
+    pub fn take_socket(&self, number: u32) -> Result<Option<ForeignFd>, FileError> {
         let files = self.files.as_ref().ok_or(FileError::Missing { number })?;
         files.take_socket(number)
     }

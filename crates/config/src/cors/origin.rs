@@ -9,11 +9,11 @@ enum Pattern {
     /// The origin of pages that have none, such as files and sandboxed frames.
     Null,
     /// A scheme, a host and a port.
-    Tuple { scheme: String, host: Host, port: Port },
+    Tuple { scheme: String, host: OriginHost, port: Port },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Host {
+enum OriginHost {
     Name(String),
     /// All names that end with a dot and this one.
     Below(String),
@@ -43,7 +43,7 @@ impl OriginPattern {
             return Ok(Self(Pattern::Null));
         }
         let text = text.to_ascii_lowercase();
-        let Parts { scheme, host, port } = Parts::of(text.as_bytes()).ok_or(OriginError)?;
+        let OriginParts { scheme, host, port } = OriginParts::of(text.as_bytes()).ok_or(OriginError)?;
         let port = match port {
             None => Port::Usual,
             Some(b"*") => Port::Any,
@@ -57,7 +57,7 @@ impl OriginPattern {
             return Err(OriginError);
         }
         let name = text_of(name)?;
-        let host = if is_below { Host::Below(name) } else { Host::Name(name) };
+        let host = if is_below { OriginHost::Below(name) } else { OriginHost::Name(name) };
         Ok(Self(Pattern::Tuple { scheme: text_of(scheme)?, host, port }))
     }
 
@@ -74,7 +74,7 @@ impl OriginPattern {
     #[must_use]
     pub fn matches(&self, origin: &[u8]) -> bool {
         let Pattern::Tuple { scheme, host, port } = &self.0 else { return origin == b"null" };
-        let Some(its) = Parts::of(origin) else { return false };
+        let Some(its) = OriginParts::of(origin) else { return false };
         let is_port = match (port, its.port) {
             (Port::Any, Some(port)) => number(port).is_some(),
             (Port::Any | Port::Usual, None) => true,
@@ -85,7 +85,7 @@ impl OriginPattern {
     }
 }
 
-impl Host {
+impl OriginHost {
     fn matches(&self, host: &[u8]) -> bool {
         match self {
             Self::Name(name) => name.as_bytes() == host,
@@ -98,13 +98,13 @@ impl Host {
 }
 
 /// The parts of an origin, as they are written.
-struct Parts<'o> {
+struct OriginParts<'o> {
     scheme: &'o [u8],
     host: &'o [u8],
     port: Option<&'o [u8]>,
 }
 
-impl<'o> Parts<'o> {
+impl<'o> OriginParts<'o> {
     fn of(origin: &'o [u8]) -> Option<Self> {
         let at = origin.windows(3).position(|window| window == b"://")?;
         let (scheme, rest) = (&origin[..at], &origin[at + 3..]);

@@ -2,13 +2,13 @@
 
 use indexmap::IndexMap;
 
-use super::{Destinations, PassError, Place, RouteNames};
+use super::{Destinations, PassError, RouteNames, TargetPlace};
 use crate::json::Bytes;
 use crate::route::Destination;
 
 fn destinations(routes: RouteNames) -> Destinations {
     let targets = [("front", 0, 0), ("admin", 0, 1), ("api", 3, 0)];
-    let targets = targets.map(|(name, app, target)| (Bytes::from(name), Place { app, target })).into();
+    let targets = targets.map(|(name, app, target)| (Bytes::from(name), TargetPlace { app, target })).into();
     let applications = [("blog", targets), ("a/b", IndexMap::new()), ("100%", IndexMap::new())];
     let applications = applications.into_iter().map(|(name, targets)| (Bytes::from(name), targets));
     let upstreams = [Bytes::from("pool"), Bytes::from("a/b")];

@@ -47,14 +47,14 @@ struct Parser<'a> {
 }
 
 /// A fault before its line and column are counted.
-struct Fault {
+struct ParseFault {
     offset: usize,
     detail: String,
 }
 
-type Parsed<T> = Result<T, Fault>;
+type Parsed<T> = Result<T, ParseFault>;
 
-impl Fault {
+impl ParseFault {
     fn locate(self, input: &[u8]) -> ParseError {
         let before = std::str::from_utf8(&input[..self.offset]).ok();
         let position = before.map(|text| {
@@ -93,7 +93,7 @@ impl Parser<'_> {
     fn nested(&mut self, read: fn(&mut Self) -> Parsed<Value>) -> Parsed<Value> {
         if self.depth == MAX_DEPTH {
             let detail = format!("Arrays and objects must not be nested deeper than {MAX_DEPTH} levels.");
-            return Err(Fault { offset: self.at, detail });
+            return Err(ParseFault { offset: self.at, detail });
         }
         self.depth += 1;
         self.at += 1; // the opening bracket
@@ -130,7 +130,7 @@ impl Parser<'_> {
         let name = self.string()?;
         if members.contains_key(&name) {
             let detail = format!("The object has two members with the name \"{name}\".");
-            return Err(Fault { offset: start, detail });
+            return Err(ParseFault { offset: start, detail });
         }
         self.skip_space()?;
         if self.peek() != Some(b':') {
@@ -171,7 +171,7 @@ impl Parser<'_> {
     fn number(&mut self) -> Parsed<Value> {
         let (number, len) = Number::scan(self.rest()).map_err(|(error, at)| {
             let offset = (self.at + at).min(self.input.len());
-            Fault { offset, detail: sentence(&error.to_string()) }
+            ParseFault { offset, detail: sentence(&error.to_string()) }
         })?;
         self.at += len;
         Ok(Value::Number(number))
@@ -294,8 +294,8 @@ impl Parser<'_> {
     }
 }
 
-fn fault(offset: usize, detail: &str) -> Fault {
-    Fault { offset, detail: detail.to_owned() }
+fn fault(offset: usize, detail: &str) -> ParseFault {
+    ParseFault { offset, detail: detail.to_owned() }
 }
 
 /// `text` with a capital letter and a full stop.

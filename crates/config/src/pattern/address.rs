@@ -9,14 +9,14 @@ use std::ops::RangeInclusive;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressPatternSet {
     /// At least one of these must match, unless there is none.
-    positive: Vec<Test>,
+    positive: Vec<AddressTest>,
     /// A match of any of these excludes the address.
-    negative: Vec<Test>,
+    negative: Vec<AddressTest>,
 }
 
 /// One pattern without its negation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Test {
+enum AddressTest {
     /// Any Unix socket.
     Unix,
     /// An address and a port, each inside its range. Addresses of the other family are outside.
@@ -54,8 +54,8 @@ pub enum AddressPatternError {
 impl AddressPatternSet {
     /// Every address there is.
     pub(crate) fn all() -> Self {
-        let any = Test::Inet { addresses: Addresses::Any, ports: 0..=u16::MAX };
-        Self { positive: vec![Test::Unix, any], negative: Vec::new() }
+        let any = AddressTest::Inet { addresses: Addresses::Any, ports: 0..=u16::MAX };
+        Self { positive: vec![AddressTest::Unix, any], negative: Vec::new() }
     }
 
     /// Adds a pattern as it is written in the document.
@@ -74,7 +74,7 @@ impl AddressPatternSet {
     /// any. `None` is a Unix socket. A set without patterns matches nothing.
     #[must_use]
     pub fn matches(&self, address: Option<SocketAddr>) -> bool {
-        let matches = |test: &Test| test.holds(address);
+        let matches = |test: &AddressTest| test.holds(address);
         if self.positive.is_empty() {
             return !self.negative.is_empty() && !self.negative.iter().any(matches);
         }
@@ -82,7 +82,7 @@ impl AddressPatternSet {
     }
 }
 
-impl Test {
+impl AddressTest {
     fn holds(&self, address: Option<SocketAddr>) -> bool {
         match (self, address) {
             (Self::Unix, None) => true,

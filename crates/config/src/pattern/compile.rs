@@ -1,6 +1,6 @@
-//! Pattern text to `Test`.
+//! Pattern text to `PatternTest`.
 
-use super::Test;
+use super::PatternTest;
 use super::regex::Regex;
 use super::wildcard::Wildcard;
 use crate::{percent, query};
@@ -69,12 +69,12 @@ impl PatternError {
 }
 
 /// Whether the pattern is negated, and what it tests.
-pub(super) fn compile(text: &[u8], flavor: Flavor) -> Result<(bool, Test), PatternError> {
+pub(super) fn compile(text: &[u8], flavor: Flavor) -> Result<(bool, PatternTest), PatternError> {
     let body = text.strip_prefix(b"!").unwrap_or(text);
     let negated = body.len() < text.len();
     let test = match body.strip_prefix(b"~") {
-        Some(regex) => Test::Regex(Box::new(compile_regex(regex, flavor)?)),
-        None => Test::Wildcard(compile_wildcard(body, flavor)?),
+        Some(regex) => PatternTest::Regex(Box::new(compile_regex(regex, flavor)?)),
+        None => PatternTest::Wildcard(compile_wildcard(body, flavor)?),
     };
     Ok((negated, test))
 }

@@ -8,16 +8,16 @@ use super::Anchor;
 #[derive(Debug, Clone)]
 pub(super) enum Wildcard {
     /// No star: the whole value.
-    Exact(Text),
+    Exact(LiteralText),
     /// `a*b`, where `a` and `b` may be empty.
-    Ends { prefix: Text, suffix: Text },
+    Ends { prefix: LiteralText, suffix: LiteralText },
     /// `a*x*…*b`: the middle pieces in order between prefix and suffix.
-    Pieces { prefix: Text, middle: Box<[Piece]>, suffix: Text },
+    Pieces { prefix: LiteralText, middle: Box<[Piece]>, suffix: LiteralText },
 }
 
 /// Literal bytes; lower-case already when `fold` is set.
 #[derive(Debug, Clone)]
-pub(super) struct Text {
+pub(super) struct LiteralText {
     bytes: Box<[u8]>,
     fold: bool,
 }
@@ -26,7 +26,7 @@ pub(super) struct Text {
 #[derive(Debug, Clone)]
 pub(super) enum Piece {
     Search(Box<Finder<'static>>),
-    Folded(Text),
+    Folded(LiteralText),
 }
 
 impl Wildcard {
@@ -34,11 +34,11 @@ impl Wildcard {
     /// last may be empty. With `fold`, the case of ASCII letters does not matter.
     pub(super) fn new(mut literals: Vec<Vec<u8>>, fold: bool) -> Self {
         let last = literals.pop().expect("a text has at least one piece");
-        let suffix = Text::new(last, fold);
+        let suffix = LiteralText::new(last, fold);
         if literals.is_empty() {
             return Self::Exact(suffix);
         }
-        let prefix = Text::new(literals.remove(0), fold);
+        let prefix = LiteralText::new(literals.remove(0), fold);
         if literals.is_empty() {
             return Self::Ends { prefix, suffix };
         }
@@ -71,7 +71,7 @@ impl Wildcard {
 }
 
 /// The rest of `value` without its prefix and its suffix, which must not overlap.
-fn between<'a>(value: &'a [u8], prefix: &Text, suffix: &Text) -> Option<&'a [u8]> {
+fn between<'a>(value: &'a [u8], prefix: &LiteralText, suffix: &LiteralText) -> Option<&'a [u8]> {
     let end = value.len().checked_sub(suffix.len()).filter(|&end| end >= prefix.len())?;
     (prefix.starts(value) && suffix.starts(&value[end..])).then(|| &value[prefix.len()..end])
 }
@@ -88,7 +88,7 @@ fn in_order(mut inside: &[u8], pieces: &[Piece]) -> bool {
     })
 }
 
-impl Text {
+impl LiteralText {
     fn new(mut bytes: Vec<u8>, fold: bool) -> Self {
         if fold {
             bytes.make_ascii_lowercase();
@@ -113,7 +113,7 @@ impl Text {
 impl Piece {
     fn new(literal: Vec<u8>, fold: bool) -> Self {
         if fold {
-            return Self::Folded(Text::new(literal, fold));
+            return Self::Folded(LiteralText::new(literal, fold));
         }
         Self::Search(Box::new(Finder::new(&literal).into_owned()))
     }

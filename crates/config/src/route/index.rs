@@ -10,7 +10,7 @@ mod field;
 
 use self::candidates::Candidates;
 use self::field::{Census, FieldIndex};
-use super::{Facts, Match, Step, Undecided};
+use super::{Facts, Match, RouteStep, Undecided};
 use crate::pattern::Anchor;
 
 /// The steps of one route, by what they ask of host and URI.
@@ -23,7 +23,7 @@ pub(super) struct StepIndex {
 }
 
 impl StepIndex {
-    pub(super) fn new(steps: &[Step]) -> Self {
+    pub(super) fn new(steps: &[RouteStep]) -> Self {
         let hosts = Census::of(steps.iter().map(host_anchors));
         let uris = Census::of(steps.iter().map(uri_anchors));
         let mut index =
@@ -51,9 +51,9 @@ impl StepIndex {
     /// When it cannot be known before that whether a step's conditions hold.
     pub(super) fn choose<'s, F: Facts>(
         &self,
-        steps: &'s [Step],
+        steps: &'s [RouteStep],
         facts: &mut F,
-    ) -> Result<Option<&'s Step>, Undecided> {
+    ) -> Result<Option<&'s RouteStep>, Undecided> {
         let mut candidates = Candidates::new();
         self.hosts.find(facts.host(), &mut candidates);
         self.uris.find(facts.path(), &mut candidates);
@@ -81,7 +81,7 @@ struct First {
 
 impl First {
     /// The first of a list that comes before this one, or else this one.
-    fn earlier<F: Facts>(self, list: &[u32], steps: &[Step], facts: &mut F) -> Self {
+    fn earlier<F: Facts>(self, list: &[u32], steps: &[RouteStep], facts: &mut F) -> Self {
         for &number in list.iter().take_while(|&&number| self.number.is_none_or(|bound| number < bound)) {
             let Some(step) = steps.get(number as usize) else { continue };
             match step.conditions.matches(facts) {
@@ -94,12 +94,12 @@ impl First {
     }
 }
 
-fn host_anchors(step: &Step) -> Vec<Anchor<'_>> {
+fn host_anchors(step: &RouteStep) -> Vec<Anchor<'_>> {
     let Match { condition, host, .. } = &step.conditions;
     host.as_ref().filter(|_| condition.is_none()).map(|host| host.anchors()).unwrap_or_default()
 }
 
-fn uri_anchors(step: &Step) -> Vec<Anchor<'_>> {
+fn uri_anchors(step: &RouteStep) -> Vec<Anchor<'_>> {
     let Match { condition, uri, .. } = &step.conditions;
     uri.as_ref().filter(|_| condition.is_none()).map(|uri| uri.anchors()).unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::{Content, Exception, Part, Template, Variable, Variables};
+use super::{Exception, Template, TemplateContent, TemplatePart, Variable, Variables};
 
 /// Why a template gives no path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,15 +36,15 @@ impl Template {
         let start = out.len();
         let mut foreign = Foreign::new();
         let is_whole = match &self.content {
-            Content::Parts(parts) => append_parts(parts, variables, start, out, &mut foreign),
-            Content::Script(script) => {
+            TemplateContent::Parts(parts) => append_parts(parts, variables, start, out, &mut foreign),
+            TemplateContent::Script(script) => {
                 variables.evaluate(script, out)?;
                 // A script does not tell which bytes it has made of what.
                 foreign.push(start..out.len());
                 true
             }
         };
-        let is_script = matches!(self.content, Content::Script(_));
+        let is_script = matches!(self.content, TemplateContent::Script(_));
         let text = out.get(start..).unwrap_or_default();
         let is_stray = !is_whole
             || text.contains(&0)
@@ -56,14 +56,14 @@ impl Template {
     /// Whether the client decides where a path begins.
     #[must_use]
     pub(crate) fn begins_with_client_value(&self) -> bool {
-        let first = self.parts().and_then(<[Part]>::first);
-        matches!(first, Some(Part::Variable(variable)) if !is_relative(variable))
+        let first = self.parts().and_then(<[TemplatePart]>::first);
+        matches!(first, Some(TemplatePart::Variable(variable)) if !is_relative(variable))
     }
 }
 
 /// Appends the parts; false when a value has a slash where it is a part of a name.
 fn append_parts(
-    parts: &[Part],
+    parts: &[TemplatePart],
     variables: &mut dyn Variables,
     start: usize,
     out: &mut Vec<u8>,
@@ -72,16 +72,16 @@ fn append_parts(
     for (idx, part) in parts.iter().enumerate() {
         let at = out.len();
         match part {
-            Part::Literal(text) => out.extend_from_slice(text),
-            Part::Variable(Variable::Uri) => {
+            TemplatePart::Literal(text) => out.extend_from_slice(text),
+            TemplatePart::Variable(Variable::Uri) => {
                 variables.append(&Variable::Uri, out);
                 separate(start, at, out);
             }
-            Part::Variable(Variable::RequestUri) => {
+            TemplatePart::Variable(Variable::RequestUri) => {
                 variables.append(&Variable::ReceivedPath, out);
                 separate(start, at, out);
             }
-            Part::Variable(variable) => {
+            TemplatePart::Variable(variable) => {
                 variables.append(variable, out);
                 let value_start = match last_of_literal(parts, idx) {
                     Some(last) if ends_segment(&parts[idx + 1..]) && !is_joint(last) => {
@@ -106,10 +106,10 @@ fn separate(start: usize, at: usize, out: &mut Vec<u8>) {
 }
 
 /// The last byte of the literal text right in front of a part.
-fn last_of_literal(parts: &[Part], idx: usize) -> Option<u8> {
+fn last_of_literal(parts: &[TemplatePart], idx: usize) -> Option<u8> {
     match parts.get(idx.checked_sub(1)?)? {
-        Part::Literal(text) => text.last().copied(),
-        Part::Variable(_) => None,
+        TemplatePart::Literal(text) => text.last().copied(),
+        TemplatePart::Variable(_) => None,
     }
 }
 
@@ -119,12 +119,12 @@ fn is_joint(last: u8) -> bool {
 }
 
 /// Whether nothing of the same name follows, but for other values.
-fn ends_segment(rest: &[Part]) -> bool {
+fn ends_segment(rest: &[TemplatePart]) -> bool {
     rest.iter()
         .find_map(|part| match part {
-            Part::Literal(text) => Some(text.starts_with(b"/")),
-            Part::Variable(Variable::Uri | Variable::RequestUri) => Some(true),
-            Part::Variable(_) => None,
+            TemplatePart::Literal(text) => Some(text.starts_with(b"/")),
+            TemplatePart::Variable(Variable::Uri | Variable::RequestUri) => Some(true),
+            TemplatePart::Variable(_) => None,
         })
         .unwrap_or(true)
 }

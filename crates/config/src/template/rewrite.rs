@@ -3,7 +3,7 @@
 //! The configuration's own text is read as a target: `?` begins the query, `#` ends all of it, `%XX` is decoded in
 //! the path. What variables and scripts add is taken literally: it was decoded before, and is never read again.
 
-use super::{Content, Exception, Part, PathFault, Template, Variable, Variables};
+use super::{Exception, PathFault, Template, TemplateContent, TemplatePart, Variable, Variables};
 use crate::percent;
 
 /// A rewrite of a target; a part that it does not name stays.
@@ -34,7 +34,7 @@ impl Rewrite {
     /// The client's query goes behind a new one, unless the text ends in another `?`.
     #[must_use]
     pub fn new(template: Template) -> Self {
-        let Content::Parts(parts) = template.content else {
+        let TemplateContent::Parts(parts) = template.content else {
             return Self { path: Some(template), ..Self::default() };
         };
         let (path, query) = split_at(cut_fragment(parts), b'?');
@@ -45,8 +45,8 @@ impl Rewrite {
         let decoded = decode(&path);
         let is_malformed = decoded.is_none();
         let is_there = !path.is_empty() || query.is_none();
-        let path = is_there.then(|| Template { content: Content::Parts(decoded.unwrap_or(path)) });
-        let query = query.map(|parts| Template { content: Content::Parts(parts) });
+        let path = is_there.then(|| Template { content: TemplateContent::Parts(decoded.unwrap_or(path)) });
+        let query = query.map(|parts| Template { content: TemplateContent::Parts(parts) });
         Self { path, query, keeps_query, is_malformed }
     }
 
@@ -107,40 +107,40 @@ impl Default for Rewrite {
 }
 
 /// The parts in front of the first literal `#`.
-fn cut_fragment(parts: Vec<Part>) -> Vec<Part> {
+fn cut_fragment(parts: Vec<TemplatePart>) -> Vec<TemplatePart> {
     split_at(parts, b'#').0
 }
 
 /// The parts in front of the first literal `mark`, and those behind it, if it is there.
-fn split_at(mut parts: Vec<Part>, mark: u8) -> (Vec<Part>, Option<Vec<Part>>) {
+fn split_at(mut parts: Vec<TemplatePart>, mark: u8) -> (Vec<TemplatePart>, Option<Vec<TemplatePart>>) {
     let found = parts.iter().enumerate().find_map(|(idx, part)| match part {
-        Part::Literal(text) => Some((idx, memchr::memchr(mark, text)?)),
-        Part::Variable(_) => None,
+        TemplatePart::Literal(text) => Some((idx, memchr::memchr(mark, text)?)),
+        TemplatePart::Variable(_) => None,
     });
     let Some((idx, at)) = found else { return (parts, None) };
     let mut behind = parts.split_off(idx);
-    if let Part::Literal(text) = &mut behind[0] {
+    if let TemplatePart::Literal(text) = &mut behind[0] {
         let rest = text.split_off(at + 1);
         text.pop();
         let front = std::mem::replace(text, rest);
-        parts.push(Part::Literal(front));
+        parts.push(TemplatePart::Literal(front));
     }
     (without_empty(parts), Some(without_empty(behind)))
 }
 
 /// Literals are not empty.
-fn without_empty(mut parts: Vec<Part>) -> Vec<Part> {
-    parts.retain(|part| !matches!(part, Part::Literal(text) if text.is_empty()));
+fn without_empty(mut parts: Vec<TemplatePart>) -> Vec<TemplatePart> {
+    parts.retain(|part| !matches!(part, TemplatePart::Literal(text) if text.is_empty()));
     parts
 }
 
 /// The query without a `?` at its end, and whether it is without one: the client's query goes behind it then. Right
 /// behind the first `?` nothing else is needed to say that.
-fn drop_end_mark(mut query: Vec<Part>) -> (Option<Vec<Part>>, bool) {
+fn drop_end_mark(mut query: Vec<TemplatePart>) -> (Option<Vec<TemplatePart>>, bool) {
     if query.is_empty() {
         return (Some(query), false);
     }
-    let Some(Part::Literal(text)) = query.last_mut() else { return (Some(query), true) };
+    let Some(TemplatePart::Literal(text)) = query.last_mut() else { return (Some(query), true) };
     let is_ended = text.last() == Some(&b'?');
     if is_ended {
         text.pop();
@@ -149,10 +149,10 @@ fn drop_end_mark(mut query: Vec<Part>) -> (Option<Vec<Part>>, bool) {
 }
 
 /// The parts with their literals decoded; none if one cannot be.
-fn decode(parts: &[Part]) -> Option<Vec<Part>> {
+fn decode(parts: &[TemplatePart]) -> Option<Vec<TemplatePart>> {
     let decoded = parts.iter().map(|part| match part {
-        Part::Literal(text) => Some(Part::Literal(percent::decode(text)?.into_owned())),
-        Part::Variable(variable) => Some(Part::Variable(variable.clone())),
+        TemplatePart::Literal(text) => Some(TemplatePart::Literal(percent::decode(text)?.into_owned())),
+        TemplatePart::Variable(variable) => Some(TemplatePart::Variable(variable.clone())),
     });
     decoded.collect()
 }

@@ -41,7 +41,7 @@ fn read_log(cx: &mut Context<'_>, field: Field<'_>) -> Option<AccessLog> {
     let Some(members) = field.value.as_object() else {
         return bare_path(cx, field).map(AccessLog::new);
     };
-    let mut draft = Draft::default();
+    let mut draft = AccessLogDraft::default();
     schema::read_object(cx, members, &[ACCESS_LOG], &mut draft);
     if draft.flush.is_some() && draft.buffer.is_none() {
         cx.problem("The \"flush\" option has no meaning without \"buffer\".");
@@ -65,7 +65,7 @@ fn bare_path(cx: &mut Context<'_>, field: Field<'_>) -> Option<PathBuf> {
 }
 
 #[derive(Default)]
-struct Draft {
+struct AccessLogDraft {
     path: Option<PathBuf>,
     format: Option<Format>,
     condition: Option<Condition>,
@@ -73,7 +73,7 @@ struct Draft {
     flush: Option<Duration>,
 }
 
-const ACCESS_LOG: &[Member<Draft>] = &[
+const ACCESS_LOG: &[Member<AccessLogDraft>] = &[
     required("path", STRING)
         .means("opened by the main process; `/dev/stdout` works; opened again on SIGUSR1")
         .read(|cx, field, draft| draft.path = path(cx, field)),

@@ -26,13 +26,13 @@ const DIRECTORY: &str = "https://acme-v02.api.letsencrypt.org/directory";
 
 /// Reads `acme`; names of routes are added by [`add_names`], when there are routes.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<AcmeSettings> {
-    let mut draft = Draft::default();
+    let mut draft = AcmeDraft::default();
     match field.value {
         Value::Object(_) => schema::read_nested(cx, field, &[ACME], &mut draft),
         _ if !is_true(field) => return None,
         _ => {}
     }
-    let Draft { names, directory, ca, email, profile, eab, challenge, on_demand } = draft;
+    let AcmeDraft { names, directory, ca, email, profile, eab, challenge, on_demand } = draft;
     let directory = directory.unwrap_or_else(|| DIRECTORY.to_owned());
     let challenge = challenge.unwrap_or(Challenge::Automatic);
     if let Some(name) = names.iter().find(|name| name.starts_with("*.")).filter(|_| !is_dns(&challenge)) {
@@ -46,7 +46,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<AcmeSetting
 }
 
 #[derive(Default)]
-struct Draft {
+struct AcmeDraft {
     names: Vec<String>,
     directory: Option<String>,
     ca: Option<String>,
@@ -57,7 +57,7 @@ struct Draft {
     on_demand: Option<OnDemand>,
 }
 
-const ACME: &[Member<Draft>] = &[
+const ACME: &[Member<AcmeDraft>] = &[
     optional("names", STRING.or(ARRAY))
         .default("those of the routes")
         .means("host names beside those that the listener's routes have as plain [`host`](routes.md#conditions); `*.example.com` needs the challenge `dns`")

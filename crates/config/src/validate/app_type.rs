@@ -10,12 +10,12 @@ pub(super) struct AppType<L: 'static> {
     /// The options that it has beside those of every application.
     pub(super) tables: &'static [&'static [Member<L>]],
     /// Checks what concerns several members, and makes the specification.
-    pub(super) finish: fn(&mut Context<'_>, Application<'_>, L) -> Option<RuntimeSpec>,
+    pub(super) finish: fn(&mut Context<'_>, ApplicationType<'_>, L) -> Option<RuntimeSpec>,
 }
 
 /// Facts about an application that are known when the options of its type have been read.
 #[derive(Clone, Copy)]
-pub(super) struct Application<'a> {
+pub(super) struct ApplicationType<'a> {
     pub(super) members: &'a Object,
     pub(super) isolation: &'a Isolation,
 }

@@ -3,7 +3,7 @@
 use std::mem;
 use std::path::PathBuf;
 
-use super::app_type::{AppType, Application};
+use super::app_type::{AppType, ApplicationType};
 use super::bounds;
 use super::context::Context;
 use super::limits::{self, LIMITS, PROCESSES, ProcessesDraft};
@@ -15,32 +15,32 @@ use super::{
     queue, restart, ruby, throttle, wasm,
 };
 use crate::abandoned::Abandoned;
-use crate::gateway::Entry;
+use crate::gateway::EntryPoint;
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{AppSpec, Isolation, Limits, Processes, QueueSpec, Restart, RuntimeSpec};
 
 /// An application, and what the router alone needs to know of it: a change of that starts no processes.
-struct Read {
+struct ReadApplication {
     spec: AppSpec,
     /// Limits for clients.
     limits: Vec<usize>,
     abandoned: Abandoned,
-    entries: Vec<Entry>,
+    entries: Vec<EntryPoint>,
 }
 
 /// All applications, with what belongs to each of them at the same place.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct ApplicationDrafts {
     pub(super) specs: Vec<AppSpec>,
     /// Background applications, which no listener reaches.
     pub(super) background: Vec<AppSpec>,
     pub(super) limits: Vec<Vec<usize>>,
     pub(super) abandoned: Vec<Abandoned>,
-    pub(super) entries: Vec<Vec<Entry>>,
+    pub(super) entries: Vec<Vec<EntryPoint>>,
 }
 
-impl Draft {
-    fn push(&mut self, read: Read) {
+impl ApplicationDrafts {
+    fn push(&mut self, read: ReadApplication) {
         self.specs.push(read.spec);
         self.limits.push(read.limits);
         self.abandoned.push(read.abandoned);
@@ -50,12 +50,14 @@ impl Draft {
 
 /// Reads all applications, and behind them what they have of further groups of processes; those that are wrong are left
 /// out.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Draft {
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> ApplicationDrafts {
     let read = if cx.known.is_lenient { read_or_excuse } else { read_application };
-    let (mut draft, mut further) = (Draft::default(), Vec::new());
+    let (mut draft, mut further) = (ApplicationDrafts::default(), Vec::new());
     let Some(members) = field.value.as_object() else { return draft };
     for (name, value) in members {
-        let Some(Read { spec, limits, abandoned, entries }) = cx.at(name, |cx| read(cx, name, value)) else {
+        let Some(ReadApplication { spec, limits, abandoned, entries }) =
+            cx.at(name, |cx| read(cx, name, value))
+        else {
             continue;
         };
         if process::is_process(value) {
@@ -64,9 +66,9 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Draft {
         }
         let mut groups = groups::split(spec, value).into_iter().map(php_worker::applied);
         if let Some(spec) = groups.next() {
-            draft.push(Read { spec, limits: limits.clone(), abandoned, entries: entries.clone() });
+            draft.push(ReadApplication { spec, limits: limits.clone(), abandoned, entries: entries.clone() });
         }
-        further.extend(groups.map(|spec| Read {
+        further.extend(groups.map(|spec| ReadApplication {
             spec,
             limits: limits.clone(),
             abandoned,
@@ -82,7 +84,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Draft {
 }
 
 /// An application that is wrong becomes one that cannot be started, and the first problem the reason why.
-fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Read> {
+fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<ReadApplication> {
     let n_before = cx.n_problems();
     let spec = read_application(cx, name, value);
     let text = name.to_str().filter(|text| is_name(text));
@@ -90,7 +92,12 @@ fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<R
         (Some(name), Some(problem)) => {
             let runtime = RuntimeSpec::Unusable(problem.to_string());
             let spec = specification(name.to_owned(), PathBuf::new(), Common::default(), runtime);
-            Some(Read { spec, limits: Vec::new(), abandoned: Abandoned::default(), entries: Vec::new() })
+            Some(ReadApplication {
+                spec,
+                limits: Vec::new(),
+                abandoned: Abandoned::default(),
+                entries: Vec::new(),
+            })
         }
         (None, Some(problem)) => {
             cx.problem(problem.detail);
@@ -104,7 +111,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains('\0')
 }
 
-fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Read> {
+fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<ReadApplication> {
     let text = member_name(cx, name)?;
     if !is_name(&text) {
         cx.problem("The application name must not be empty and must not contain null character.");
@@ -143,7 +150,7 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
     let limits = mem::take(&mut common.client_limits);
     let abandoned = common.abandoned;
     let entries = cx.take_entries();
-    Some(Read { spec: specification(text, module, common, runtime), limits, abandoned, entries })
+    Some(ReadApplication { spec: specification(text, module, common, runtime), limits, abandoned, entries })
 }
 
 /// Reads the members of all applications and those of one type.
@@ -156,7 +163,7 @@ fn read_members<L: Default>(
     let mut common_rows = Rows { tables: &[COMMON], draft: &mut common };
     let mut own_rows = Rows { tables: app_type.tables, draft: &mut own };
     schema::read_parts(cx, members, &mut [&mut common_rows, &mut own_rows]);
-    let runtime = (app_type.finish)(cx, Application { members, isolation: &common.isolation }, own)?;
+    let runtime = (app_type.finish)(cx, ApplicationType { members, isolation: &common.isolation }, own)?;
     Some((common, runtime))
 }
 

@@ -12,7 +12,7 @@ use super::scalars::{MAX_SECONDS, seconds};
 use super::schema::{self, ARRAY, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{member_name, name, path, patterns, string_array, text};
 use crate::authentication::{
-    ALGORITHMS, Asked, Authentication, Basic, Certificate, Forward, Jwt, KeySource, Method,
+    ALGORITHMS, AuthRequest, Authentication, Basic, Certificate, Forward, Jwt, KeySource, Method,
 };
 use crate::json::{Bytes, Value};
 use crate::pattern::{Flavor, PatternSet};
@@ -254,7 +254,7 @@ fn claims(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(String, PatternSet)> {
 #[derive(Default)]
 struct ForwardDraft {
     origin: Option<(Origin, String)>,
-    pass: Option<Asked>,
+    pass: Option<AuthRequest>,
     uri: Option<String>,
     tls: UpstreamTls,
     timeout: Option<Duration>,
@@ -274,7 +274,7 @@ fn forward(cx: &mut Context<'_>, field: Field<'_>) -> Option<Forward> {
             let mut options = ProxyOptions { tls: draft.tls, ..ProxyOptions::default() };
             options.timeouts.connect = timeout;
             let group = Upstream::single(origin.to_string(), origin, options);
-            (Asked::Proxy(cx.proxy(group)), uri)
+            (AuthRequest::Proxy(cx.proxy(group)), uri)
         }
         (None, Some(asked)) => (asked, draft.uri.unwrap_or_else(|| "/".to_owned())),
         _ => {
@@ -329,12 +329,12 @@ const SERVERS: &[Member<ForwardDraft>] = &[
         .read(|cx, field, draft| draft.timeout = seconds(cx, field, 1..=MAX_SECONDS)),
 ];
 
-fn asked(cx: &mut Context<'_>, field: Field<'_>) -> Option<Asked> {
+fn asked(cx: &mut Context<'_>, field: Field<'_>) -> Option<AuthRequest> {
     let pass = destination(cx, field)?;
     match pass {
-        Destination::Upstream(upstream) => Some(Asked::Upstream(upstream)),
+        Destination::Upstream(upstream) => Some(AuthRequest::Upstream(upstream)),
         Destination::Application { .. } => {
-            Some(Asked::Application(cx.inner_listener(field.value.as_bytes()?, pass)))
+            Some(AuthRequest::Application(cx.inner_listener(field.value.as_bytes()?, pass)))
         }
         Destination::Route(_) | Destination::Template(_) => {
             cx.problem("The \"pass\" of \"forward\" must be \"applications/NAME\" or \"upstreams/NAME\".");
@@ -396,11 +396,11 @@ pub(super) fn wrong_servers(authentications: &[Authentication], upstreams: &[Ups
     };
     let wrong = |authentication: &Authentication, method: &Method| match method {
         Method::Forward(forward) => match forward.asked {
-            Asked::Upstream(idx) => {
+            AuthRequest::Upstream(idx) => {
                 let upstream = upstreams.get(idx).filter(|upstream| !speaks_http1(upstream));
                 upstream.map(|upstream| problem(&authentication.place, upstream))
             }
-            Asked::Proxy(_) | Asked::Application(_) => None,
+            AuthRequest::Proxy(_) | AuthRequest::Application(_) => None,
         },
         _ => None,
     };

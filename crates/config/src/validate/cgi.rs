@@ -3,42 +3,44 @@
 
 use std::num::NonZeroU32;
 
-use super::app_type::{AppType, Application};
+use super::app_type::{AppType, ApplicationType};
 use super::bounds;
 use super::context::Context;
-use super::entry::{EntryDraft, Executables, HasEntry, Kind, Php, Table};
+use super::entry::{AllowedExecutables, EntryDraft, EntryTable, HasEntry, Php, ScriptKind};
 use super::scalars::count;
 use super::schema::{self, INTEGER, Member, OBJECT, optional};
 use super::{http, targets};
-use crate::gateway::Entry;
+use crate::gateway::EntryPoint;
 use crate::json::Object;
 use crate::plan::{CgiTarget, RuntimeSpec};
 
 /// Programs of FastCGI.
-pub(super) const FASTCGI: AppType<http::Draft> =
-    AppType { tables: &[http::PROGRAM, Table::<http::Draft>::ENTRY, ONE_AT_A_TIME], finish: finish_fastcgi };
+pub(super) const FASTCGI: AppType<http::HttpDraft> = AppType {
+    tables: &[http::PROGRAM, EntryTable::<http::HttpDraft>::ENTRY, ONE_AT_A_TIME],
+    finish: finish_fastcgi,
+};
 
 /// Scripts of CGI.
-pub(super) const CGI: AppType<Draft> =
-    AppType { tables: &[Table::<Draft>::ENTRY, PROCESS_EACH], finish: finish_cgi };
+pub(super) const CGI: AppType<CgiDraft> =
+    AppType { tables: &[EntryTable::<CgiDraft>::ENTRY, PROCESS_EACH], finish: finish_cgi };
 
 /// The members that concern scripts, as far as they were read.
 #[derive(Default)]
-pub(super) struct Draft {
-    entry: EntryDraft<Executables>,
-    targets: Vec<(String, Entry)>,
+pub(super) struct CgiDraft {
+    entry: EntryDraft<AllowedExecutables>,
+    targets: Vec<(String, EntryPoint)>,
     concurrency: Option<NonZeroU32>,
 }
 
-impl HasEntry for Draft {
-    type Kind = Executables;
+impl HasEntry for CgiDraft {
+    type Kind = AllowedExecutables;
 
-    fn entry(&mut self) -> &mut EntryDraft<Executables> {
+    fn entry(&mut self) -> &mut EntryDraft<AllowedExecutables> {
         &mut self.entry
     }
 }
 
-const ONE_AT_A_TIME: &[Member<http::Draft>] = &[
+const ONE_AT_A_TIME: &[Member<http::HttpDraft>] = &[
     optional("targets", OBJECT)
         .means(TARGETS)
         .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target::<Php>)),
@@ -51,10 +53,10 @@ const ONE_AT_A_TIME: &[Member<http::Draft>] = &[
         .read(|cx, field, draft| draft.concurrency = count(cx, field)),
 ];
 
-const PROCESS_EACH: &[Member<Draft>] = &[
+const PROCESS_EACH: &[Member<CgiDraft>] = &[
     optional("targets", OBJECT)
         .means(TARGETS)
-        .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target::<Executables>)),
+        .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target::<AllowedExecutables>)),
     optional("concurrency", INTEGER)
         .at_most(bounds::SCRIPTS)
         .default("16")
@@ -68,13 +70,21 @@ const TARGETS: &str = "several sets of `root`, `script`, `index`, `split_path`, 
 /// The options of an entry point, which make no sense beside `targets`.
 const TWINS: &[&str] = &["root", "script", "index", "split_path", "params"];
 
-fn read_target<K: Kind>(cx: &mut Context<'_>, name: String, members: &Object) -> Option<(String, Entry)> {
+fn read_target<K: ScriptKind>(
+    cx: &mut Context<'_>,
+    name: String,
+    members: &Object,
+) -> Option<(String, EntryPoint)> {
     let mut draft = EntryDraft::<K>::default();
-    schema::read_object(cx, members, &[Table::<EntryDraft<K>>::ENTRY], &mut draft);
+    schema::read_object(cx, members, &[EntryTable::<EntryDraft<K>>::ENTRY], &mut draft);
     Some((name, draft.finish(cx, members)))
 }
 
-fn finish_fastcgi(cx: &mut Context<'_>, app: Application<'_>, mut draft: http::Draft) -> Option<RuntimeSpec> {
+fn finish_fastcgi(
+    cx: &mut Context<'_>,
+    app: ApplicationType<'_>,
+    mut draft: http::HttpDraft,
+) -> Option<RuntimeSpec> {
     if draft.asks_for_path() {
         let detail = "The \"path\" option is for programs that serve HTTP. One of FastCGI is ready when it accepts \
                       connections (\"connect\"), or says so (\"notify\").";
@@ -85,7 +95,7 @@ fn finish_fastcgi(cx: &mut Context<'_>, app: Application<'_>, mut draft: http::D
     http::finish(cx, app, draft.of_fastcgi(targets))
 }
 
-fn finish_cgi(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
+fn finish_cgi(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: CgiDraft) -> Option<RuntimeSpec> {
     let targets = entries(cx, app.members, draft.entry, draft.targets);
     if targets.iter().any(|target| target.root.is_none()) {
         cx.problem_with_advice(
@@ -93,25 +103,25 @@ fn finish_cgi(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Optio
             "It is the folder of the scripts, of the application or in each of its \"targets\".",
         );
     }
-    http::finish(cx, app, http::Draft::of_scripts(targets, draft.concurrency.unwrap_or(SCRIPTS)))
+    http::finish(cx, app, http::HttpDraft::of_scripts(targets, draft.concurrency.unwrap_or(SCRIPTS)))
 }
 
 /// Scripts that run at once where nothing is said.
 const SCRIPTS: NonZeroU32 = NonZeroU32::new(16).expect("it is not zero");
 
 /// Keeps the entry points for the router. Returns what the processes are told of them.
-fn entries<K: Kind>(
+fn entries<K: ScriptKind>(
     cx: &mut Context<'_>,
     members: &Object,
     only: EntryDraft<K>,
-    named: Vec<(String, Entry)>,
+    named: Vec<(String, EntryPoint)>,
 ) -> Vec<CgiTarget> {
     let all = if targets::are_given(cx, members, TWINS) {
         named
     } else {
         vec![(String::new(), only.finish(cx, members))]
     };
-    let root = |entry: &Entry| entry.scripts.as_ref().map(|scripts| scripts.root.clone());
+    let root = |entry: &EntryPoint| entry.scripts.as_ref().map(|scripts| scripts.root.clone());
     let targets =
         all.iter().map(|(name, entry)| CgiTarget { name: name.clone(), root: root(entry) }).collect();
     cx.set_entries(all.into_iter().map(|(_, entry)| entry).collect());

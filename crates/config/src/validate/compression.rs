@@ -10,19 +10,19 @@ use crate::settings::{Compression, Compressor, Encoding, Level};
 
 /// Reads the object; without compressors nothing is compressed.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Compression> {
-    let mut draft = Draft::default();
+    let mut draft = CompressionDraft::default();
     schema::read_nested(cx, field, &[COMPRESSION], &mut draft);
-    let Draft { types, compressors } = draft;
+    let CompressionDraft { types, compressors } = draft;
     (!compressors.is_empty()).then_some(Compression { types, compressors })
 }
 
 #[derive(Default)]
-struct Draft {
+struct CompressionDraft {
     types: Option<PatternSet>,
     compressors: Vec<Compressor>,
 }
 
-const COMPRESSION: &[Member<Draft>] = &[
+const COMPRESSION: &[Member<CompressionDraft>] = &[
     optional("types", STRING.or(ARRAY))
         .default("all")
         .means(

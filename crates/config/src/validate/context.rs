@@ -8,7 +8,7 @@ use super::synonyms;
 use super::table::Field;
 use crate::authentication::Authentication;
 use crate::destination::Destinations;
-use crate::gateway::Entry;
+use crate::gateway::EntryPoint;
 use crate::json::{Bytes, pointer};
 use crate::known::Known;
 use crate::listener::Listener;
@@ -38,7 +38,7 @@ pub(super) struct Context<'a> {
     mirrors: Vec<Mirror>,
     authentications: Vec<Authentication>,
     /// The entry points of the application that is being read.
-    entries: Vec<Entry>,
+    entries: Vec<EntryPoint>,
     inner_listeners: Vec<Listener>,
     proxies: Vec<Upstream>,
     /// Where those of each name are.
@@ -117,12 +117,12 @@ impl<'a> Context<'a> {
     }
 
     /// Keeps the entry points of an application for `take_entries`.
-    pub(super) fn set_entries(&mut self, entries: Vec<Entry>) {
+    pub(super) fn set_entries(&mut self, entries: Vec<EntryPoint>) {
         self.entries = entries;
     }
 
     /// The entry points of the application that was read last; once.
-    pub(super) fn take_entries(&mut self) -> Vec<Entry> {
+    pub(super) fn take_entries(&mut self) -> Vec<EntryPoint> {
         mem::take(&mut self.entries)
     }
 

@@ -3,7 +3,7 @@
 
 use super::context::Context;
 use super::recorder::Recorder;
-use super::{Draft, ROOT, actions, json_schema, names, schema};
+use super::{DocumentDraft, ROOT, actions, json_schema, names, schema};
 use crate::json::{self, Value};
 use crate::known::Known;
 
@@ -22,7 +22,7 @@ pub(super) fn walk(seed: &str, recorder: Recorder) -> Recorder {
     let mut cx = Context::new(&known, &destinations, actions::read);
     cx.recorder = Some(recorder);
     let members = document.as_object().expect("the seeds are objects");
-    schema::read_object(&mut cx, members, &[ROOT], &mut Draft::default());
+    schema::read_object(&mut cx, members, &[ROOT], &mut DocumentDraft::default());
     cx.recorder.expect("nobody takes it away")
 }
 

@@ -4,25 +4,25 @@ use std::fmt;
 
 use super::label::Label;
 use super::plain;
-use super::recorder::{Node, Property};
+use super::recorder::{Property, RecordedNode};
 use crate::json::{self, Value};
 
 /// Texts about one option; there are several where applications of different types have an option of this name.
 #[derive(Debug, Default)]
-pub(super) struct Texts(Vec<Text>);
+pub(super) struct OptionTexts(Vec<OptionText>);
 
 #[derive(Debug)]
-struct Text {
+struct OptionText {
     text: String,
     /// The owners of the option that the text is about, such as applications of some types.
     owners: Vec<String>,
 }
 
-impl Texts {
+impl OptionTexts {
     /// The texts of the rows. An option without one of its own is told by its members, or by the object `around` it.
     pub(super) fn of(property: &Property, around: &Self) -> Self {
         let texts = property.voices.iter().flat_map(|voice| {
-            let told = |text| vec![Text { text, owners: voice.owners.clone() }];
+            let told = |text| vec![OptionText { text, owners: voice.owners.clone() }];
             match voice.label.meaning {
                 "" if property.node.properties.is_empty() => around.heard_by(&voice.owners),
                 "" => told(members(&property.node)),
@@ -32,23 +32,23 @@ impl Texts {
         Self(texts.collect())
     }
 
-    fn heard_by(&self, owners: &[String]) -> Vec<Text> {
+    fn heard_by(&self, owners: &[String]) -> Vec<OptionText> {
         let texts = self.0.iter().filter_map(|text| {
             let is_heard = |owner: &&String| owners.contains(owner);
             let owners: Vec<_> = text.owners.iter().filter(is_heard).cloned().collect();
-            (!owners.is_empty()).then(|| Text { text: text.text.clone(), owners })
+            (!owners.is_empty()).then(|| OptionText { text: text.text.clone(), owners })
         });
         texts.collect()
     }
 }
 
 /// One paragraph for each text.
-impl fmt::Display for Texts {
+impl fmt::Display for OptionTexts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let [only] = &*self.0 {
             return f.write_str(&only.text);
         }
-        for (idx, Text { text, owners }) in self.0.iter().enumerate() {
+        for (idx, OptionText { text, owners }) in self.0.iter().enumerate() {
             let gap = if idx == 0 { "" } else { "\n\n" };
             write!(f, "{gap}{}: {text}", owners.join(", "))?;
         }
@@ -56,7 +56,7 @@ impl fmt::Display for Texts {
     }
 }
 
-fn members(node: &Node) -> String {
+fn members(node: &RecordedNode) -> String {
     let names: Vec<_> = node.properties.keys().map(|name| format!("`{name}`")).collect();
     format!("an object with {}", names.join(", "))
 }

@@ -8,11 +8,11 @@ use super::advice;
 use super::context::Context;
 use super::schema::{ARRAY, Field, Member, OBJECT, STRING, optional};
 use super::strings::{member_name, parse_template, path, string_array, text};
-use crate::gateway::{Entry, Param, Scripts};
+use crate::gateway::{EntryPoint, Param, Scripts};
 use crate::json::{Bytes, Object, Value};
 
 /// The defaults of a kind of scripts.
-pub(super) trait Kind: Default + 'static {
+pub(super) trait ScriptKind: Default + 'static {
     /// The script for a folder.
     const INDEX: &'static str;
     /// The same as the manual has it.
@@ -28,7 +28,7 @@ pub(super) trait Kind: Default + 'static {
 #[derive(Default)]
 pub(super) struct Php;
 
-impl Kind for Php {
+impl ScriptKind for Php {
     const INDEX: &'static str = "index.php";
     const SHOWN_INDEX: &'static str = "`index.php`";
     const SHOWN_SPLIT: &'static str = "`[\".php\"]`";
@@ -40,9 +40,9 @@ impl Kind for Php {
 
 /// Files that can be executed, whatever their names are.
 #[derive(Default)]
-pub(super) struct Executables;
+pub(super) struct AllowedExecutables;
 
-impl Kind for Executables {
+impl ScriptKind for AllowedExecutables {
     const INDEX: &'static str = "index.cgi";
     const SHOWN_INDEX: &'static str = "`index.cgi`";
     const SHOWN_SPLIT: &'static str = "behind the first file";
@@ -66,12 +66,12 @@ pub(super) struct EntryDraft<K> {
 /// A draft of which an entry point is a part.
 pub(super) trait HasEntry: 'static {
     /// The scripts that it has.
-    type Kind: Kind;
+    type Kind: ScriptKind;
 
     fn entry(&mut self) -> &mut EntryDraft<Self::Kind>;
 }
 
-impl<K: Kind> HasEntry for EntryDraft<K> {
+impl<K: ScriptKind> HasEntry for EntryDraft<K> {
     type Kind = K;
 
     fn entry(&mut self) -> &mut Self {
@@ -79,17 +79,17 @@ impl<K: Kind> HasEntry for EntryDraft<K> {
     }
 }
 
-impl<K: Kind> EntryDraft<K> {
+impl<K: ScriptKind> EntryDraft<K> {
     /// Checks what concerns several members, and makes the entry point.
-    pub(super) fn finish(mut self, cx: &mut Context<'_>, members: &Object) -> Entry {
-        Entry { scripts: scripts(cx, members, &mut self), params: self.params }
+    pub(super) fn finish(mut self, cx: &mut Context<'_>, members: &Object) -> EntryPoint {
+        EntryPoint { scripts: scripts(cx, members, &mut self), params: self.params }
     }
 }
 
 /// The rows for a draft.
-pub(super) struct Table<D>(PhantomData<D>);
+pub(super) struct EntryTable<D>(PhantomData<D>);
 
-impl<D: HasEntry> Table<D> {
+impl<D: HasEntry> EntryTable<D> {
     pub(super) const ENTRY: &'static [Member<D>] = &[
         optional("root", STRING)
             .means(
@@ -101,11 +101,11 @@ impl<D: HasEntry> Table<D> {
             .means("every request runs this one, relative to `root`")
             .read(|cx, field, draft| draft.entry().script = path(cx, field)),
         optional("index", STRING)
-            .default(<D::Kind as Kind>::SHOWN_INDEX)
+            .default(<D::Kind as ScriptKind>::SHOWN_INDEX)
             .means("the script for a folder")
             .read(|cx, field, draft| draft.entry().index = text(cx, field)),
         optional("split_path", ARRAY)
-            .default(<D::Kind as Kind>::SHOWN_SPLIT)
+            .default(<D::Kind as ScriptKind>::SHOWN_SPLIT)
             .means(
                 "how names of scripts end: a path is split behind the first segment that ends so, and its rest \
                  becomes `PATH_INFO`. Compared byte for byte; nothing else is a script",
@@ -120,7 +120,11 @@ impl<D: HasEntry> Table<D> {
     ];
 }
 
-fn scripts<K: Kind>(cx: &mut Context<'_>, members: &Object, draft: &mut EntryDraft<K>) -> Option<Scripts> {
+fn scripts<K: ScriptKind>(
+    cx: &mut Context<'_>,
+    members: &Object,
+    draft: &mut EntryDraft<K>,
+) -> Option<Scripts> {
     let Some(root) = draft.root.take() else {
         for name in ["script", "index", "split_path"] {
             if members.contains_key(name.as_bytes()) && !members.contains_key(b"root".as_slice()) {

@@ -32,39 +32,39 @@ pub(super) fn read_proxy_protocol(cx: &mut Context<'_>, field: Field<'_>) -> Opt
 }
 
 #[derive(Default)]
-struct Draft {
+struct ForwardedDraft {
     source: Option<AddressPatternSet>,
     client_ip: Option<String>,
     protocol: Option<String>,
     recursive: bool,
 }
 
-impl Draft {
+impl ForwardedDraft {
     fn finish(self) -> Option<Forwarded> {
         let Self { source, client_ip, protocol, recursive } = self;
         Some(Forwarded { source: source?, client_ip, protocol, recursive })
     }
 }
 
-fn read_draft(cx: &mut Context<'_>, field: Field<'_>, table: &[Member<Draft>]) -> Draft {
-    let mut draft = Draft::default();
+fn read_draft(cx: &mut Context<'_>, field: Field<'_>, table: &[Member<ForwardedDraft>]) -> ForwardedDraft {
+    let mut draft = ForwardedDraft::default();
     schema::read_nested(cx, field, &[table], &mut draft);
     draft
 }
 
-fn source(cx: &mut Context<'_>, field: Field<'_>, draft: &mut Draft) {
+fn source(cx: &mut Context<'_>, field: Field<'_>, draft: &mut ForwardedDraft) {
     draft.source = strings::address_patterns(cx, field);
 }
 
-fn client_ip(cx: &mut Context<'_>, field: Field<'_>, draft: &mut Draft) {
+fn client_ip(cx: &mut Context<'_>, field: Field<'_>, draft: &mut ForwardedDraft) {
     draft.client_ip = strings::name(cx, field);
 }
 
-fn recursive(_: &mut Context<'_>, field: Field<'_>, draft: &mut Draft) {
+fn recursive(_: &mut Context<'_>, field: Field<'_>, draft: &mut ForwardedDraft) {
     draft.recursive = matches!(field.value, Value::Bool(true));
 }
 
-const FORWARDED: &[Member<Draft>] = &[
+const FORWARDED: &[Member<ForwardedDraft>] = &[
     required("source", PEERS)
         .means("the trusted peers, as an address pattern or several; `[]` trusts none")
         .read(source),
@@ -81,10 +81,10 @@ const FORWARDED: &[Member<Draft>] = &[
         .read(recursive),
 ];
 
-const CLIENT_IP: &[Member<Draft>] = &[
+const CLIENT_IP: &[Member<ForwardedDraft>] = &[
     required("source", PEERS).read(source),
     required("header", STRING).read(client_ip),
     optional("recursive", BOOL).read(recursive),
 ];
 
-const PROXY_PROTOCOL: &[Member<Draft>] = &[required("source", PEERS).read(source)];
+const PROXY_PROTOCOL: &[Member<ForwardedDraft>] = &[required("source", PEERS).read(source)];

@@ -7,7 +7,7 @@ use super::advice;
 use super::bounds;
 use super::context::Context;
 use super::destination::named_upstream;
-use super::entry::{EntryDraft, HasEntry, Php, Table};
+use super::entry::{EntryDraft, EntryTable, HasEntry, Php};
 use super::proxy::number;
 use super::scalars::{MAX_SECONDS, seconds};
 use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING, optional};
@@ -46,25 +46,25 @@ fn read(
     members: &Object,
     common: &mut ActionOptions,
     protocol: Protocol,
-    server: &[Member<Draft>],
+    server: &[Member<GatewayDraft>],
 ) -> Option<ActionKind> {
-    let mut draft = Draft::default();
+    let mut draft = GatewayDraft::default();
     draft.options.gateway = Some(protocol);
     let timeouts = &mut draft.options.timeouts;
     (timeouts.send, timeouts.response, timeouts.read) = (TIMEOUT, TIMEOUT, TIMEOUT);
-    let tables: &[&[Member<Draft>]] = match protocol {
-        Protocol::FastCgi => &[server, Table::<Draft>::ENTRY, OPTIONS, KEEPS],
+    let tables: &[&[Member<GatewayDraft>]] = match protocol {
+        Protocol::FastCgi => &[server, EntryTable::<GatewayDraft>::ENTRY, OPTIONS, KEEPS],
         // Their connections end with each request.
-        Protocol::Scgi | Protocol::Uwsgi => &[server, Table::<Draft>::ENTRY, OPTIONS],
+        Protocol::Scgi | Protocol::Uwsgi => &[server, EntryTable::<GatewayDraft>::ENTRY, OPTIONS],
     };
     options::read_kind(cx, members, tables, &mut draft, common);
     let entry = draft.entry.finish(cx, members);
     let servers = match draft.servers? {
-        Named::Upstream(idx) => {
+        NamedServers::Upstream(idx) => {
             report_options_of_upstream(cx, members);
             Servers::Upstream(idx)
         }
-        Named::Origin(origin) => {
+        NamedServers::Origin(origin) => {
             let name = origin.url(Some(protocol));
             Servers::Proxy(cx.proxy(Upstream::single(name, origin, draft.options)))
         }
@@ -76,13 +76,13 @@ fn read(
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
-struct Draft {
-    servers: Option<Named>,
+struct GatewayDraft {
+    servers: Option<NamedServers>,
     entry: EntryDraft<Php>,
     options: ProxyOptions,
 }
 
-impl HasEntry for Draft {
+impl HasEntry for GatewayDraft {
     type Kind = Php;
 
     fn entry(&mut self) -> &mut EntryDraft<Php> {
@@ -91,12 +91,12 @@ impl HasEntry for Draft {
 }
 
 /// The servers as an action names them.
-enum Named {
+enum NamedServers {
     Upstream(usize),
     Origin(Origin),
 }
 
-const FASTCGI: &[Member<Draft>] = &[optional("fastcgi", STRING)
+const FASTCGI: &[Member<GatewayDraft>] = &[optional("fastcgi", STRING)
     .default("required")
     .means(
         "a server of FastCGI, `unix:PATH` or `HOST:PORT`, or `upstreams/NAME`: servers whose `protocol` is \
@@ -104,17 +104,17 @@ const FASTCGI: &[Member<Draft>] = &[optional("fastcgi", STRING)
     )
     .read(|cx, field, draft| draft.servers = servers(cx, field, Protocol::FastCgi))];
 
-const SCGI: &[Member<Draft>] = &[optional("scgi", STRING)
+const SCGI: &[Member<GatewayDraft>] = &[optional("scgi", STRING)
     .default("required")
     .means("in its place: the same for servers of SCGI")
     .read(|cx, field, draft| draft.servers = servers(cx, field, Protocol::Scgi))];
 
-const UWSGI: &[Member<Draft>] = &[optional("uwsgi", STRING)
+const UWSGI: &[Member<GatewayDraft>] = &[optional("uwsgi", STRING)
     .default("required")
     .means("in its place: the same for servers of uwsgi, the protocol of uWSGI")
     .read(|cx, field, draft| draft.servers = servers(cx, field, Protocol::Uwsgi))];
 
-const OPTIONS: &[Member<Draft>] = &[optional("timeout", INTEGER)
+const OPTIONS: &[Member<GatewayDraft>] = &[optional("timeout", INTEGER)
     .default("60")
     .means(
         "seconds without anything from the server, or without it taking anything, until it is given up (504)",
@@ -125,7 +125,7 @@ const OPTIONS: &[Member<Draft>] = &[optional("timeout", INTEGER)
         (timeouts.send, timeouts.response, timeouts.read) = (limit, limit, limit);
     })];
 
-const KEEPS: &[Member<Draft>] = &[optional("keep_alive", OBJECT).read(|cx, field, draft| {
+const KEEPS: &[Member<GatewayDraft>] = &[optional("keep_alive", OBJECT).read(|cx, field, draft| {
     schema::read_nested(cx, field, &[KEEP_ALIVE], &mut draft.options);
 })];
 
@@ -150,7 +150,7 @@ const KEEP_ALIVE: &[Member<ProxyOptions>] = &[
         .read(|cx, field, options| options.keepalive.requests = number(cx, field).unwrap_or_default()),
 ];
 
-fn servers(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option<Named> {
+fn servers(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option<NamedServers> {
     let text = field.value.as_bytes()?;
     if text.starts_with(b"upstreams/") && !Template::is_dynamic(text) {
         return upstream(cx, field, protocol);
@@ -161,11 +161,11 @@ fn servers(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option
         let detail = format!("The \"{protocol}\" address is invalid \"{text}\"");
         cx.problem_that_means(detail, advice::GATEWAY, meant);
     }
-    origin.map(Named::Origin)
+    origin.map(NamedServers::Origin)
 }
 
 /// An upstream whose servers speak the protocol.
-fn upstream(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option<Named> {
+fn upstream(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option<NamedServers> {
     let idx = named_upstream(cx, field, advice::GATEWAY)?;
     if cx.destinations.protocols.get(idx) != Some(&Some(protocol)) {
         cx.problem_with_advice(
@@ -173,7 +173,7 @@ fn upstream(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Optio
             format!("The upstream says so: \"protocol\": \"{protocol}\"."),
         );
     }
-    Some(Named::Upstream(idx))
+    Some(NamedServers::Upstream(idx))
 }
 
 /// The address that was probably meant: with a scheme in front of it, or a path as nginx and Apache have it.

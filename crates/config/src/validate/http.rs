@@ -4,27 +4,28 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::app_type::{AppType, Application};
+use super::app_type::{AppType, ApplicationType};
 use super::bounds;
 use super::context::Context;
 use super::entry::{EntryDraft, HasEntry, Php};
 use super::scalars::{MAX_SECONDS, count, seconds};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{argument, name, path, string_array, text};
-use crate::gateway::Entry;
+use crate::gateway::EntryPoint;
 use crate::json::Value;
 use crate::plan::{CgiTarget, HttpSpec, JavaSpec, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
 
 /// Programs that serve HTTP.
-pub(super) const HTTP: AppType<Draft> = AppType { tables: &[PROGRAM, CONCURRENCY_OPTION, SOCKET], finish };
+pub(super) const HTTP: AppType<HttpDraft> =
+    AppType { tables: &[PROGRAM, CONCURRENCY_OPTION, SOCKET], finish };
 
 /// Programs that were written for Unit.
-pub(super) const EXTERNAL: AppType<Draft> =
+pub(super) const EXTERNAL: AppType<HttpDraft> =
     AppType { tables: &[PROGRAM, CONCURRENCY_OPTION], finish: finish_external };
 
 /// The members that concern the program, as far as they were read.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct HttpDraft {
     kind: ProgramKind,
     executable: Option<PathBuf>,
     arguments: Vec<String>,
@@ -33,10 +34,10 @@ pub(super) struct Draft {
     ready: ReadyDraft,
     pub(super) concurrency: Option<NonZeroU32>,
     pub(super) entry: EntryDraft<Php>,
-    pub(super) targets: Vec<(String, Entry)>,
+    pub(super) targets: Vec<(String, EntryPoint)>,
 }
 
-impl HasEntry for Draft {
+impl HasEntry for HttpDraft {
     type Kind = Php;
 
     fn entry(&mut self) -> &mut EntryDraft<Php> {
@@ -44,7 +45,7 @@ impl HasEntry for Draft {
     }
 }
 
-impl Draft {
+impl HttpDraft {
     /// The same of a program that speaks FastCGI on its standard input.
     pub(super) fn of_fastcgi(self, targets: Vec<CgiTarget>) -> Self {
         let concurrency = self.concurrency.or(Some(NonZeroU32::MIN));
@@ -97,7 +98,7 @@ pub(super) struct ReadyDraft {
     timeout: Option<Duration>,
 }
 
-pub(super) const PROGRAM: &[Member<Draft>] = &[
+pub(super) const PROGRAM: &[Member<HttpDraft>] = &[
     required("executable", STRING)
         .means(
             "the program: a path, absolute or relative to `working_directory`; of `http` and `fastcgi` also a \
@@ -114,7 +115,7 @@ pub(super) const PROGRAM: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.ready = ready(cx, field)),
 ];
 
-const CONCURRENCY_OPTION: &[Member<Draft>] = &[optional("concurrency", INTEGER)
+const CONCURRENCY_OPTION: &[Member<HttpDraft>] = &[optional("concurrency", INTEGER)
     .at_most(bounds::PROGRAM_REQUESTS)
     .default("128")
     .means(
@@ -124,7 +125,7 @@ const CONCURRENCY_OPTION: &[Member<Draft>] = &[optional("concurrency", INTEGER)
     .read(|cx, field, draft| draft.concurrency = count(cx, field))];
 
 /// Where it serves: programs for Unit know by themselves.
-const SOCKET: &[Member<Draft>] = &[
+const SOCKET: &[Member<HttpDraft>] = &[
     optional("socket", STRING)
         .default("`\"inherited\"`")
         .means("how the program learns [where to serve](#where-it-serves)")
@@ -142,7 +143,11 @@ const READY: &[Member<ReadyDraft>] = &[
 ];
 
 /// Checks what concerns several members, and makes the specification.
-pub(super) fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
+pub(super) fn finish(
+    cx: &mut Context<'_>,
+    app: ApplicationType<'_>,
+    draft: HttpDraft,
+) -> Option<RuntimeSpec> {
     if matches!(draft.socket, SocketKind::Port | SocketKind::AnyPort) && app.isolation.namespaces.network {
         let detail = "The \"socket\" must not be \"port\" with a \"network\" namespace: no other process could reach \
                       the port. \"inherited\" and \"unix\" can be reached.";
@@ -177,7 +182,11 @@ pub(super) fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -
 }
 
 /// As `finish`, for a program that was written for Unit, which looks for no executable in `PATH`.
-fn finish_external(cx: &mut Context<'_>, app: Application<'_>, mut draft: Draft) -> Option<RuntimeSpec> {
+fn finish_external(
+    cx: &mut Context<'_>,
+    app: ApplicationType<'_>,
+    mut draft: HttpDraft,
+) -> Option<RuntimeSpec> {
     let is_name = |path: &PathBuf| !path.as_os_str().as_encoded_bytes().contains(&b'/');
     draft.kind = ProgramKind::External;
     draft.executable =

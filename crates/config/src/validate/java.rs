@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-use super::app_type::{AppType, Application};
+use super::app_type::{AppType, ApplicationType};
 use super::bounds;
 use super::context::Context;
 use super::http::{self, ReadyDraft};
@@ -13,11 +13,11 @@ use super::strings::{argument, path, string_array};
 use crate::plan::{JavaSpec, RuntimeSpec};
 
 /// Web applications in Java.
-pub(super) const JAVA: AppType<Draft> = AppType { tables: &[OPTIONS], finish };
+pub(super) const JAVA: AppType<JavaDraft> = AppType { tables: &[OPTIONS], finish };
 
 /// The members that concern Java, as far as they were read.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct JavaDraft {
     webapp: Option<PathBuf>,
     classpath: Vec<String>,
     options: Vec<String>,
@@ -26,7 +26,7 @@ pub(super) struct Draft {
     ready: ReadyDraft,
 }
 
-const OPTIONS: &[Member<Draft>] = &[
+const OPTIONS: &[Member<JavaDraft>] = &[
     required("webapp", STRING)
         .means(
             "the archive, or the folder; absolute, or relative to `working_directory`. A folder needs no \
@@ -65,8 +65,8 @@ const OPTIONS: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.ready = http::ready(cx, field)),
 ];
 
-fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
-    let Draft { webapp, classpath, options, threads, thread_stack_size, ready } = draft;
+fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: JavaDraft) -> Option<RuntimeSpec> {
+    let JavaDraft { webapp, classpath, options, threads, thread_stack_size, ready } = draft;
     let java = JavaSpec { webapp: webapp?, classpath, options, thread_stack_size };
-    http::finish(cx, app, http::Draft::of_java(java, ready, threads.unwrap_or(NonZeroU32::MIN)))
+    http::finish(cx, app, http::HttpDraft::of_java(java, ready, threads.unwrap_or(NonZeroU32::MIN)))
 }

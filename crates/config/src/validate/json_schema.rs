@@ -1,17 +1,17 @@
 //! The recorded options in the form of JSON Schema 2020-12, each with its documentation and default.
 
-use super::description::{self, Texts};
-use super::recorder::{Node, Property, Voice};
+use super::description::{self, OptionTexts};
+use super::recorder::{Property, RecordedNode, Voice};
 use crate::json::{Bytes, Object, Value};
 
 /// The schema of a whole document.
-pub(super) fn of(root: &Node) -> Value {
-    unnamed(root, &Texts::default())
+pub(super) fn of(root: &RecordedNode) -> Value {
+    unnamed(root, &OptionTexts::default())
 }
 
 /// A member that a row describes; `around` is said of the object that it is in.
-fn member(property: &Property, around: &Texts) -> Value {
-    let texts = Texts::of(property, around);
+fn member(property: &Property, around: &OptionTexts) -> Value {
+    let texts = OptionTexts::of(property, around);
     let mut schema = Object::new();
     add(&mut schema, "description", Value::from(&*texts.to_string()));
     if let Some(default) = common_default(&property.voices) {
@@ -22,14 +22,14 @@ fn member(property: &Property, around: &Texts) -> Value {
 }
 
 /// The document, a member with a free name, or an element: the object around it says what it is.
-fn unnamed(node: &Node, around: &Texts) -> Value {
+fn unnamed(node: &RecordedNode, around: &OptionTexts) -> Value {
     let mut schema = Object::new();
     add_shape(node, around, &mut schema);
     Value::Object(schema)
 }
 
 /// Adds which values there may be.
-fn add_shape(node: &Node, texts: &Texts, schema: &mut Object) {
+fn add_shape(node: &RecordedNode, texts: &OptionTexts, schema: &mut Object) {
     match node.types.schema_names().as_slice() {
         [] => {}
         [only] => add(schema, "type", Value::from(*only)),
@@ -48,7 +48,7 @@ fn add_shape(node: &Node, texts: &Texts, schema: &mut Object) {
     }
 }
 
-fn add_members(node: &Node, texts: &Texts, schema: &mut Object) {
+fn add_members(node: &RecordedNode, texts: &OptionTexts, schema: &mut Object) {
     let members = node.properties.iter();
     let members = members.map(|(name, property)| (Bytes::from(*name), member(property, texts)));
     add(schema, "properties", Value::Object(members.collect()));

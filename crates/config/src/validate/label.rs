@@ -1,7 +1,7 @@
 //! The name, default and documentation of an option: the part of a table's row that does not depend on the type that
 //! the value is read into.
 
-use super::bounds::Bound;
+use super::bounds::Maximum;
 use super::types::{Types, type_of};
 use crate::json::Value;
 
@@ -19,7 +19,7 @@ pub(super) struct Label {
     /// object that this is a member of.
     pub(super) meaning: &'static str,
     /// The greatest number that is taken.
-    pub(super) bound: Option<Bound>,
+    pub(super) bound: Option<Maximum>,
 }
 
 /// An option that may be missing. Later calls say more of it, and `read` names its reader.
@@ -49,7 +49,7 @@ impl Label {
     }
 
     /// The greatest number that is taken, and why.
-    pub(super) const fn at_most(self, bound: Bound) -> Self {
+    pub(super) const fn at_most(self, bound: Maximum) -> Self {
         Self { bound: Some(bound), ..self }
     }
 

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::scalars::{INT_MAX, MAX_SECONDS, amount, count, integer, limit, seconds};
 use super::schema::{self, ARRAY, Field, INTEGER, Member, NUMBER, OBJECT, STRING, optional};
 use super::{bounds, queue};
-use crate::plan::{Growth, Limits, MemoryBounds, Processes, QueueSpec};
+use crate::plan::{Limits, MemoryBounds, PoolGrowth, Processes, QueueSpec};
 
 /// The default of `processes`.
 pub(super) fn one_process() -> Processes {
@@ -16,19 +16,19 @@ pub(super) fn one_process() -> Processes {
 
 /// Always this many.
 pub(super) fn static_processes(number: NonZeroU32) -> Processes {
-    let growth = Growth::ByRequests;
+    let growth = PoolGrowth::ByRequests;
     Processes { max: number, spare: number.get(), idle_timeout: IDLE_TIMEOUT, growth }
 }
 
 /// The defaults of the object form: one process, started on demand.
 pub(super) fn dynamic_processes() -> Processes {
-    let growth = Growth::ByRequests;
+    let growth = PoolGrowth::ByRequests;
     Processes { max: NonZeroU32::MIN, spare: 0, idle_timeout: IDLE_TIMEOUT, growth }
 }
 
 /// `"auto"`: as many as the work needs. One is started, and so tested, before there are requests.
 pub(super) fn automatic_processes() -> Processes {
-    let growth = Growth::ByWaiting;
+    let growth = PoolGrowth::ByWaiting;
     Processes { max: MOST_AUTOMATIC, spare: 1, idle_timeout: AUTOMATIC_IDLE_TIMEOUT, growth }
 }
 

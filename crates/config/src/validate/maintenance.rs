@@ -22,19 +22,19 @@ pub(super) const MAINTENANCE: Label = optional("maintenance", BOOL.or(OBJECT)).d
 
 /// Reads `maintenance`; none if it is off.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Box<Maintenance>> {
-    let mut draft = Draft::default();
+    let mut draft = MaintenanceDraft::default();
     if *field.value == Value::Bool(false) {
         return None;
     }
     schema::read_nested(cx, field, &[OPTIONS], &mut draft);
-    let Draft { file, page, allow, retry_after, status } = draft;
+    let MaintenanceDraft { file, page, allow, retry_after, status } = draft;
     let status = status.unwrap_or(STATUS);
     let pages = page.map(|page| Box::new(pages(cx, page, status)));
     Some(Box::new(Maintenance { file, allow, status, retry_after, pages }))
 }
 
 #[derive(Default)]
-struct Draft {
+struct MaintenanceDraft {
     file: Option<PathBuf>,
     page: Option<Page>,
     allow: AddressPatternSet,
@@ -47,7 +47,7 @@ enum Page {
     Text(Template),
 }
 
-const OPTIONS: &[Member<Draft>] = &[
+const OPTIONS: &[Member<MaintenanceDraft>] = &[
     optional("file", STRING)
         .default("always closed")
         .means("closed while there is something at this path, which every request looks for")

@@ -5,7 +5,7 @@ use std::mem;
 
 use super::groups::groups;
 use super::process;
-use crate::destination::{Destinations, Place, RouteNames};
+use crate::destination::{Destinations, RouteNames, TargetPlace};
 use crate::gateway::Protocol;
 use crate::json::{Bytes, Object, Value};
 
@@ -25,7 +25,7 @@ pub(super) fn collect(doc: &Value) -> Destinations {
         let targets = application.member("targets").and_then(Value::as_object);
         let places = places(app, &groups(application), &mut further);
         let targets = targets.into_iter().flat_map(Object::keys).cloned().enumerate();
-        let place = |target| places.get(&target).copied().unwrap_or(Place { app, target });
+        let place = |target| places.get(&target).copied().unwrap_or(TargetPlace { app, target });
         (name.clone(), targets.map(|(target, name)| (name, place(target))).collect())
     });
     let upstreams = doc.member("upstreams").and_then(Value::as_object);
@@ -49,12 +49,13 @@ fn speaks_http2(upstream: &Value) -> bool {
 }
 
 /// Where each target of a group is: the application, and its place there. Further groups stand behind all applications.
-fn places(app: usize, groups: &[Vec<usize>], further: &mut usize) -> HashMap<usize, Place> {
+fn places(app: usize, groups: &[Vec<usize>], further: &mut usize) -> HashMap<usize, TargetPlace> {
     let mut places = HashMap::new();
     for (n, group) in groups.iter().enumerate() {
         let app = if n == 0 { app } else { mem::replace(further, *further + 1) };
-        places
-            .extend(group.iter().enumerate().map(|(place, target)| (*target, Place { app, target: place })));
+        places.extend(
+            group.iter().enumerate().map(|(place, target)| (*target, TargetPlace { app, target: place })),
+        );
     }
     places
 }

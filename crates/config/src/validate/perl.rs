@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-use super::app_type::{AppType, Application};
+use super::app_type::{AppType, ApplicationType};
 use super::bounds;
 use super::context::Context;
 use super::scalars::{count, is_true, thread_stack_size};
@@ -12,18 +12,18 @@ use super::strings::path;
 use crate::plan::{PerlSpec, RuntimeSpec};
 
 /// Applications of Perl.
-pub(super) const PERL: AppType<Draft> = AppType { tables: &[OPTIONS], finish };
+pub(super) const PERL: AppType<PerlDraft> = AppType { tables: &[OPTIONS], finish };
 
 /// The members that concern Perl, as far as they were read.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct PerlDraft {
     script: Option<PathBuf>,
     preload: bool,
     threads: Option<NonZeroU32>,
     thread_stack_size: Option<NonZeroUsize>,
 }
 
-const OPTIONS: &[Member<Draft>] = &[
+const OPTIONS: &[Member<PerlDraft>] = &[
     required("script", STRING)
         .means("the file that ends with the application")
         .read(|cx, field, draft| draft.script = path(cx, field)),
@@ -43,8 +43,8 @@ const OPTIONS: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.thread_stack_size = thread_stack_size(cx, field)),
 ];
 
-fn finish(_: &mut Context<'_>, _: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
-    let Draft { script, preload, threads, thread_stack_size } = draft;
+fn finish(_: &mut Context<'_>, _: ApplicationType<'_>, draft: PerlDraft) -> Option<RuntimeSpec> {
+    let PerlDraft { script, preload, threads, thread_stack_size } = draft;
     let threads = threads.unwrap_or(NonZeroU32::MIN);
     Some(RuntimeSpec::Perl(PerlSpec { script: script?, preload, threads, thread_stack_size }))
 }

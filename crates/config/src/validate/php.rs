@@ -3,29 +3,29 @@
 use std::path::PathBuf;
 
 use super::advice;
-use super::app_type::{AppType, Application};
+use super::app_type::{AppType, ApplicationType};
 use super::context::Context;
 use super::schema::{self, Field, Member, OBJECT, STRING, optional, required};
 use super::strings::{member_name, name, path, text};
 use super::{entry, php_worker, targets};
-use crate::gateway::{Entry, Param};
+use crate::gateway::{EntryPoint, Param};
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{PhpSpec, PhpTarget, PhpWorker, RuntimeSpec};
 
 /// Applications of PHP.
-pub(super) const PHP: AppType<Draft> = AppType { tables: &[APPLICATION], finish };
+pub(super) const PHP: AppType<PhpDraft> = AppType { tables: &[APPLICATION], finish };
 
 /// The members that concern PHP, as far as they were read.
 #[derive(Default)]
-pub(super) struct Draft {
-    target: TargetDraft,
+pub(super) struct PhpDraft {
+    target: PhpTargetDraft,
     targets: Vec<PhpTarget>,
     options: PhpOptions,
     params: Vec<Param>,
 }
 
 #[derive(Default)]
-struct TargetDraft {
+struct PhpTargetDraft {
     root: Option<PathBuf>,
     script: Option<PathBuf>,
     index: Option<String>,
@@ -40,7 +40,7 @@ struct PhpOptions {
     sapi_name: Option<String>,
 }
 
-const APPLICATION: &[Member<Draft>] = &[
+const APPLICATION: &[Member<PhpDraft>] = &[
     optional("root", STRING)
         .means("the folder of the scripts; required, or in each target")
         .read(|cx, field, draft| draft.target.root = path(cx, field)),
@@ -70,7 +70,7 @@ const APPLICATION: &[Member<Draft>] = &[
         .read(|cx, field, draft| schema::read_nested(cx, field, &[OPTIONS], &mut draft.options)),
 ];
 
-fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
+fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: PhpDraft) -> Option<RuntimeSpec> {
     let targets = if targets::are_given(cx, app.members, &["root", "script", "index", "worker"]) {
         draft.targets
     } else {
@@ -80,13 +80,13 @@ fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<Ru
         vec![target(cx, String::new(), draft.target)?]
     };
     if !draft.params.is_empty() {
-        cx.set_entries(vec![Entry { scripts: None, params: draft.params }]);
+        cx.set_entries(vec![EntryPoint { scripts: None, params: draft.params }]);
     }
     let PhpOptions { file, admin, user, sapi_name } = draft.options;
     Some(RuntimeSpec::Php(PhpSpec { targets, ini_file: file, admin, user, sapi_name }))
 }
 
-fn target(cx: &mut Context<'_>, name: String, draft: TargetDraft) -> Option<PhpTarget> {
+fn target(cx: &mut Context<'_>, name: String, draft: PhpTargetDraft) -> Option<PhpTarget> {
     if draft.worker.is_some() && draft.script.is_some() {
         cx.at(b"script", |cx| {
             cx.problem("The \"script\" option is mutually exclusive with the \"worker\" object.");
@@ -97,12 +97,12 @@ fn target(cx: &mut Context<'_>, name: String, draft: TargetDraft) -> Option<PhpT
 }
 
 fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<PhpTarget> {
-    let mut draft = TargetDraft::default();
+    let mut draft = PhpTargetDraft::default();
     schema::read_object(cx, members, &[TARGET], &mut draft);
     target(cx, name, draft)
 }
 
-const TARGET: &[Member<TargetDraft>] = &[
+const TARGET: &[Member<PhpTargetDraft>] = &[
     required("root", STRING).read(|cx, field, draft| draft.root = path(cx, field)),
     optional("script", STRING).read(|cx, field, draft| draft.script = path(cx, field)),
     optional("index", STRING).read(|cx, field, draft| draft.index = text(cx, field)),

@@ -12,7 +12,7 @@ use crate::plan::{AppSpec, Guard, PhpWorker, RuntimeSpec};
 
 /// Reads `worker`.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<PhpWorker> {
-    let mut draft = Draft::default();
+    let mut draft = PhpWorkerDraft::default();
     schema::read_nested(cx, field, &[WORKER], &mut draft);
     Some(PhpWorker {
         script: draft.script?,
@@ -39,7 +39,7 @@ pub(super) fn applied(mut spec: AppSpec) -> AppSpec {
 }
 
 #[derive(Default)]
-struct Draft {
+struct PhpWorkerDraft {
     script: Option<PathBuf>,
     max_requests: Option<NonZeroU32>,
     watch: Vec<PathBuf>,
@@ -48,7 +48,7 @@ struct Draft {
     guard: Option<Guard>,
 }
 
-const WORKER: &[Member<Draft>] = &[
+const WORKER: &[Member<PhpWorkerDraft>] = &[
     required("script", STRING)
         .means(
             "runs once in each process and asks for its requests: absolute, below `root`, or below the \

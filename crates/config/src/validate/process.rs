@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::app_type::{AppType, Application};
+use super::app_type::{AppType, ApplicationType};
 use super::command;
 use super::context::Context;
 use super::schema::{ARRAY, Field, Member, OBJECT, STRING, optional};
@@ -13,11 +13,11 @@ use crate::json::{self, Object, Value};
 use crate::plan::{AppSpec, CommandLine, Overlap, ProcessSpec, RestartMode, RuntimeSpec, ScheduleSpec};
 
 /// Commands.
-pub(super) const PROCESS: AppType<Draft> = AppType { tables: &[COMMAND], finish };
+pub(super) const PROCESS: AppType<ProcessDraft> = AppType { tables: &[COMMAND], finish };
 
 /// The members that concern the command, as far as they were read.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct ProcessDraft {
     command: Option<CommandLine>,
     executable: Option<PathBuf>,
     arguments: Vec<String>,
@@ -26,7 +26,7 @@ pub(super) struct Draft {
     schedule: Option<ScheduleSpec>,
 }
 
-const COMMAND: &[Member<Draft>] = &[
+const COMMAND: &[Member<ProcessDraft>] = &[
     optional("command", STRING.or(ARRAY))
         .default("required")
         .means(
@@ -67,7 +67,7 @@ const COMMAND: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.schedule = super::schedule::read(cx, field)),
 ];
 
-fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
+fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: ProcessDraft) -> Option<RuntimeSpec> {
     let command = the_command(cx, app.members, draft.command, draft.executable, draft.arguments);
     refuse_of_requests(cx, app.members);
     check_number(cx, app.members, draft.schedule.is_some());

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-use super::app_type::{AppType, Application};
+use super::app_type::{AppType, ApplicationType};
 use super::bounds;
 use super::context::Context;
 use super::scalars::{count, is_true, thread_stack_size};
@@ -14,12 +14,12 @@ use crate::json::{Object, Value};
 use crate::plan::{PythonProtocol, PythonSpec, PythonTarget, RuntimeSpec};
 
 /// Applications of Python.
-pub(super) const PYTHON: AppType<Draft> = AppType { tables: &[APPLICATION], finish };
+pub(super) const PYTHON: AppType<PythonDraft> = AppType { tables: &[APPLICATION], finish };
 
 /// The members that concern Python, as far as they were read.
 #[derive(Default)]
-pub(super) struct Draft {
-    target: TargetDraft,
+pub(super) struct PythonDraft {
+    target: PythonTargetDraft,
     targets: Vec<PythonTarget>,
     home: Option<PathBuf>,
     path: Vec<PathBuf>,
@@ -29,14 +29,14 @@ pub(super) struct Draft {
 }
 
 #[derive(Default)]
-struct TargetDraft {
+struct PythonTargetDraft {
     module: Option<String>,
     callable: Option<String>,
     factory: bool,
     prefix: Option<String>,
 }
 
-const APPLICATION: &[Member<Draft>] = &[
+const APPLICATION: &[Member<PythonDraft>] = &[
     optional("module", STRING)
         .means("the module to import, such as `wsgi` or `project.wsgi`; required, or in each target")
         .read(|cx, field, draft| draft.target.module = name(cx, field)),
@@ -90,14 +90,14 @@ const APPLICATION: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.thread_stack_size = thread_stack_size(cx, field)),
 ];
 
-const TARGET: &[Member<TargetDraft>] = &[
+const TARGET: &[Member<PythonTargetDraft>] = &[
     required("module", STRING).read(|cx, field, draft| draft.module = name(cx, field)),
     optional("callable", STRING).read(|cx, field, draft| draft.callable = name(cx, field)),
     optional("factory", BOOL).read(|_, field, draft| draft.factory = is_true(field)),
     optional("prefix", STRING).read(|cx, field, draft| draft.prefix = prefix(cx, field)),
 ];
 
-fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
+fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: PythonDraft) -> Option<RuntimeSpec> {
     let targets = if targets::are_given(cx, app.members, &["module", "callable", "factory", "prefix"]) {
         draft.targets
     } else {
@@ -117,12 +117,12 @@ fn finish(cx: &mut Context<'_>, app: Application<'_>, draft: Draft) -> Option<Ru
 }
 
 fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<PythonTarget> {
-    let mut draft = TargetDraft::default();
+    let mut draft = PythonTargetDraft::default();
     schema::read_object(cx, members, &[TARGET], &mut draft);
     target(name, draft)
 }
 
-fn target(name: String, draft: TargetDraft) -> Option<PythonTarget> {
+fn target(name: String, draft: PythonTargetDraft) -> Option<PythonTarget> {
     let callable = draft.callable.unwrap_or_else(|| "application".to_owned());
     Some(PythonTarget { name, module: draft.module?, callable, factory: draft.factory, prefix: draft.prefix })
 }

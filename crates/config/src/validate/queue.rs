@@ -11,7 +11,7 @@ use crate::json::{Object, Value};
 use crate::plan::{CommandLine, QueueSpec};
 
 /// The options as far as they are read.
-struct Draft {
+struct QueueDraft {
     command: Option<CommandLine>,
     per_process: NonZeroU32,
     interval: Duration,
@@ -21,12 +21,12 @@ struct Draft {
 /// Reads it: a text or an array is the `command`.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<QueueSpec> {
     let (per_process, interval, timeout) = (PER_PROCESS, INTERVAL, TIMEOUT);
-    let mut draft = Draft { command: None, per_process, interval, timeout };
+    let mut draft = QueueDraft { command: None, per_process, interval, timeout };
     match field.value {
         Value::Object(members) => schema::read_object(cx, members, &[QUEUE], &mut draft),
         _ => draft.command = command::read(cx, field),
     }
-    let Draft { command, per_process, interval, timeout } = draft;
+    let QueueDraft { command, per_process, interval, timeout } = draft;
     Some(QueueSpec { command: command?, per_process, interval, timeout })
 }
 
@@ -39,7 +39,7 @@ pub(super) fn refuse(cx: &mut Context<'_>, members: &Object) {
     }
 }
 
-const QUEUE: &[Member<Draft>] = &[
+const QUEUE: &[Member<QueueDraft>] = &[
     required("command", STRING.or(ARRAY))
         .means(
             "a program that prints the number of jobs, with its arguments, as `command` of the application",

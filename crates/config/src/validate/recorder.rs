@@ -9,26 +9,26 @@ use crate::json::{Bytes, pointer};
 /// The findings so far.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
-    root: Node,
+    root: RecordedNode,
 }
 
 /// One value of the document.
 #[derive(Debug, Default)]
-pub(super) struct Node {
+pub(super) struct RecordedNode {
     pub(super) types: Types,
     /// How often it was seen as an object with a table of members.
     pub(super) n_visits: u32,
     pub(super) properties: IndexMap<&'static str, Property>,
     /// Members with free names.
-    pub(super) any: Option<Box<Node>>,
+    pub(super) any: Option<Box<RecordedNode>>,
     /// Elements.
-    pub(super) items: Option<Box<Node>>,
+    pub(super) items: Option<Box<RecordedNode>>,
 }
 
 /// A member that a row describes.
 #[derive(Debug)]
 pub(super) struct Property {
-    pub(super) node: Node,
+    pub(super) node: RecordedNode,
     /// As the first row has it.
     pub(super) label: Label,
     /// Which of the object's parts that row belongs to.
@@ -62,19 +62,19 @@ impl Recorder {
     }
 
     /// The whole document.
-    pub(super) fn root(&self) -> &Node {
+    pub(super) fn root(&self) -> &RecordedNode {
         &self.root
     }
 
     /// The finding at a pointer.
-    pub(super) fn at(&mut self, pointer: &str) -> &Node {
+    pub(super) fn at(&mut self, pointer: &str) -> &RecordedNode {
         self.root.at(pointer)
     }
 }
 
 impl Property {
     fn new(part: usize, label: Label) -> Self {
-        Self { node: Node::default(), label, part, n_required: 0, voices: Vec::new() }
+        Self { node: RecordedNode::default(), label, part, n_required: 0, voices: Vec::new() }
     }
 
     fn hear(&mut self, label: Label, owner: &str) {
@@ -87,7 +87,7 @@ impl Property {
     }
 }
 
-impl Node {
+impl RecordedNode {
     /// The node at a JSON pointer; made when it is not there yet.
     fn at(&mut self, pointer: &str) -> &mut Self {
         let mut node = self;

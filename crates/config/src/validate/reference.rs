@@ -1,7 +1,7 @@
 //! The options as the manual's tables show them, made from the rows that read them.
 
 use super::describe::walk;
-use super::recorder::{Node, Recorder};
+use super::recorder::{RecordedNode, Recorder};
 
 /// One table of the manual.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Source {
 }
 
 /// An option that the manual says nothing of itself is told by its members.
-fn gather(node: &Node, part: Option<usize>, prefix: &str, options: &mut Vec<DocumentedOption>) {
+fn gather(node: &RecordedNode, part: Option<usize>, prefix: &str, options: &mut Vec<DocumentedOption>) {
     for property in node.properties.values().filter(|property| part.is_none_or(|part| property.part == part))
     {
         let label = property.label;
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     /// The options that neither say what they mean nor are told by their members.
-    fn untold(node: &Node, place: &str, found: &mut Vec<String>) {
+    fn untold(node: &RecordedNode, place: &str, found: &mut Vec<String>) {
         for property in node.properties.values().filter(|property| property.label.meaning.is_empty()) {
             let place = format!("{place}/{}", property.label.name);
             if property.node.properties.is_empty() {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     /// Collects the meanings of all rows, wherever they are.
-    fn meanings(node: &Node, found: &mut BTreeSet<&'static str>) {
+    fn meanings(node: &RecordedNode, found: &mut BTreeSet<&'static str>) {
         found.extend(node.properties.values().map(|property| property.label.meaning));
         let members = node.properties.values().map(|property| &property.node);
         for inner in members.chain(node.any.as_deref()).chain(node.items.as_deref()) {

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::schema::{self, ARRAY, Field, Member, OBJECT, optional};
 use super::strings::member_name;
 use crate::json::Value;
-use crate::route::{Action, Match, Route, Step};
+use crate::route::{Action, Match, Route, RouteStep};
 
 /// Reads the one route of an array, or the named ones of an object.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Route> {
@@ -28,7 +28,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Route> {
     routes
 }
 
-fn read_steps(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Step> {
+fn read_steps(cx: &mut Context<'_>, field: Field<'_>) -> Vec<RouteStep> {
     let mut steps = Vec::new();
     for (idx, element) in field.value.as_array().unwrap_or_default().iter().enumerate() {
         cx.at_index(idx, |cx| {
@@ -41,7 +41,7 @@ fn read_steps(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Step> {
                 cx.late_problem("The route step must have the \"action\" option set.");
             }
             let StepDraft { conditions, action } = draft;
-            steps.extend(action.map(|action| Step { conditions, action }));
+            steps.extend(action.map(|action| RouteStep { conditions, action }));
         });
     }
     steps

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use super::app_type::{AppType, Application};
+use super::app_type::{AppType, ApplicationType};
 use super::bounds;
 use super::context::Context;
 use super::scalars::{count, is_true};
@@ -12,18 +12,18 @@ use super::strings::path;
 use crate::plan::{RubySpec, RuntimeSpec};
 
 /// Applications of Ruby.
-pub(super) const RUBY: AppType<Draft> = AppType { tables: &[OPTIONS], finish };
+pub(super) const RUBY: AppType<RubyDraft> = AppType { tables: &[OPTIONS], finish };
 
 /// The members that concern Ruby, as far as they were read.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct RubyDraft {
     script: Option<PathBuf>,
     hooks: Option<PathBuf>,
     preload: bool,
     threads: Option<NonZeroU32>,
 }
 
-const OPTIONS: &[Member<Draft>] = &[
+const OPTIONS: &[Member<RubyDraft>] = &[
     required("script", STRING)
         .means("the rackup file")
         .read(|cx, field, draft| draft.script = path(cx, field)),
@@ -41,8 +41,8 @@ const OPTIONS: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.threads = count(cx, field)),
 ];
 
-fn finish(_: &mut Context<'_>, _: Application<'_>, draft: Draft) -> Option<RuntimeSpec> {
-    let Draft { script, hooks, preload, threads } = draft;
+fn finish(_: &mut Context<'_>, _: ApplicationType<'_>, draft: RubyDraft) -> Option<RuntimeSpec> {
+    let RubyDraft { script, hooks, preload, threads } = draft;
     let threads = threads.unwrap_or(NonZeroU32::MIN);
     Some(RuntimeSpec::Ruby(RubySpec { script: script?, hooks, preload, threads }))
 }

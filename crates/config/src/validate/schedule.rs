@@ -13,7 +13,7 @@ use crate::schedule::{self, Schedule};
 
 /// The options as far as they are read.
 #[derive(Default)]
-struct Draft {
+struct ScheduleDraft {
     cron: Option<String>,
     time_zone: Option<String>,
     jitter: Duration,
@@ -23,16 +23,16 @@ struct Draft {
 
 /// Reads it: a text alone is `cron`.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<ScheduleSpec> {
-    let mut draft = Draft::default();
+    let mut draft = ScheduleDraft::default();
     match field.value {
         Value::Object(members) => schema::read_object(cx, members, &[SCHEDULE], &mut draft),
         _ => draft.cron = cron(cx, field),
     }
-    let Draft { cron, time_zone, jitter, overlap, timeout } = draft;
+    let ScheduleDraft { cron, time_zone, jitter, overlap, timeout } = draft;
     Some(ScheduleSpec { cron: cron?, time_zone, jitter, overlap, timeout })
 }
 
-const SCHEDULE: &[Member<Draft>] = &[
+const SCHEDULE: &[Member<ScheduleDraft>] = &[
     required("cron", STRING)
         .means("five fields of cron, `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, or `@every` with a duration")
         .read(|cx, field, draft| draft.cron = cron(cx, field)),

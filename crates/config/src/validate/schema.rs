@@ -2,7 +2,7 @@
 
 use super::context::Context;
 pub(super) use super::label::{optional, required};
-pub(super) use super::table::{Field, Member, Part, Rows};
+pub(super) use super::table::{Field, Member, Rows, TablePart};
 use super::types::type_of;
 pub(super) use super::types::{ANY, ARRAY, BOOL, INTEGER, NUMBER, OBJECT, STRING, Types};
 use super::{advice, survey};
@@ -14,7 +14,7 @@ pub(super) fn read_object<T>(cx: &mut Context<'_>, members: &Object, tables: &[&
 }
 
 /// Checks and reads all members. The parts are those that make up the object.
-pub(super) fn read_parts(cx: &mut Context<'_>, members: &Object, parts: &mut [&mut dyn Part]) {
+pub(super) fn read_parts(cx: &mut Context<'_>, members: &Object, parts: &mut [&mut dyn TablePart]) {
     if cx.recorder.is_some() {
         return survey::visit(cx, members, parts);
     }
@@ -35,7 +35,7 @@ pub(super) fn read_parts(cx: &mut Context<'_>, members: &Object, parts: &mut [&m
 }
 
 /// Whether the part knows the member.
-fn read_member(cx: &mut Context<'_>, part: &mut dyn Part, name: &[u8], value: &Value) -> bool {
+fn read_member(cx: &mut Context<'_>, part: &mut dyn TablePart, name: &[u8], value: &Value) -> bool {
     let label = part.labels().find(|label| label.name.as_bytes() == name).copied();
     match label {
         Some(label) if label.accepts(value) => match label.refusal(value) {

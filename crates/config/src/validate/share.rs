@@ -2,7 +2,7 @@
 
 pub(super) mod draft;
 
-use self::draft::Draft;
+use self::draft::ShareDraft;
 use super::actions::options;
 use super::context::Context;
 use super::scalars::integer;
@@ -19,12 +19,12 @@ pub(super) fn read(
     members: &Object,
     options: &mut ActionOptions,
 ) -> Option<ActionKind> {
-    let mut draft = Draft::default();
+    let mut draft = ShareDraft::default();
     options::read_kind(cx, members, &[SHARE, CONFINEMENT, BEYOND], &mut draft, options);
     Some(ActionKind::Share(draft.into_share(cx)))
 }
 
-const SHARE: &[Member<Draft>] = &[
+const SHARE: &[Member<ShareDraft>] = &[
     optional("share", STRING.or(ARRAY))
         .default("required")
         .means(
@@ -45,7 +45,7 @@ const SHARE: &[Member<Draft>] = &[
         .read(|cx, field, draft| draft.fallback = cx.action(field)),
 ];
 
-const CONFINEMENT: &[Member<Draft>] = &[
+const CONFINEMENT: &[Member<ShareDraft>] = &[
     optional("chroot", STRING)
         .means("the folder that the path must lie in, and that no link leads out of; may hold variables")
         .read(|cx, field, draft| {
@@ -69,7 +69,7 @@ const CONFINEMENT: &[Member<Draft>] = &[
         }),
 ];
 
-const BEYOND: &[Member<Draft>] = &[
+const BEYOND: &[Member<ShareDraft>] = &[
     optional("listing", BOOL.or(OBJECT))
         .default("`false`")
         .means("`true`: a folder without an index is answered with [its entries](#listings) (beyond Unit)")

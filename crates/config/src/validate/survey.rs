@@ -3,12 +3,12 @@
 
 use super::context::Context;
 use super::label::Label;
-use super::table::{Field, Part};
+use super::table::{Field, TablePart};
 use super::types::{Types, type_of};
 use crate::json::{self, Object, Value, pointer};
 
 /// Takes the place of reading an object: notes its members, and visits each of them.
-pub(super) fn visit(cx: &mut Context<'_>, members: &Object, parts: &mut [&mut dyn Part]) {
+pub(super) fn visit(cx: &mut Context<'_>, members: &Object, parts: &mut [&mut dyn TablePart]) {
     let place = cx.pointer().to_owned();
     let rows: Vec<(usize, Label)> = (0..)
         .zip(parts.iter())

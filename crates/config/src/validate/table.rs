@@ -8,11 +8,11 @@ use crate::json::Value;
 /// One row of a table. `T` is the draft that the object's members fill.
 pub(super) struct Member<T> {
     pub(super) label: Label,
-    read: Read<T>,
+    read: ReadValue<T>,
 }
 
 /// Reads a value of an accepted type into the draft, or reports what is wrong with it.
-pub(super) type Read<T> = fn(&mut Context<'_>, Field<'_>, &mut T);
+pub(super) type ReadValue<T> = fn(&mut Context<'_>, Field<'_>, &mut T);
 
 /// A value and the name that messages call it by.
 #[derive(Debug, Clone, Copy)]
@@ -23,13 +23,13 @@ pub(super) struct Field<'a> {
 
 impl Label {
     /// Completes the row with the function that reads values of the option.
-    pub(super) const fn read<T>(self, read: Read<T>) -> Member<T> {
+    pub(super) const fn read<T>(self, read: ReadValue<T>) -> Member<T> {
         Member { label: self, read }
     }
 }
 
 /// A part of an object: rows, with the draft that they fill at hand.
-pub(super) trait Part {
+pub(super) trait TablePart {
     fn labels(&self) -> Box<dyn Iterator<Item = &Label> + '_>;
 
     /// Has the row of this name read the value.
@@ -42,7 +42,7 @@ pub(super) struct Rows<'a, T> {
     pub(super) draft: &'a mut T,
 }
 
-impl<T> Part for Rows<'_, T> {
+impl<T> TablePart for Rows<'_, T> {
     fn labels(&self) -> Box<dyn Iterator<Item = &Label> + '_> {
         Box::new(self.tables.iter().copied().flatten().map(|row| &row.label))
     }

@@ -10,7 +10,7 @@ use super::scalars::{count, integer, is_true, size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{address_patterns, template, text};
 use crate::pattern::address::AddressPatternSet;
-use crate::throttle::{Bound, Key, Rate, Throttle};
+use crate::throttle::{RequestRate, Throttle, ThrottleBound, ThrottleKey};
 
 /// The row of `limit_requests`, wherever it is.
 pub(super) const REQUESTS: Label = optional("limit_requests", OBJECT).means(
@@ -29,7 +29,7 @@ pub(super) fn requests(cx: &mut Context<'_>, field: Field<'_>, limits: &mut Vec<
     read(cx, field, RATE, &mut draft, &mut whose);
     let RateDraft { interval, burst, delay, headers, entries } = draft;
     let Some(interval) = interval else { return };
-    let rate = Rate { interval, burst, delay, headers, entries: entries.unwrap_or(ENTRIES) };
+    let rate = RequestRate { interval, burst, delay, headers, entries: entries.unwrap_or(ENTRIES) };
     if delay && interval.saturating_mul(burst) > LONGEST_DELAY {
         let longest = LONGEST_DELAY.as_secs();
         cx.at(b"burst", |cx| {
@@ -39,7 +39,7 @@ pub(super) fn requests(cx: &mut Context<'_>, field: Field<'_>, limits: &mut Vec<
             );
         });
     }
-    limits.push(whose.limit(cx, Bound::Rate(rate)));
+    limits.push(whose.limit(cx, ThrottleBound::Rate(rate)));
 }
 
 /// Reads `limit_connections`, and adds it to the limits of a place.
@@ -48,7 +48,7 @@ pub(super) fn connections(cx: &mut Context<'_>, field: Field<'_>, limits: &mut V
     let mut whose = Whose { status: 503, ..Whose::default() };
     read(cx, field, CONCURRENCY, &mut most, &mut whose);
     if let Some(most) = most {
-        limits.push(whose.limit(cx, Bound::Concurrency(most)));
+        limits.push(whose.limit(cx, ThrottleBound::Concurrency(most)));
     }
 }
 
@@ -100,17 +100,24 @@ const CONCURRENCY: &[Member<Option<NonZeroU32>>] = &[required("connections", INT
 /// Options that both limits have.
 #[derive(Default)]
 struct Whose {
-    key: Option<Key>,
+    key: Option<ThrottleKey>,
     exempt: AddressPatternSet,
     status: u16,
     dry_run: bool,
 }
 
 impl Whose {
-    fn limit(self, cx: &mut Context<'_>, bound: Bound) -> usize {
+    fn limit(self, cx: &mut Context<'_>, bound: ThrottleBound) -> usize {
         let Self { key, exempt, status, dry_run } = self;
         let place = cx.pointer().to_owned();
-        cx.throttle(Throttle { place, key: key.unwrap_or(Key::Client), exempt, status, dry_run, bound })
+        cx.throttle(Throttle {
+            place,
+            key: key.unwrap_or(ThrottleKey::Client),
+            exempt,
+            status,
+            dry_run,
+            bound,
+        })
     }
 }
 
@@ -138,19 +145,19 @@ const WHOSE: &[Member<Whose>] = &[
 
 fn rate(cx: &mut Context<'_>, field: Field<'_>) -> Option<Duration> {
     let text = text(cx, field)?;
-    match Rate::parse_interval(&text) {
+    match RequestRate::parse_interval(&text) {
         Ok(interval) => Some(interval),
         Err(error) => {
             let detail = format!("The \"rate\" value \"{text}\" {error}.");
-            cx.problem_that_means(detail, advice::RATE, Rate::meant(&text));
+            cx.problem_that_means(detail, advice::RATE, RequestRate::meant(&text));
             None
         }
     }
 }
 
-fn key(cx: &mut Context<'_>, field: Field<'_>) -> Option<Key> {
+fn key(cx: &mut Context<'_>, field: Field<'_>) -> Option<ThrottleKey> {
     let is_client = field.value.as_bytes().is_some_and(|text| CLIENT.contains(&&**text));
-    if is_client { Some(Key::Client) } else { template(cx, field).map(Key::Text) }
+    if is_client { Some(ThrottleKey::Client) } else { template(cx, field).map(ThrottleKey::Text) }
 }
 
 /// The spellings of the client's address.

@@ -13,9 +13,9 @@ use crate::tls::{
 
 /// Reads `tls`; `None` when something is wrong with it.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<TlsSettings> {
-    let mut draft = Draft::default();
+    let mut draft = TlsDraft::default();
     schema::read_nested(cx, field, &[TLS], &mut draft);
-    let Draft { certificates, acme, policy, session, client } = draft;
+    let TlsDraft { certificates, acme, policy, session, client } = draft;
     let members = field.value.as_object();
     let has_source = members.is_some_and(|members| members.contains_key(b"certificate".as_slice()));
     if acme.is_none() && !has_source {
@@ -27,7 +27,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<TlsSettings
 }
 
 #[derive(Default)]
-struct Draft {
+struct TlsDraft {
     certificates: Option<Vec<String>>,
     acme: Option<AcmeSettings>,
     policy: Policy,
@@ -35,7 +35,7 @@ struct Draft {
     client: Option<ClientAuth>,
 }
 
-const TLS: &[Member<Draft>] = &[
+const TLS: &[Member<TlsDraft>] = &[
     optional("certificate", STRING.or(ARRAY))
         .default("those of `acme`")
         .means("the name of an uploaded bundle, or several of them; required without `acme`")

@@ -1,6 +1,6 @@
 //! The types of JSON, as sets of them.
 
-use crate::json::{Kind, Value};
+use crate::json::{JsonKind, Value};
 
 /// A set of JSON types.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,13 +49,13 @@ impl Types {
 
 pub(super) fn type_of(value: &Value) -> Types {
     match value.kind() {
-        Kind::Null => NULL,
-        Kind::Bool => BOOL,
-        Kind::Integer => INTEGER,
-        Kind::Fraction => FRACTION,
-        Kind::String => STRING,
-        Kind::Array => ARRAY,
-        Kind::Object => OBJECT,
+        JsonKind::Null => NULL,
+        JsonKind::Bool => BOOL,
+        JsonKind::Integer => INTEGER,
+        JsonKind::Fraction => FRACTION,
+        JsonKind::String => STRING,
+        JsonKind::Array => ARRAY,
+        JsonKind::Object => OBJECT,
     }
 }
 

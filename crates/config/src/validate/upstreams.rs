@@ -32,7 +32,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Upstream> {
 }
 
 fn read_one(cx: &mut Context<'_>, name: String, members: &Object) -> Option<Upstream> {
-    let mut draft = Draft::default();
+    let mut draft = UpstreamDraft::default();
     let mut options = ProxyOptions::default();
     let mut group = Rows { tables: &[UPSTREAM], draft: &mut draft };
     let mut requests = Rows { tables: &[proxy::OPTIONS], draft: &mut options };
@@ -43,14 +43,14 @@ fn read_one(cx: &mut Context<'_>, name: String, members: &Object) -> Option<Upst
         }
         return None;
     };
-    let Draft { balance, retries, passive, health, gateway, processes, .. } = draft;
+    let UpstreamDraft { balance, retries, passive, health, gateway, processes, .. } = draft;
     (options.gateway, options.processes) = (gateway, processes);
     report_what_is_for_http(cx, members, gateway);
     Some(Upstream { name, servers, balance, retries, passive, health, options })
 }
 
 #[derive(Default)]
-struct Draft {
+struct UpstreamDraft {
     servers: Option<Vec<Server>>,
     balance: Balance,
     retries: Retries,
@@ -79,7 +79,7 @@ fn report_what_is_for_http(cx: &mut Context<'_>, members: &Object, gateway: Opti
     }
 }
 
-const UPSTREAM: &[Member<Draft>] = &[
+const UPSTREAM: &[Member<UpstreamDraft>] = &[
     optional("servers", OBJECT)
         .default("required")
         .means(

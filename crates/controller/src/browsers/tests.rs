@@ -15,7 +15,7 @@ fn head(method: &str, fields: &[&str]) -> Parts {
 
 #[track_caller]
 fn check(method: &str, fields: &[&str], expect: Option<StatusCode>) {
-    let refused = refusal(&head(method, fields), Guard::Nothing).map(|reply| reply.status);
+    let refused = refusal(&head(method, fields), BrowserGuard::Nothing).map(|reply| reply.status);
     assert_eq!(refused, expect, "{method} {fields:?}");
 }
 
@@ -68,7 +68,7 @@ fn only_names_of_this_machine_are_answered() {
     forbidden("GET", &["Host: localhost", "Host: example.org"]);
     let mut absolute = head("GET", &["Host: localhost"]);
     absolute.uri = "http://example.org/config".parse().unwrap();
-    assert!(refusal(&absolute, Guard::Nothing).is_some());
+    assert!(refusal(&absolute, BrowserGuard::Nothing).is_some());
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn what_forms_can_send_is_no_change() {
 #[test]
 fn with_a_token_any_name_and_type_will_do_but_no_other_origin() {
     let check = |fields: &[&str], expect: bool| {
-        assert_eq!(refusal(&head("POST", fields), Guard::Token).is_none(), expect, "{fields:?}");
+        assert_eq!(refusal(&head("POST", fields), BrowserGuard::Token).is_none(), expect, "{fields:?}");
     };
     check(&["Host: example.org", "Content-Type: text/plain"], true);
     check(&["Host: example.org", "Origin: https://example.org"], true);

@@ -1,13 +1,13 @@
 //! Extensions of Unit's API: conditions, dry runs, the OpenAPI document, the token.
 
 use corral_config::json::Value;
-use corral_ipc::message::Origin;
+use corral_ipc::message::ChangeOrigin;
 
 use super::fake_main::Event;
 use super::{Response, Server, Setup};
 
 fn in_force(document: &'static str) -> Server {
-    Server::start(Setup { document: Some(document), origin: Origin::InForce, ..Setup::default() })
+    Server::start(Setup { document: Some(document), origin: ChangeOrigin::InForce, ..Setup::default() })
 }
 
 fn with_field(server: &Server, method: &str, target: &str, field: &str, body: &str) -> Response {

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::Link;
-use corral_ipc::message::{FromController, Order, Status, ToController};
+use corral_ipc::message::{FromController, Revocable, Status, ToController};
 
 /// Something that main was asked or told.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) enum Event {
     KeepAside,
     Apply { generation: u64, document: String, n_listeners: usize, assets: Assets, store: bool },
     Restart(String),
-    Revoke(Order),
+    Revoke(Revocable),
     Store { kind: AssetKind, name: String, bytes: Option<Vec<u8>> },
 }
 
@@ -67,7 +67,7 @@ impl FakeMain {
             FromController::Revoke { order } => {
                 self.tell(Event::Revoke(order));
                 Some(match order {
-                    Order::Change(generation) if self.is_late => {
+                    Revocable::Change(generation) if self.is_late => {
                         ToController::Applied { generation, warnings: Vec::new() }
                     }
                     order => ToController::Revoked { order },

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use corral_config::json;
 use corral_ipc::message::{
-    AppStatus, DaemonStatus, FailedListener, LimitStatus, MirrorStatus, Origin, ServerState, ServerStatus,
-    Status, UpstreamStatus,
+    AppStatus, ChangeOrigin, DaemonStatus, FailedListener, LimitStatus, MirrorStatus, ServerState,
+    ServerStatus, Status, UpstreamStatus,
 };
 
 use super::fake_main::Event;
@@ -14,7 +14,7 @@ use super::{Server, Setup};
 fn in_force(document: &'static str) -> Server {
     Server::start(Setup {
         document: Some(document),
-        origin: Origin::InForce,
+        origin: ChangeOrigin::InForce,
         status: Some(figures()),
         ..Setup::default()
     })

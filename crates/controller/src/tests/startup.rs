@@ -1,6 +1,6 @@
 //! The treatment of the document that main has at the start.
 
-use corral_ipc::message::Origin;
+use corral_ipc::message::ChangeOrigin;
 
 use super::fake_main::Event;
 use super::{Server, Setup};
@@ -10,7 +10,7 @@ const DEFAULT: &str = r#"{"listeners":{},"routes":[],"applications":{}}"#;
 /// `applied` are the documents that main is asked to put in force, and `running` is the one that
 /// the API shows then.
 #[track_caller]
-fn check(document: Option<&'static str>, origin: Origin, applied: &[&str], running: &str) {
+fn check(document: Option<&'static str>, origin: ChangeOrigin, applied: &[&str], running: &str) {
     let server = Server::start_unheard(Setup { document, origin, ..Setup::default() });
     for (idx, expect) in applied.iter().enumerate() {
         let Event::Apply { generation, document, store, .. } = server.event() else {
@@ -25,12 +25,12 @@ fn check(document: Option<&'static str>, origin: Origin, applied: &[&str], runni
 #[test]
 fn the_stored_document_is_put_in_force() {
     let stored = r#"{"routes":[{"action":{"return":200}}]}"#;
-    check(Some(stored), Origin::Stored, &[stored], stored);
+    check(Some(stored), ChangeOrigin::Stored, &[stored], stored);
 }
 
 #[test]
 fn nothing_stored_means_empty() {
-    check(None, Origin::Stored, &[DEFAULT], DEFAULT);
+    check(None, ChangeOrigin::Stored, &[DEFAULT], DEFAULT);
 }
 
 #[test]
@@ -65,11 +65,11 @@ fn a_listener_that_is_wrong_is_left_out() {
 #[test]
 fn an_application_without_its_module_is_left_to_main() {
     let stored = r#"{"applications":{"a":{"type":"php 5","root":"/"}}}"#;
-    check(Some(stored), Origin::Stored, &[stored], stored);
+    check(Some(stored), ChangeOrigin::Stored, &[stored], stored);
 }
 
 #[test]
 fn what_is_in_force_is_taken_over() {
-    check(Some(r#"{"access_log":"/x"}"#), Origin::InForce, &[], r#"{"access_log":"/x"}"#);
-    check(None, Origin::InForce, &[], DEFAULT);
+    check(Some(r#"{"access_log":"/x"}"#), ChangeOrigin::InForce, &[], r#"{"access_log":"/x"}"#);
+    check(None, ChangeOrigin::InForce, &[], DEFAULT);
 }

@@ -5,7 +5,7 @@ use corral_config::json::{Value, pointer};
 use corral_config::plan::{AppSpec, PythonSpec, RuntimeSpec};
 use corral_config::{Config, Problem, Stage};
 
-use super::lacking;
+use super::missing_files;
 use super::used::Used;
 
 /// Everything, in the order of the document's parts.
@@ -56,7 +56,7 @@ impl Remarks {
     /// A start does not depend on other servers, so that this is not an error.
     fn key_servers(&mut self, config: &Config) {
         for authentication in &config.authentications {
-            for lack in authentication.methods.iter().filter_map(lacking::of_method) {
+            for lack in authentication.methods.iter().filter_map(missing_files::of_method) {
                 let advice = "Tokens get 503 until it has answered once.".to_owned();
                 self.add(&format!("{}/jwt/jwks", authentication.place), lack, advice);
             }
@@ -65,7 +65,7 @@ impl Remarks {
 
     fn application(&mut self, app: &AppSpec) {
         let place = pointer::member("/applications", app.name.as_bytes());
-        for lack in lacking::of_application(app) {
+        for lack in missing_files::of_application(app) {
             self.add(&place, lack, String::new());
         }
         if let RuntimeSpec::Python(python) = &app.runtime {
@@ -155,7 +155,7 @@ impl Remarks {
     }
 
     fn path(&mut self, pointer: &str, text: &str) {
-        if let Some(lack) = lacking::of_share(text) {
+        if let Some(lack) = missing_files::of_share(text) {
             self.add(pointer, lack, String::new());
         }
     }

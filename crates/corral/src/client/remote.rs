@@ -7,17 +7,17 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-use super::Ask;
+use super::ApiCall;
 
 /// A socket file somewhere else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remote {
-    place: Place,
+    place: RemoteHost,
     socket: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum RemoteHost {
     /// Another machine: `HOST` or `USER@HOST`.
     Machine { destination: String, port: Option<u16> },
     /// A container of this machine.
@@ -31,7 +31,7 @@ pub(super) fn ssh(rest: &str) -> Option<Remote> {
         Some((destination, port)) => (destination, Some(port.parse().ok()?)),
         None => (authority, None),
     };
-    let place = Place::Machine { destination: destination.to_owned(), port };
+    let place = RemoteHost::Machine { destination: destination.to_owned(), port };
     (is_plain(destination) && is_plain(path)).then(|| Remote { place, socket: format!("/{path}") })
 }
 
@@ -39,7 +39,7 @@ pub(super) fn ssh(rest: &str) -> Option<Remote> {
 pub(super) fn docker(rest: &str) -> Option<Remote> {
     let (container, path) = rest.split_once('/').unwrap_or((rest, ""));
     let path = if path.is_empty() { SOCKET_OF_IMAGES } else { path };
-    let place = Place::Container(container.to_owned());
+    let place = RemoteHost::Container(container.to_owned());
     (is_plain(container) && is_plain(path)).then(|| Remote { place, socket: format!("/{path}") })
 }
 
@@ -54,7 +54,7 @@ fn is_plain(text: &str) -> bool {
 
 impl Remote {
     /// Has the `curl` that is there send the request; the answer comes with its head.
-    pub(super) fn exchange(&self, ask: Ask<'_>) -> anyhow::Result<Vec<u8>> {
+    pub(super) fn exchange(&self, ask: ApiCall<'_>) -> anyhow::Result<Vec<u8>> {
         let mut command = self.command();
         command.args(self.curl(ask));
         let program = command.get_program().to_string_lossy().into_owned();
@@ -74,7 +74,7 @@ impl Remote {
     /// The client that runs a command there: `ssh` or `docker exec`.
     fn command(&self) -> Command {
         match &self.place {
-            Place::Machine { destination, port } => {
+            RemoteHost::Machine { destination, port } => {
                 let mut ssh = Command::new("ssh");
                 if let Some(port) = port {
                     ssh.arg("-p").arg(port.to_string());
@@ -82,7 +82,7 @@ impl Remote {
                 ssh.arg(destination).arg("--");
                 ssh
             }
-            Place::Container(container) => {
+            RemoteHost::Container(container) => {
                 // `podman` understands the same.
                 let program = std::env::var_os("DOCKER").filter(|name| !name.is_empty());
                 let mut docker = Command::new(program.unwrap_or_else(|| "docker".into()));
@@ -92,8 +92,8 @@ impl Remote {
         }
     }
 
-    fn curl(&self, ask: Ask<'_>) -> Vec<String> {
-        let Ask { method, path, body, if_match } = ask;
+    fn curl(&self, ask: ApiCall<'_>) -> Vec<String> {
+        let ApiCall { method, path, body, if_match } = ask;
         let fixed = ["curl", "--silent", "--show-error", "--include", "--globoff", "--path-as-is"];
         let socket = ["--header", "Expect:", "--unix-socket", &self.socket, "--request", method];
         let mut words: Vec<_> = fixed.into_iter().chain(socket).map(str::to_owned).collect();
@@ -110,8 +110,8 @@ impl Remote {
     /// For the shell of the other machine; in a container there is none.
     fn quoted(&self, text: &str) -> String {
         match self.place {
-            Place::Machine { .. } => format!("'{}'", text.replace('\'', "'\\''")),
-            Place::Container(_) => text.to_owned(),
+            RemoteHost::Machine { .. } => format!("'{}'", text.replace('\'', "'\\''")),
+            RemoteHost::Container(_) => text.to_owned(),
         }
     }
 }
@@ -120,11 +120,11 @@ impl fmt::Display for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let socket = &self.socket;
         match &self.place {
-            Place::Machine { destination, port: Some(port) } => {
+            RemoteHost::Machine { destination, port: Some(port) } => {
                 write!(f, "ssh://{destination}:{port}{socket}")
             }
-            Place::Machine { destination, port: None } => write!(f, "ssh://{destination}{socket}"),
-            Place::Container(container) => write!(f, "docker://{container}{socket}"),
+            RemoteHost::Machine { destination, port: None } => write!(f, "ssh://{destination}{socket}"),
+            RemoteHost::Container(container) => write!(f, "docker://{container}{socket}"),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 
 #[track_caller]
 fn check(answer: &str, expected: Result<&str, &str>) {
-    let body = parse(answer.as_bytes()).and_then(Answer::into_body);
+    let body = parse(answer.as_bytes()).and_then(ApiAnswer::into_body);
     let body = body.map(|body| String::from_utf8(body).unwrap()).map_err(|error| format!("{error:#}"));
     assert_eq!(body.as_deref().map_err(String::as_str), expected);
 }
@@ -65,7 +65,7 @@ fn a_request_goes_over_a_socket_file() {
         String::from_utf8(request).unwrap()
     });
     let daemon = Daemon { token: Some("s3cret".to_owned()), ..Daemon::at(ListenAddress::Unix(path)) };
-    let ask = Ask { method: "PUT", path: "/config", body: Some(b"{}"), if_match: Some("\"7\"") };
+    let ask = ApiCall { method: "PUT", path: "/config", body: Some(b"{}"), if_match: Some("\"7\"") };
     let answer = daemon.ask(ask).unwrap();
     assert_eq!(answer.into_body().unwrap(), b"{}");
     let request = server.join().unwrap();

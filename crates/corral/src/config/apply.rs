@@ -6,7 +6,7 @@ use anyhow::{anyhow, bail};
 use corral_config::plan::{AssetKind, Assets};
 
 use crate::asset;
-use crate::client::{self, Answer, Daemon};
+use crate::client::{self, ApiAnswer, Daemon};
 use crate::files::{self, Seen};
 
 /// The daemon's words of success.
@@ -33,7 +33,7 @@ fn upload(daemon: &Daemon, assets: &Assets) -> anyhow::Result<()> {
 }
 
 /// The title of a refusal.
-pub(super) fn title(answer: &Answer) -> String {
+pub(super) fn title(answer: &ApiAnswer) -> String {
     let reply: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     reply["error"].as_str().unwrap_or("The daemon refused.").trim_end_matches('.').to_owned()
 }

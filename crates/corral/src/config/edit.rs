@@ -10,7 +10,7 @@ use corral_config::Problem;
 use corral_manifest::{Format, Source};
 
 use super::apply::title;
-use crate::client::{self, Answer, Ask, Daemon};
+use crate::client::{self, ApiAnswer, ApiCall, Daemon};
 use crate::output;
 
 /// Edits what is at `target`, a path of the control API.
@@ -29,7 +29,7 @@ pub(crate) fn command(daemon: &Daemon, target: &str) -> anyhow::Result<ExitCode>
             return Ok(ExitCode::SUCCESS);
         }
         let (body, if_match) = (Some(text.as_slice()), version.as_deref());
-        let answer = daemon.ask(Ask { method: "PUT", path: target, body, if_match })?;
+        let answer = daemon.ask(ApiCall { method: "PUT", path: target, body, if_match })?;
         if answer.status == 200 {
             output::print(&answer.body)?;
             return Ok(ExitCode::SUCCESS);
@@ -62,7 +62,7 @@ fn open_editor(path: &Path) -> anyhow::Result<()> {
 }
 
 /// The problems with their places in the edited file.
-fn explain(answer: Answer, text: &[u8], path: &Path, target: &str) -> String {
+fn explain(answer: ApiAnswer, text: &[u8], path: &Path, target: &str) -> String {
     if answer.status == 412 {
         return "the configuration was changed by another client meanwhile".to_owned();
     }

@@ -12,15 +12,15 @@ use super::Flavour;
 
 /// The action that the command line asks for.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum StartRequest {
     Help,
     Version,
-    Run(Box<Given>),
+    Run(Box<GivenOptions>),
 }
 
 /// The options as they were given.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct GivenOptions {
     pub(super) control: Option<String>,
     pub(super) control_mode: Option<u32>,
     pub(super) control_user: Option<String>,
@@ -50,7 +50,7 @@ struct Valued {
     /// A description of the value, for `option "--X" requires …`.
     value: &'static str,
     help: &'static str,
-    set: fn(&mut Given, &OsStr) -> anyhow::Result<()>,
+    set: fn(&mut GivenOptions, &OsStr) -> anyhow::Result<()>,
 }
 
 macro_rules! text {
@@ -149,7 +149,7 @@ const VALUED: &[Valued] = &[
 struct Flag {
     name: &'static str,
     help: &'static str,
-    set: fn(&mut Given),
+    set: fn(&mut GivenOptions),
 }
 
 const FLAGS: &[Flag] = &[
@@ -170,7 +170,7 @@ const FLAGS: &[Flag] = &[
 const SYNONYMS: &[(&str, &str)] =
     &[("--modules", "--modulesdir"), ("--state", "--statedir"), ("--tmp", "--tmpdir")];
 
-fn set_mode(given: &mut Given, value: &OsStr) -> anyhow::Result<()> {
+fn set_mode(given: &mut GivenOptions, value: &OsStr) -> anyhow::Result<()> {
     let text = value.to_string_lossy();
     match u32::from_str_radix(&text, 8) {
         Ok(mode) if mode <= 0o777 => given.control_mode = Some(mode),
@@ -180,14 +180,14 @@ fn set_mode(given: &mut Given, value: &OsStr) -> anyhow::Result<()> {
 }
 
 /// Reads the arguments behind the program's name `name`.
-pub(super) fn parse(name: &str, arguments: &[OsString]) -> anyhow::Result<Request> {
-    let mut given = Given::default();
+pub(super) fn parse(name: &str, arguments: &[OsString]) -> anyhow::Result<StartRequest> {
+    let mut given = GivenOptions::default();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         let text = argument.to_string_lossy();
         match &*text {
-            "-h" | "--help" => return Ok(Request::Help),
-            "--version" => return Ok(Request::Version),
+            "-h" | "--help" => return Ok(StartRequest::Help),
+            "--version" => return Ok(StartRequest::Version),
             text => {
                 if let Some(flag) = FLAGS.iter().find(|flag| flag.name == text) {
                     (flag.set)(&mut given);
@@ -211,7 +211,7 @@ pub(super) fn parse(name: &str, arguments: &[OsString]) -> anyhow::Result<Reques
         let name = if given.watch { "--watch" } else { "--config-writable" };
         bail!("option \"{name}\" is about configuration files and needs \"--config\"");
     }
-    Ok(Request::Run(Box::new(given)))
+    Ok(StartRequest::Run(Box::new(given)))
 }
 
 /// The help text.
@@ -265,46 +265,46 @@ fn with_default(option: &Valued, flavour: &Flavour) -> String {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> anyhow::Result<Request> {
+    fn parsed(text: &str) -> anyhow::Result<StartRequest> {
         let arguments: Vec<_> = text.split_ascii_whitespace().map(OsString::from).collect();
         parse("unitd", &arguments)
     }
 
     #[track_caller]
-    fn check(text: &str, expected: &Given) {
+    fn check(text: &str, expected: &GivenOptions) {
         match parsed(text).unwrap() {
-            Request::Run(given) => assert_eq!(&*given, expected),
+            StartRequest::Run(given) => assert_eq!(&*given, expected),
             request => panic!("{request:?}"),
         }
     }
 
     #[test]
     fn options_are_read() {
-        check("", &Given::default());
+        check("", &GivenOptions::default());
         let control = Some("unix:/run/c.sock".to_owned());
         check(
             "--no-daemon --control unix:/run/c.sock",
-            &Given { no_daemon: true, control, ..Given::default() },
+            &GivenOptions { no_daemon: true, control, ..GivenOptions::default() },
         );
-        let files = Given {
+        let files = GivenOptions {
             pid_file: Some("/a".into()),
             log: Some("/b".into()),
             modules_dir: Some("/c".into()),
             state_dir: Some("/d".into()),
             temp_dir: Some("/e".into()),
-            ..Given::default()
+            ..GivenOptions::default()
         };
         check("--pid /a --log /b --modulesdir /c --statedir /d --tmpdir /e", &files);
-        let people = Given {
+        let people = GivenOptions {
             user: Some("u".into()),
             group: Some("g".into()),
             control_user: Some("cu".into()),
             control_group: Some("cg".into()),
             control_mode: Some(0o660),
-            ..Given::default()
+            ..GivenOptions::default()
         };
         check("--user u --group g --control-user cu --control-group cg --control-mode 660", &people);
-        check("--user a --user b", &Given { user: Some("b".into()), ..Given::default() });
+        check("--user a --user b", &GivenOptions { user: Some("b".into()), ..GivenOptions::default() });
     }
 
     #[test]
@@ -314,12 +314,12 @@ mod tests {
             "option \"--state\" is deprecated; use \"--statedir\" instead".to_owned(),
             "option \"--tmp\" is deprecated; use \"--tmpdir\" instead".to_owned(),
         ];
-        let given = Given {
+        let given = GivenOptions {
             modules_dir: Some("/c".into()),
             state_dir: Some("/d".into()),
             temp_dir: Some("/e".into()),
             warnings,
-            ..Given::default()
+            ..GivenOptions::default()
         };
         check("--modules /c --state /d --tmp /e", &given);
     }
@@ -346,8 +346,8 @@ mod tests {
 
     #[test]
     fn help_and_version_come_first() {
-        assert!(matches!(parsed("--no-daemon -h --wrong").unwrap(), Request::Help));
-        assert!(matches!(parsed("--version").unwrap(), Request::Version));
+        assert!(matches!(parsed("--no-daemon -h --wrong").unwrap(), StartRequest::Help));
+        assert!(matches!(parsed("--version").unwrap(), StartRequest::Version));
         let usage = usage("unitd", &Flavour::unit());
         assert!(VALUED.iter().all(|option| usage.contains(option.name)));
     }

@@ -13,11 +13,11 @@ use corral_config::plan::AssetKind;
 use serde_json::json;
 
 use crate::asset;
-use crate::client::{Answer, Daemon};
+use crate::client::{ApiAnswer, Daemon};
 
 /// The files in a folder, by kind, each in the order of the paths.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Files {
+pub(crate) struct SetupFiles {
     certificates: Vec<PathBuf>,
     scripts: Vec<PathBuf>,
     configurations: Vec<PathBuf>,
@@ -25,7 +25,7 @@ pub(crate) struct Files {
     others: Vec<PathBuf>,
 }
 
-impl Files {
+impl SetupFiles {
     /// Whether there is anything at all.
     pub(crate) fn any(&self) -> bool {
         let all = [&self.certificates, &self.scripts, &self.configurations, &self.programs, &self.others];
@@ -35,7 +35,7 @@ impl Files {
 
 /// Everything below a folder, which may be missing. A file that is reached in two ways counts once: where
 /// Kubernetes mounts files, each is a link into a hidden folder beside it.
-pub(crate) fn collect(folder: &Path) -> anyhow::Result<Files> {
+pub(crate) fn collect(folder: &Path) -> anyhow::Result<SetupFiles> {
     let mut paths = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -54,7 +54,7 @@ pub(crate) fn collect(folder: &Path) -> anyhow::Result<Files> {
         }
     }
     paths.sort();
-    let mut files = Files::default();
+    let mut files = SetupFiles::default();
     let mut seen = HashSet::new();
     for path in paths {
         let Ok(place) = path.canonicalize() else {
@@ -76,7 +76,7 @@ pub(crate) fn collect(folder: &Path) -> anyhow::Result<Files> {
 }
 
 /// Uploads, configures and runs everything; ends at the first failure.
-pub(crate) fn apply(daemon: &Daemon, files: &Files, say: &mut dyn FnMut(&str)) -> anyhow::Result<()> {
+pub(crate) fn apply(daemon: &Daemon, files: &SetupFiles, say: &mut dyn FnMut(&str)) -> anyhow::Result<()> {
     for path in &files.certificates {
         say(&format!("uploading the certificate bundle {}", path.display()));
         put(daemon, &asset::target(AssetKind::Certificate, &stem(path)), path)?;
@@ -109,7 +109,7 @@ fn put(daemon: &Daemon, target: &str, path: &Path) -> anyhow::Result<()> {
 }
 
 /// Code and body of a refusal, as the operator of a container finds them in its log.
-fn expect_success(answer: &Answer, subject: &str) -> anyhow::Result<()> {
+fn expect_success(answer: &ApiAnswer, subject: &str) -> anyhow::Result<()> {
     if answer.status != 200 {
         let body = String::from_utf8_lossy(&answer.body).replace("\r\n", "\n");
         bail!("{subject}: HTTP response status code is '{}'\n{}", answer.status, body.trim_end());

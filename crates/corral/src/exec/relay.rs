@@ -9,7 +9,7 @@ use corral_ipc::message::{FromExec, ToExec};
 use corral_sys::poll::{self, Interest, Readiness};
 use corral_sys::signal::{self, Signal, SignalFd};
 
-use super::streams::Terminal;
+use super::streams::ExecTerminal;
 
 /// Signals that are meant for the command. What this process was told to ignore it ignores.
 pub(super) fn signals() -> Vec<Signal> {
@@ -25,15 +25,15 @@ const PIECE: usize = 64 * 1024;
 /// process that was left behind prints.
 const MOST_AT_THE_END: usize = 1024 * 1024;
 
-pub(super) struct Relay<'a> {
+pub(super) struct TerminalRelay<'a> {
     pub(super) link: &'a Link,
     pub(super) signals: SignalFd,
-    pub(super) terminal: Option<Terminal>,
+    pub(super) terminal: Option<ExecTerminal>,
     /// Keys that the command's terminal has not taken yet.
     pub(super) typed: Vec<u8>,
 }
 
-impl Relay<'_> {
+impl TerminalRelay<'_> {
     /// Goes on until the command has ended.
     pub(super) fn run(mut self) -> anyhow::Result<FromExec> {
         loop {
@@ -61,7 +61,7 @@ impl Relay<'_> {
     /// Waits for something to do; says whether something is typed.
     fn wait(&self) -> io::Result<bool> {
         let mut fds = vec![(self.link.as_fd(), Interest::Read), (self.signals.as_fd(), Interest::Read)];
-        let (keyboard, master) = self.terminal.as_ref().map(Terminal::ends).unwrap_or_default();
+        let (keyboard, master) = self.terminal.as_ref().map(ExecTerminal::ends).unwrap_or_default();
         let interest = if self.typed.is_empty() { Interest::Read } else { Interest::ReadWrite };
         fds.extend(master.map(|master| (master, interest)));
         let keyboard = keyboard.filter(|_| self.typed.is_empty());
@@ -72,7 +72,7 @@ impl Relay<'_> {
 
     fn take_signal(&mut self, number: i32) {
         if number == Signal::WINCH.as_raw() {
-            return self.terminal.iter().for_each(Terminal::resize);
+            return self.terminal.iter().for_each(ExecTerminal::resize);
         }
         // It may have ended, which is heard next.
         let _ = self.link.try_send(&ToExec::Signal { number }, &[]);
@@ -94,7 +94,7 @@ impl Relay<'_> {
     }
 
     fn type_on(&mut self) {
-        let master = self.terminal.as_mut().and_then(Terminal::master).filter(|_| !self.typed.is_empty());
+        let master = self.terminal.as_mut().and_then(ExecTerminal::master).filter(|_| !self.typed.is_empty());
         let Some(master) = master else { return };
         match master.write(&self.typed) {
             Ok(len) => drop(self.typed.drain(..len)),

@@ -14,11 +14,11 @@ pub(super) struct Streams {
     own: [File; 3],
     /// In place of a terminal whose keyboard is for another program.
     null: File,
-    terminal: Option<Terminal>,
+    terminal: Option<ExecTerminal>,
 }
 
 /// The command's terminal, and the one that it stands for.
-pub(super) struct Terminal {
+pub(super) struct ExecTerminal {
     /// This process's.
     outer: File,
     /// The other end of the command's.
@@ -38,7 +38,7 @@ impl Streams {
             .map(|fd| fd.try_clone_to_owned().map(File::from));
         let [stdin, stdout, stderr] = own;
         let own = [stdin?, stdout?, stderr?];
-        let terminal = Terminal::of(&own, uid)?;
+        let terminal = ExecTerminal::of(&own, uid)?;
         Ok(Self { own, null: File::options().read(true).open("/dev/null")?, terminal })
     }
 
@@ -63,7 +63,7 @@ impl Streams {
     }
 
     /// The command has its streams: the keyboard is its own from now on.
-    pub(super) fn handed_over(self) -> io::Result<Option<Terminal>> {
+    pub(super) fn handed_over(self) -> io::Result<Option<ExecTerminal>> {
         let Some(mut terminal) = self.terminal else { return Ok(None) };
         terminal.slave = None;
         if let Some(keyboard) = &terminal.keyboard {
@@ -73,7 +73,7 @@ impl Streams {
     }
 }
 
-impl Terminal {
+impl ExecTerminal {
     /// One for the command, if this process has any.
     fn of(own: &[File; 3], uid: u32) -> io::Result<Option<Self>> {
         // What is written goes where output goes, if it can.

@@ -4,26 +4,26 @@ use std::net::IpAddr;
 
 use corral_manifest::caddyfile::Directive;
 
-use super::words::{Read, refuse};
+use super::words::{BlocksResult, refuse};
 
 /// Where a site is served.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Addresses {
-    pub(super) listeners: Vec<Listener>,
+pub(super) struct SiteAddresses {
+    pub(super) listeners: Vec<CaddyListener>,
     /// The names that are meant; all if there is none.
     pub(super) hosts: Vec<String>,
 }
 
 /// An address to listen on.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Listener {
+pub(super) struct CaddyListener {
     /// As in a configuration.
     pub(super) address: String,
     /// Whether it is for HTTPS.
     pub(super) is_secure: bool,
 }
 
-impl Addresses {
+impl SiteAddresses {
     /// The port of the first listener for HTTPS.
     pub(super) fn secure_port(&self) -> Option<&str> {
         let secure = self.listeners.iter().find(|listener| listener.is_secure)?;
@@ -56,8 +56,8 @@ fn ip_of(listener: &str) -> Option<String> {
 }
 
 /// Reads the words before a site's block.
-pub(super) fn read(directive: &Directive) -> Read<Addresses> {
-    let mut addresses = Addresses::default();
+pub(super) fn read(directive: &Directive) -> BlocksResult<SiteAddresses> {
+    let mut addresses = SiteAddresses::default();
     let mut means_all = false;
     let words = directive.words.iter().flat_map(|word| word.split(',')).filter(|word| !word.is_empty());
     for word in words {
@@ -82,7 +82,7 @@ pub(super) fn read(directive: &Directive) -> Read<Addresses> {
 }
 
 /// The listener, and the name if it stands for one.
-fn address(directive: &Directive, word: &str) -> Read<(Listener, Option<String>)> {
+fn address(directive: &Directive, word: &str) -> BlocksResult<(CaddyListener, Option<String>)> {
     let is_secure = word.starts_with("https://");
     let has_scheme = is_secure || word.starts_with("http://");
     let place = if has_scheme { word.split_once("//").map_or(word, |(_, place)| place) } else { word };
@@ -101,7 +101,7 @@ fn address(directive: &Directive, word: &str) -> Read<(Listener, Option<String>)
             );
         }
     };
-    let listener = |host: &str| Listener { address: format!("{host}:{port}"), is_secure };
+    let listener = |host: &str| CaddyListener { address: format!("{host}:{port}"), is_secure };
     let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '*');
     match (host, ip) {
@@ -132,8 +132,8 @@ mod tests {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         let found = match read(&Directive { line: 1, words, block: None }) {
             Ok(found) => {
-                let scheme = |listener: &Listener| if listener.is_secure { "https://" } else { "" };
-                let listener = |found: &Listener| scheme(found).to_owned() + &found.address;
+                let scheme = |listener: &CaddyListener| if listener.is_secure { "https://" } else { "" };
+                let listener = |found: &CaddyListener| scheme(found).to_owned() + &found.address;
                 let listeners: Vec<_> = found.listeners.iter().map(listener).collect();
                 format!("{} for {}", listeners.join(" "), found.hosts.join(" "))
             }

@@ -22,7 +22,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
 use super::document::APPLICATION;
-use crate::client::{Ask, Daemon};
+use crate::client::{ApiCall, Daemon};
 
 /// The server that the calls are about.
 pub(super) struct Admin {
@@ -35,7 +35,7 @@ pub(super) struct Admin {
 }
 
 /// An answer: a status, and perhaps an object.
-type Answer = (StatusCode, Option<Value>);
+type AdminAnswer = (StatusCode, Option<Value>);
 
 /// No document is larger.
 const MAX_BODY: usize = 1 << 20;
@@ -90,7 +90,7 @@ async fn connection(io: TokioIo<tokio::net::TcpStream>, admin: Arc<Admin>) {
         .await;
 }
 
-fn response((status, body): Answer) -> Response<Full<Bytes>> {
+fn response((status, body): AdminAnswer) -> Response<Full<Bytes>> {
     let text = body.as_ref().map_or_else(String::new, |body| format!("{body}\n"));
     let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
@@ -100,12 +100,12 @@ fn response((status, body): Answer) -> Response<Full<Bytes>> {
     response
 }
 
-fn error(status: StatusCode, text: impl Into<String>) -> Answer {
+fn error(status: StatusCode, text: impl Into<String>) -> AdminAnswer {
     (status, Some(json!({ "error": text.into() })))
 }
 
 impl Admin {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>) -> AdminAnswer {
         let (head, body) = request.into_parts();
         if let Some(reason) = corral_controller::reason_to_refuse(&head) {
             return error(StatusCode::FORBIDDEN, reason);
@@ -129,7 +129,7 @@ impl Admin {
     }
 
     /// The same document is not a change, unless everything is to be loaded anew; another one cannot be put in force.
-    async fn patch(&self, head: &Parts, body: &[u8]) -> Answer {
+    async fn patch(&self, head: &Parts, body: &[u8]) -> AdminAnswer {
         if serde_json::from_slice::<Value>(body).ok().as_ref() != Some(&self.document) {
             return error(StatusCode::BAD_REQUEST, "the configuration can only be changed in the Caddyfile");
         }
@@ -138,11 +138,11 @@ impl Admin {
     }
 
     /// Returns when new workers serve.
-    async fn restart(&self) -> Answer {
+    async fn restart(&self) -> AdminAnswer {
         let daemon = Daemon::at(ListenAddress::Unix(self.control.clone()));
         let restart = move || {
             let path = format!("/control/applications/{APPLICATION}/restart");
-            daemon.ask(Ask { method: "POST", path: &path, body: None, if_match: None })
+            daemon.ask(ApiCall { method: "POST", path: &path, body: None, if_match: None })
         };
         let failed = |reason: String| error(StatusCode::INTERNAL_SERVER_ERROR, reason);
         match tokio::task::spawn_blocking(restart).await {

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsagePurpose, date_time_ymd};
 
-use crate::authority::{Authority, is_private};
-use crate::kept::{self, Base};
+use crate::authority::{LocalAuthority, is_private};
+use crate::user_dirs::{self, BaseDir};
 
 /// How long one is valid; browsers take none that is valid for longer than 398 days.
 const VALIDITY: Duration = Duration::from_secs(397 * 24 * 3600);
@@ -18,7 +18,7 @@ const VALIDITY: Duration = Duration::from_secs(397 * 24 * 3600);
 const LEAST_VALIDITY: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A certificate and its key.
-pub(super) struct Certificate {
+pub(super) struct LocalCertificate {
     /// Both in PEM.
     bundle: String,
     signer: Signer,
@@ -32,18 +32,18 @@ enum Signer {
     Itself(Result<PathBuf, String>),
 }
 
-impl Certificate {
+impl LocalCertificate {
     /// One for these names, of which there is one at least.
     pub(super) fn of(names: &[String]) -> anyhow::Result<Self> {
         // Whatever an authority lacks, a certificate that is signed by itself is better than none.
         if names.iter().all(|name| is_private(name))
-            && kept::folder(Base::Data, "authority").is_ok()
-            && let Ok(authority) = Authority::open()
+            && user_dirs::folder(BaseDir::Data, "authority").is_ok()
+            && let Ok(authority) = LocalAuthority::open()
         {
             let leaf = authority.issue(names, SystemTime::now())?;
             return Ok(Self { bundle: leaf.bundle, signer: Signer::Authority(authority.path()) });
         }
-        Self::kept_in(kept::folder(Base::State, "certificates"), names, SystemTime::now())
+        Self::kept_in(user_dirs::folder(BaseDir::State, "certificates"), names, SystemTime::now())
     }
 
     fn kept_in(folder: Result<PathBuf, String>, names: &[String], now: SystemTime) -> anyhow::Result<Self> {
@@ -55,7 +55,7 @@ impl Certificate {
         let until = now + VALIDITY;
         let bundle = make(names, now, until).context("make a certificate for HTTPS")?;
         let keep = |path: PathBuf| {
-            let written = kept::write(&path, &format!("{}\n{bundle}", heading(names, until)), 0o600);
+            let written = user_dirs::write(&path, &format!("{}\n{bundle}", heading(names, until)), 0o600);
             written.map_err(|error| format!("\"{}\" cannot be written: {error}", path.display()))?;
             Ok(path)
         };
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn of(folder: &Path, wanted: &[&str], now: SystemTime) -> String {
-        Certificate::kept_in(Ok(folder.to_owned()), &names(wanted), now).unwrap().bundle
+        LocalCertificate::kept_in(Ok(folder.to_owned()), &names(wanted), now).unwrap().bundle
     }
 
     #[test]
@@ -170,8 +170,11 @@ mod tests {
 
     #[test]
     fn the_notice_says_why_none_is_kept() {
-        let certificate =
-            Certificate::kept_in(Err("there is no home".to_owned()), &names(&["::1"]), SystemTime::now());
+        let certificate = LocalCertificate::kept_in(
+            Err("there is no home".to_owned()),
+            &names(&["::1"]),
+            SystemTime::now(),
+        );
         let notice = certificate.unwrap().notice(&names(&["::1"]));
         assert!(notice.ends_with("The next start makes another one: there is no home"), "{notice}");
     }

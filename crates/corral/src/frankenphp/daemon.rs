@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use corral_supervisor::{Console, DaemonOptions, ModuleSource};
+use corral_supervisor::{ConsoleOptions, DaemonOptions, ModuleSource};
 use corral_sys::process::set_parent_death_signal;
 use corral_sys::signal::Signal;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::log::{self, Style};
 use crate::serve::{self, Owner};
 
 /// The child's orders.
-pub(super) struct Order<'a> {
+pub(super) struct DaemonOrder<'a> {
     pub(super) document: &'a Value,
     /// The folder of what browsers may reach, whose owner runs the application.
     pub(super) root: &'a Path,
@@ -29,7 +29,7 @@ pub(super) struct Order<'a> {
     pub(super) watch: &'a [PathBuf],
 }
 
-impl Order<'_> {
+impl DaemonOrder<'_> {
     pub(super) fn to_text(&self) -> String {
         let Self { document, root, control, temp, state, notice, watch } = self;
         let paths = json!({ "root": root, "control": control, "temp": temp, "state": state });
@@ -66,7 +66,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         users: owner.users(&root),
         foreground: true,
         files: None,
-        console: Some(Console {
+        console: Some(ConsoleOptions {
             document: document.into_bytes(),
             announcement: format!("serving {}", root.display()),
             once_served: None,

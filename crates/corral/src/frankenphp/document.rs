@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::addresses::Listener;
-use super::globals::Worker;
-use super::logs::{Level, Log};
-use super::plan::Plan;
+use super::addresses::CaddyListener;
+use super::globals::WorkerOptions;
+use super::logs::{CaddyLevel, Log};
+use super::plan::CaddyfilePlan;
 use crate::site::document::share;
 
 /// The name of the application.
 pub(super) const APPLICATION: &str = "php";
 
 /// Users and files that the machine has and no Caddyfile names.
-pub(super) struct Surroundings<'a> {
+pub(super) struct DocumentContext<'a> {
     /// The user of the application, where that is not the daemon's.
     pub(super) owner: Option<(&'a str, &'a str)>,
     /// Files for errors.
@@ -23,7 +23,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) folder: &'a Path,
 }
 
-pub(super) fn document(plan: &Plan, surroundings: &Surroundings<'_>) -> Value {
+pub(super) fn document(plan: &CaddyfilePlan, surroundings: &DocumentContext<'_>) -> Value {
     let listeners: Map<_, _> = plan.site.addresses.listeners.iter().map(listener).collect();
     let mut document = json!({
         "settings": { "log": { "level": level(plan), "format": "json" } },
@@ -52,7 +52,7 @@ const SITE: &str = "site";
 /// The certificate of listeners for HTTPS.
 pub(super) const CERTIFICATE: &str = "own";
 
-fn listener(listener: &Listener) -> (String, Value) {
+fn listener(listener: &CaddyListener) -> (String, Value) {
     let mut value = json!({ "pass": format!("routes/{SITE}") });
     if listener.is_secure {
         value["tls"] = json!({ "certificate": CERTIFICATE });
@@ -89,12 +89,12 @@ const TEXTS: [&str; 8] = [
     "font/*",
 ];
 
-fn level(plan: &Plan) -> &'static str {
-    let asked = plan.site.log.as_ref().map_or(Level::Info, |log| log.level);
-    if plan.globals.debug { Level::Debug.name() } else { asked.name() }
+fn level(plan: &CaddyfilePlan) -> &'static str {
+    let asked = plan.site.log.as_ref().map_or(CaddyLevel::Info, |log| log.level);
+    if plan.globals.debug { CaddyLevel::Debug.name() } else { asked.name() }
 }
 
-fn routes(plan: &Plan, pages: &[(u16, PathBuf)]) -> Value {
+fn routes(plan: &CaddyfilePlan, pages: &[(u16, PathBuf)]) -> Value {
     let site = &plan.site;
     let application = json!({ "pass": format!("applications/{APPLICATION}") });
     let files = share(&site.root);
@@ -134,7 +134,7 @@ const HIDDEN: [&str; 2] = ["*/.*", "!/.well-known/*"];
 /// Sources, by whatever spelling: never shown.
 const SCRIPTS: [&str; 3] = ["*.php", "*.php/*", "~(?i)\\.(php[0-9]?|phtml|phar|inc)(/|$)"];
 
-fn application(plan: &Plan, surroundings: &Surroundings<'_>) -> Value {
+fn application(plan: &CaddyfilePlan, surroundings: &DocumentContext<'_>) -> Value {
     let php = &plan.site.php;
     let mut application = json!({
         "type": "php",
@@ -164,7 +164,7 @@ fn application(plan: &Plan, surroundings: &Surroundings<'_>) -> Value {
 }
 
 /// FrankenPHP has two threads for each processor unless it is told otherwise.
-pub(super) fn processes(worker: &Worker) -> usize {
+pub(super) fn processes(worker: &WorkerOptions) -> usize {
     let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     worker.number.map_or_else(|| 2 * processors(), |number| number.get() as usize)
 }
@@ -191,7 +191,7 @@ fn access_log(log: &Log) -> Value {
             "duration": "$request_time",
         },
     });
-    if log.level > Level::Info {
+    if log.level > CaddyLevel::Info {
         access_log["if"] = "`${vars.status >= 500 ? 1 : 0}`".into();
     }
     access_log

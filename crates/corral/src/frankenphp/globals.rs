@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use corral_manifest::caddyfile::Directive;
 
 use super::plan::absolute;
-use super::words::{Read, block, name, pair, refuse, unknown, value, values};
+use super::words::{BlocksResult, block, name, pair, refuse, unknown, value, values};
 
 /// Settings for all sites.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Globals {
     pub(super) redirects: bool,
     /// Whether everything is logged.
     pub(super) debug: bool,
-    pub(super) worker: Option<Worker>,
+    pub(super) worker: Option<WorkerOptions>,
     /// php.ini settings.
     pub(super) php_ini: Vec<(String, String)>,
 }
@@ -36,7 +36,7 @@ impl Default for Globals {
 
 /// A script that stays in memory.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Worker {
+pub(super) struct WorkerOptions {
     pub(super) script: PathBuf,
     /// Processes; as many as FrankenPHP would have threads unless given.
     pub(super) number: Option<NonZeroU32>,
@@ -45,7 +45,7 @@ pub(super) struct Worker {
     pub(super) environment: Vec<(String, String)>,
 }
 
-pub(super) fn read(directive: &Directive) -> Read<Globals> {
+pub(super) fn read(directive: &Directive) -> BlocksResult<Globals> {
     let mut globals = Globals::default();
     for option in block(directive) {
         match name(option) {
@@ -60,7 +60,7 @@ pub(super) fn read(directive: &Directive) -> Read<Globals> {
 }
 
 /// The modes that are about redirections; certificates of authorities are not ordered here anyway.
-fn redirects(directive: &Directive) -> Read<bool> {
+fn redirects(directive: &Directive) -> BlocksResult<bool> {
     match value(directive)? {
         "off" | "disable_redirects" => Ok(false),
         "disable_certs" | "ignore_loaded_certs" => Ok(true),
@@ -74,7 +74,7 @@ fn redirects(directive: &Directive) -> Read<bool> {
     }
 }
 
-fn frankenphp(directive: &Directive, globals: &mut Globals) -> Read<()> {
+fn frankenphp(directive: &Directive, globals: &mut Globals) -> BlocksResult<()> {
     for option in block(directive) {
         match name(option) {
             "worker" if globals.worker.is_some() => {
@@ -94,8 +94,8 @@ fn frankenphp(directive: &Directive, globals: &mut Globals) -> Read<()> {
 }
 
 /// `worker FILE [NUMBER]`, or a block that says the same in lines.
-pub(super) fn worker(directive: &Directive) -> Read<Worker> {
-    let mut worker = Worker::default();
+pub(super) fn worker(directive: &Directive) -> BlocksResult<WorkerOptions> {
+    let mut worker = WorkerOptions::default();
     let mut has_script = false;
     if let [script, rest @ ..] = values(directive) {
         worker.script = absolute(script);
@@ -129,7 +129,7 @@ pub(super) fn worker(directive: &Directive) -> Read<Worker> {
     Ok(worker)
 }
 
-fn number_of(directive: &Directive, text: &str) -> Read<Option<NonZeroU32>> {
+fn number_of(directive: &Directive, text: &str) -> BlocksResult<Option<NonZeroU32>> {
     match text.parse() {
         Ok(number) => Ok(NonZeroU32::new(number)),
         Err(_) => refuse(directive, format!("\"{text}\" is not a number of workers")),

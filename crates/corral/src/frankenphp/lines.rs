@@ -5,15 +5,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value, json};
 
 use super::document::APPLICATION;
-use super::logs::{Encoding, Level, Log, Redaction};
+use super::logs::{CaddyLevel, Log, LogEncoding, Redaction};
 
 /// How lines of the daemon become lines of this process.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lines {
+pub(super) struct OutputLines {
     log: Log,
 }
 
-impl Lines {
+impl OutputLines {
     pub(super) fn new(log: Option<&Log>) -> Self {
         Self { log: log.cloned().unwrap_or_default() }
     }
@@ -22,7 +22,7 @@ impl Lines {
     pub(super) fn printed(&self, line: &str) -> Option<String> {
         match serde_json::from_str::<Value>(line) {
             Ok(Value::Object(entry)) => self.request(&entry),
-            _ => self.line(Level::Info, line, Map::new()),
+            _ => self.line(CaddyLevel::Info, line, Map::new()),
         }
     }
 
@@ -30,7 +30,7 @@ impl Lines {
         let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
         let number = |name: &str| text(name).parse::<u64>().unwrap_or_default();
         let status = number("status");
-        let level = if status >= 500 { Level::Error } else { Level::Info };
+        let level = if status >= 500 { CaddyLevel::Error } else { CaddyLevel::Info };
         let host = if text("host") == "-" { "" } else { text("host") };
         let members = json!({
             "logger": "http.log.access",
@@ -59,22 +59,22 @@ impl Lines {
         }
         match of_text(line) {
             Some((level, message)) => self.line(level, said(message), Map::new()),
-            None => self.line(Level::Error, reason(line), Map::new()),
+            None => self.line(CaddyLevel::Error, reason(line), Map::new()),
         }
     }
 
-    fn line(&self, level: Level, message: &str, more: Map<String, Value>) -> Option<String> {
+    fn line(&self, level: CaddyLevel, message: &str, more: Map<String, Value>) -> Option<String> {
         if level < self.log.level {
             return None;
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         Some(match self.log.encoding {
-            Encoding::Json => {
+            LogEncoding::Json => {
                 let mut line = json!({ "level": level.name(), "ts": now, "msg": message });
                 line.as_object_mut()?.extend(more);
                 line.to_string()
             }
-            Encoding::Console => {
+            LogEncoding::Console => {
                 let time = jiff::Zoned::now().strftime("%Y/%m/%d %H:%M:%S%.3f");
                 let level = level.name().to_uppercase();
                 let message = message.escape_default();
@@ -88,17 +88,17 @@ impl Lines {
     }
 }
 
-fn level_of(name: &str) -> Level {
+fn level_of(name: &str) -> CaddyLevel {
     match name {
-        "debug" => Level::Debug,
-        "warn" => Level::Warn,
-        "alert" | "error" => Level::Error,
-        _ => Level::Info,
+        "debug" => CaddyLevel::Debug,
+        "warn" => CaddyLevel::Warn,
+        "alert" | "error" => CaddyLevel::Error,
+        _ => CaddyLevel::Info,
     }
 }
 
 /// `YYYY/MM/DD HH:MM:SS [level] PID#TID message`.
-fn of_text(line: &str) -> Option<(Level, &str)> {
+fn of_text(line: &str) -> Option<(CaddyLevel, &str)> {
     let (level, rest) = line.get(20..)?.strip_prefix('[')?.split_once("] ")?;
     let (_, message) = rest.split_once(' ')?;
     Some((level_of(level), message))
@@ -156,10 +156,10 @@ fn decoded(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn lines(level: Level, encoding: Encoding) -> Lines {
+    fn lines(level: CaddyLevel, encoding: LogEncoding) -> OutputLines {
         let value = Some("REDACTED".to_owned());
         let redactions = vec![Redaction { name: "authorization".to_owned(), value }];
-        Lines { log: Log { level, encoding, redactions } }
+        OutputLines { log: Log { level, encoding, redactions } }
     }
 
     fn json(line: Option<String>) -> Value {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn requests_have_the_members_that_octane_prints() {
-        let line = json(lines(Level::Info, Encoding::Json).printed(REQUEST));
+        let line = json(lines(CaddyLevel::Info, LogEncoding::Json).printed(REQUEST));
         assert_eq!((&line["msg"], &line["level"]), (&json!("handled request"), &json!("info")));
         assert_eq!(
             (&line["duration"], &line["status"], &line["size"]),
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_level_decides_which_lines_there_are() {
-        let errors = lines(Level::Warn, Encoding::Json);
+        let errors = lines(CaddyLevel::Warn, LogEncoding::Json);
         assert_eq!(errors.printed(REQUEST), None);
         let failed = json(errors.printed(&REQUEST.replace("200", "503")));
         assert_eq!((&failed["level"], &failed["status"]), (&json!("error"), &json!(503)));
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_the_application_says_has_no_name_before_it() {
-        let all = lines(Level::Debug, Encoding::Json);
+        let all = lines(CaddyLevel::Debug, LogEncoding::Json);
         let line = json(all.logged(r#"{"level":"error","message":"\"php\": {\"type\":1}"}"#));
         assert_eq!(line["msg"], "{\"type\":1}");
         let line = json(all.logged(r#"{"level":"info","message":"\"php\" prototype started"}"#));
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn lines_of_text_are_understood_too() {
-        let all = lines(Level::Debug, Encoding::Json);
+        let all = lines(CaddyLevel::Debug, LogEncoding::Json);
         let line = json(all.logged("2026/11/23 14:00:01 [warn] 12#13 a [b] c"));
         assert_eq!((&line["level"], &line["msg"]), (&json!("warn"), &json!("a [b] c")));
         let line = json(all.logged("corral: listener \"*:80\": in use (--listen ADDRESS)"));
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_console_has_lines_of_text() {
-        let console = lines(Level::Info, Encoding::Console);
+        let console = lines(CaddyLevel::Info, LogEncoding::Console);
         let line = console.logged(r#"{"level":"error","message":"a\tb"}"#).unwrap();
         assert!(line.ends_with("\tERROR\ta\\tb"), "{line}");
         assert!(console.printed(REQUEST).unwrap().contains("\tINFO\thandled request\t{\"logger\""));

@@ -2,19 +2,19 @@
 
 use corral_manifest::caddyfile::Directive;
 
-use super::words::{Read, block, name, pair, refuse, unknown, value, values};
+use super::words::{BlocksResult, block, name, pair, refuse, unknown, value, values};
 
 /// The lines that are logged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Log {
-    pub(super) level: Level,
-    pub(super) encoding: Encoding,
+    pub(super) level: CaddyLevel,
+    pub(super) encoding: LogEncoding,
     pub(super) redactions: Vec<Redaction>,
 }
 
 /// From the least important to the most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum CaddyLevel {
     Debug,
     #[default]
     Info,
@@ -22,7 +22,7 @@ pub(super) enum Level {
     Error,
 }
 
-impl Level {
+impl CaddyLevel {
     /// As lines have it.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Level {
 
 /// How a line looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(super) enum LogEncoding {
     #[default]
     Json,
     Console,
@@ -50,7 +50,7 @@ pub(super) struct Redaction {
     pub(super) value: Option<String>,
 }
 
-pub(super) fn read(directive: &Directive) -> Read<Log> {
+pub(super) fn read(directive: &Directive) -> BlocksResult<Log> {
     let mut log = Log::default();
     for option in block(directive) {
         match name(option) {
@@ -64,33 +64,33 @@ pub(super) fn read(directive: &Directive) -> Read<Log> {
     Ok(log)
 }
 
-fn level(option: &Directive) -> Read<Level> {
+fn level(option: &Directive) -> BlocksResult<CaddyLevel> {
     match value(option)?.to_ascii_lowercase().as_str() {
-        "debug" => Ok(Level::Debug),
-        "info" => Ok(Level::Info),
-        "warn" => Ok(Level::Warn),
-        "error" | "panic" | "fatal" => Ok(Level::Error),
+        "debug" => Ok(CaddyLevel::Debug),
+        "info" => Ok(CaddyLevel::Info),
+        "warn" => Ok(CaddyLevel::Warn),
+        "error" | "panic" | "fatal" => Ok(CaddyLevel::Error),
         other => refuse(option, format!("\"{other}\" is not a level: DEBUG, INFO, WARN or ERROR")),
     }
 }
 
-fn format(option: &Directive, log: &mut Log) -> Read<()> {
+fn format(option: &Directive, log: &mut Log) -> BlocksResult<()> {
     match value(option)? {
         "filter" => filter(block(option), log),
         _ => encoding(option, log),
     }
 }
 
-fn encoding(option: &Directive, log: &mut Log) -> Read<()> {
+fn encoding(option: &Directive, log: &mut Log) -> BlocksResult<()> {
     log.encoding = match value(option)? {
-        "json" => Encoding::Json,
-        "console" => Encoding::Console,
+        "json" => LogEncoding::Json,
+        "console" => LogEncoding::Console,
         other => return refuse(option, format!("format \"{other}\" is not known here: json or console")),
     };
     Ok(())
 }
 
-fn filter(options: &[Directive], log: &mut Log) -> Read<()> {
+fn filter(options: &[Directive], log: &mut Log) -> BlocksResult<()> {
     for option in options {
         match name(option) {
             "wrap" => encoding(option, log)?,
@@ -102,7 +102,7 @@ fn filter(options: &[Directive], log: &mut Log) -> Read<()> {
     Ok(())
 }
 
-fn redactions(option: &Directive, log: &mut Log) -> Read<()> {
+fn redactions(option: &Directive, log: &mut Log) -> BlocksResult<()> {
     for action in block(option) {
         let redaction = match name(action) {
             "replace" => pair(action).map(|(name, value)| Redaction { name, value: Some(value) })?,

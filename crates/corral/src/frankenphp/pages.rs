@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use corral_manifest::caddyfile::Directive;
 
-use super::words::{Read, block, name, pair, refuse, unknown, values};
+use super::words::{BlocksResult, block, name, pair, refuse, unknown, values};
 
 /// A text with placeholders for the status.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) struct ErrorPage {
 pub(super) const STATUSES: [(u16, &str); 3] =
     [(403, "Forbidden"), (404, "Not Found"), (405, "Method Not Allowed")];
 
-pub(super) fn read(directive: &Directive) -> Read<ErrorPage> {
+pub(super) fn read(directive: &Directive) -> BlocksResult<ErrorPage> {
     let mut page = None;
     let mut is_html = false;
     for option in block(directive) {

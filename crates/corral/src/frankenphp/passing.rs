@@ -5,14 +5,14 @@ use std::process::Child;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use super::lines::Lines;
+use super::lines::OutputLines;
 
 /// Lines that are not written yet; more are lost, so that a slow reader of standard error does not slow the daemon
 /// down.
 const MAX_LINES: usize = 10_000;
 
 /// Threads that turn the daemon's output into lines on standard error.
-pub(super) fn pass_on(child: &mut Child, lines: Lines) -> Vec<JoinHandle<()>> {
+pub(super) fn pass_on(child: &mut Child, lines: OutputLines) -> Vec<JoinHandle<()>> {
     let (sender, receiver) = sync_channel(MAX_LINES);
     let printed = child.stdout.take().map(|output| {
         let (lines, sender) = (lines.clone(), sender.clone());

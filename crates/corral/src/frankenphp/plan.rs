@@ -7,17 +7,17 @@ use anyhow::{Context, anyhow};
 use corral_manifest::caddyfile::{self, Caddyfile, CaddyfileError, Directive};
 
 use super::globals::{self, Globals};
-use super::site::{self, Site};
-use super::words::{Read, refuse};
+use super::site::{self, PhpSite};
+use super::words::{BlocksResult, refuse};
 
 /// All of it.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct CaddyfilePlan {
     pub(super) globals: Globals,
-    pub(super) site: Site,
+    pub(super) site: PhpSite,
 }
 
-impl Plan {
+impl CaddyfilePlan {
     /// Reads a file, in which placeholders stand for variables of the environment.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let text = fs::read(path).with_context(|| format!("read \"{}\"", path.display()))?;
@@ -28,7 +28,7 @@ impl Plan {
         .map_err(|error| anyhow!("{name}:{error}"))
     }
 
-    pub(super) fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Read<Self> {
+    pub(super) fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> BlocksResult<Self> {
         let file = caddyfile::read(text, variable)?;
         understand(&file.directives).map_err(|error| with_unset(error, &file))
     }
@@ -39,7 +39,7 @@ impl Plan {
     }
 }
 
-fn understand(directives: &[Directive]) -> Read<Plan> {
+fn understand(directives: &[Directive]) -> BlocksResult<CaddyfilePlan> {
     let (globals, sites) = match directives {
         [first, rest @ ..] if first.words.is_empty() => (globals::read(first)?, rest),
         all => (Globals::default(), all),
@@ -48,7 +48,7 @@ fn understand(directives: &[Directive]) -> Read<Plan> {
         [] => Err(CaddyfileError { line: 1, message: "there is no site in this file".to_owned() }),
         [only] => {
             let site = site::read(only, globals.worker.as_ref())?;
-            Ok(Plan { globals, site })
+            Ok(CaddyfilePlan { globals, site })
         }
         [_, second, ..] => {
             refuse(second, format!("\"{}\" is a second site; one is known here", second.words.join(" ")))

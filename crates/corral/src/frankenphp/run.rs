@@ -16,23 +16,23 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, oneshot};
 
 use super::admin::{self, Admin};
-use super::certificate::Certificate;
-use super::daemon::Order;
-use super::document::{CERTIFICATE, Surroundings, document, processes};
-use super::lines::Lines;
+use super::certificate::LocalCertificate;
+use super::daemon::DaemonOrder;
+use super::document::{CERTIFICATE, DocumentContext, document, processes};
+use super::lines::OutputLines;
 use super::passing::pass_on;
-use super::plan::Plan;
-use crate::serve::{Folder, Owner};
+use super::plan::CaddyfilePlan;
+use crate::serve::{Owner, RunFolder};
 
 pub(super) fn command(config: &Path) -> anyhow::Result<ExitCode> {
-    let plan = Plan::read(config)?;
+    let plan = CaddyfilePlan::read(config)?;
     let owner = Owner::of(plan.root())?;
-    let folder = Folder::make(&owner.users(plan.root()))?;
+    let folder = RunFolder::make(&owner.users(plan.root()))?;
     let order = order(&plan, &owner, &folder)?;
     let listener = plan.globals.admin.as_deref().map(bind).transpose()?;
     let admin = Admin { document: description(&plan), control: folder.control(), stop: Notify::new() };
     let mut child = start(&order)?;
-    let passing = pass_on(&mut child, Lines::new(plan.site.log.as_ref()));
+    let passing = pass_on(&mut child, OutputLines::new(plan.site.log.as_ref()));
     let status = supervise(child, listener, admin);
     passing.into_iter().for_each(|thread| drop(thread.join()));
     let code = status?.code().and_then(|code| u8::try_from(code).ok());
@@ -40,20 +40,21 @@ pub(super) fn command(config: &Path) -> anyhow::Result<ExitCode> {
 }
 
 /// The daemon's orders.
-fn order(plan: &Plan, owner: &Owner, folder: &Folder) -> anyhow::Result<String> {
+fn order(plan: &CaddyfilePlan, owner: &Owner, folder: &RunFolder) -> anyhow::Result<String> {
     let pages = match &plan.site.error_page {
         Some(page) => page.write(&folder.add_public("errors")?)?,
         None => Vec::new(),
     };
     let here = std::env::current_dir().context("find the working directory")?;
-    let surroundings = Surroundings { owner: owner.names(), pages: &pages, folder: &here };
+    let surroundings = DocumentContext { owner: owner.names(), pages: &pages, folder: &here };
     let worker = plan.site.php.worker.as_ref();
     let names = plan.site.addresses.certified_names();
-    let certificate = if names.is_empty() { None } else { Some(Certificate::of(&names)?) };
-    let hand_over = |certificate: &Certificate| folder.add_certificate(CERTIFICATE, certificate.bundle());
+    let certificate = if names.is_empty() { None } else { Some(LocalCertificate::of(&names)?) };
+    let hand_over =
+        |certificate: &LocalCertificate| folder.add_certificate(CERTIFICATE, certificate.bundle());
     let state = certificate.as_ref().map(hand_over).transpose()?;
     let notice = certificate.as_ref().map(|certificate| certificate.notice(&names));
-    let order = Order {
+    let order = DaemonOrder {
         document: &document(plan, &surroundings),
         root: plan.root(),
         control: &folder.control(),
@@ -79,7 +80,7 @@ fn bind(address: &str) -> anyhow::Result<TcpListener> {
 }
 
 /// FrankenPHP's part of Caddy's configuration, as it would be.
-fn description(plan: &Plan) -> serde_json::Value {
+fn description(plan: &CaddyfilePlan) -> serde_json::Value {
     let worker =
         |worker| json!({ "file_name": plan.site.root.join(&plan.site.php.index), "num": processes(worker) });
     json!({ "workers": plan.site.php.worker.iter().map(worker).collect::<Vec<_>>() })

@@ -4,54 +4,54 @@ use std::path::{Path, PathBuf};
 
 use corral_manifest::caddyfile::Directive;
 
-use super::addresses::{self, Addresses};
-use super::globals::{self, Worker};
+use super::addresses::{self, SiteAddresses};
+use super::globals::{self, WorkerOptions};
 use super::logs::{self, Log};
 use super::pages::{self, ErrorPage};
 use super::plan::absolute;
-use super::words::{Read, block, name, pair, refuse, unknown, value, values};
+use super::words::{BlocksResult, block, name, pair, refuse, unknown, value, values};
 
 /// A site: its files and scripts, and its address.
 #[derive(Debug)]
-pub(super) struct Site {
-    pub(super) addresses: Addresses,
+pub(super) struct PhpSite {
+    pub(super) addresses: SiteAddresses,
     pub(super) root: PathBuf,
     pub(super) encodings: Vec<String>,
     /// Patterns of paths that are files and nothing else.
     pub(super) files: Vec<String>,
-    pub(super) php: Php,
+    pub(super) php: PhpOptions,
     pub(super) error_page: Option<ErrorPage>,
     pub(super) log: Option<Log>,
 }
 
 /// The answer to whatever is not a file.
 #[derive(Debug)]
-pub(super) struct Php {
+pub(super) struct PhpOptions {
     /// Below the root.
     pub(super) index: String,
-    pub(super) worker: Option<Worker>,
+    pub(super) worker: Option<WorkerOptions>,
     pub(super) environment: Vec<(String, String)>,
 }
 
 const KNOWN: [&str; 7] = ["log", "route", "root", "encode", "file_server", "php_server", "handle_errors"];
 
 #[derive(Default)]
-struct Draft {
+struct SiteDraft {
     root: Option<PathBuf>,
     encodings: Vec<String>,
     matchers: Vec<(String, Vec<String>)>,
     files: Vec<String>,
-    php: Option<Php>,
+    php: Option<PhpOptions>,
     error_page: Option<ErrorPage>,
     log: Option<Log>,
 }
 
-pub(super) fn read(directive: &Directive, worker: Option<&Worker>) -> Read<Site> {
+pub(super) fn read(directive: &Directive, worker: Option<&WorkerOptions>) -> BlocksResult<PhpSite> {
     let Some(directives) = &directive.block else {
         return refuse(directive, format!("\"{}\" is a site without a block", directive.words.join(" ")));
     };
     let addresses = addresses::read(directive)?;
-    let mut draft = Draft::default();
+    let mut draft = SiteDraft::default();
     matchers(directives, &mut draft)?;
     read_all(directives, &mut draft)?;
     let Some(root) = draft.root else { return refuse(directive, "the site has no \"root\"") };
@@ -60,7 +60,7 @@ pub(super) fn read(directive: &Directive, worker: Option<&Worker>) -> Read<Site>
         php.worker = worker.cloned();
     }
     check_worker(directive, &root, &php)?;
-    Ok(Site {
+    Ok(PhpSite {
         addresses,
         root,
         encodings: draft.encodings,
@@ -72,7 +72,7 @@ pub(super) fn read(directive: &Directive, worker: Option<&Worker>) -> Read<Site>
 }
 
 /// They may stand behind what uses them.
-fn matchers(directives: &[Directive], draft: &mut Draft) -> Read<()> {
+fn matchers(directives: &[Directive], draft: &mut SiteDraft) -> BlocksResult<()> {
     for directive in directives {
         if name(directive) == "route" {
             matchers(block(directive), draft)?;
@@ -85,7 +85,7 @@ fn matchers(directives: &[Directive], draft: &mut Draft) -> Read<()> {
 }
 
 /// `@name path PATTERN…`, or the same in a block.
-fn matcher(directive: &Directive) -> Read<Vec<String>> {
+fn matcher(directive: &Directive) -> BlocksResult<Vec<String>> {
     let (path, patterns) = match (values(directive), block(directive)) {
         ([kind, patterns @ ..], []) if kind == "path" => (directive, patterns),
         ([], [only]) if name(only) == "path" => (only, values(only)),
@@ -100,11 +100,11 @@ fn matcher(directive: &Directive) -> Read<Vec<String>> {
     }
 }
 
-fn read_all(directives: &[Directive], draft: &mut Draft) -> Read<()> {
+fn read_all(directives: &[Directive], draft: &mut SiteDraft) -> BlocksResult<()> {
     directives.iter().try_for_each(|directive| read_one(directive, draft))
 }
 
-fn read_one(directive: &Directive, draft: &mut Draft) -> Read<()> {
+fn read_one(directive: &Directive, draft: &mut SiteDraft) -> BlocksResult<()> {
     match name(directive) {
         "route" if values(directive).is_empty() => read_all(block(directive), draft)?,
         "route" => return refuse(directive, "\"route\" with a matcher is not known here"),
@@ -120,7 +120,7 @@ fn read_one(directive: &Directive, draft: &mut Draft) -> Read<()> {
     Ok(())
 }
 
-fn root(directive: &Directive) -> Read<PathBuf> {
+fn root(directive: &Directive) -> BlocksResult<PathBuf> {
     match values(directive) {
         [path] if !path.is_empty() => Ok(absolute(path)),
         [all, path] if all == "*" && !path.is_empty() => Ok(absolute(path)),
@@ -130,7 +130,7 @@ fn root(directive: &Directive) -> Read<PathBuf> {
     }
 }
 
-fn encodings(directive: &Directive) -> Read<Vec<String>> {
+fn encodings(directive: &Directive) -> BlocksResult<Vec<String>> {
     if directive.block.is_some() {
         return refuse(directive, "\"encode\" with a block is not known here");
     }
@@ -146,7 +146,7 @@ fn encodings(directive: &Directive) -> Read<Vec<String>> {
     }
 }
 
-fn files(directive: &Directive, draft: &Draft) -> Read<Vec<String>> {
+fn files(directive: &Directive, draft: &SiteDraft) -> BlocksResult<Vec<String>> {
     let name = value(directive)?;
     let found = draft.matchers.iter().find(|(known, _)| known == name);
     match (found, &directive.block) {
@@ -156,8 +156,8 @@ fn files(directive: &Directive, draft: &Draft) -> Read<Vec<String>> {
     }
 }
 
-fn php_server(directive: &Directive) -> Read<Php> {
-    let mut php = Php { index: "index.php".to_owned(), worker: None, environment: Vec::new() };
+fn php_server(directive: &Directive) -> BlocksResult<PhpOptions> {
+    let mut php = PhpOptions { index: "index.php".to_owned(), worker: None, environment: Vec::new() };
     let mut tried = None;
     if !values(directive).is_empty() {
         return refuse(directive, "\"php_server\" with a matcher is not known here");
@@ -184,7 +184,7 @@ fn php_server(directive: &Directive) -> Read<Php> {
 }
 
 /// The requests lead to the index: that is the worker's script, or the worker would have nothing to do.
-fn check_worker(directive: &Directive, root: &Path, php: &Php) -> Read<()> {
+fn check_worker(directive: &Directive, root: &Path, php: &PhpOptions) -> BlocksResult<()> {
     let Some(worker) = &php.worker else { return Ok(()) };
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let index = root.join(&php.index);

@@ -3,7 +3,7 @@
 use corral_manifest::caddyfile::{CaddyfileError, Directive};
 
 /// The result of reading: blocks, or the mistake.
-pub(super) type Read<T> = Result<T, CaddyfileError>;
+pub(super) type BlocksResult<T> = Result<T, CaddyfileError>;
 
 /// The name of a directive; empty for a block without any.
 pub(super) fn name(directive: &Directive) -> &str {
@@ -16,7 +16,7 @@ pub(super) fn values(directive: &Directive) -> &[String] {
 }
 
 /// The only value.
-pub(super) fn value(directive: &Directive) -> Read<&str> {
+pub(super) fn value(directive: &Directive) -> BlocksResult<&str> {
     match values(directive) {
         [value] => Ok(value),
         [] => refuse(directive, format!("\"{}\" needs a value", name(directive))),
@@ -25,7 +25,7 @@ pub(super) fn value(directive: &Directive) -> Read<&str> {
 }
 
 /// Two values.
-pub(super) fn pair(directive: &Directive) -> Read<(String, String)> {
+pub(super) fn pair(directive: &Directive) -> BlocksResult<(String, String)> {
     match values(directive) {
         [first, second] => Ok((first.clone(), second.clone())),
         _ => refuse(directive, format!("\"{}\" needs a name and a value", name(directive))),
@@ -38,12 +38,12 @@ pub(super) fn block(directive: &Directive) -> &[Directive] {
 }
 
 /// Says that this is not done here; `known` would be.
-pub(super) fn unknown<T>(directive: &Directive, known: &[&str]) -> Read<T> {
+pub(super) fn unknown<T>(directive: &Directive, known: &[&str]) -> BlocksResult<T> {
     let known = known.join(", ");
     refuse(directive, format!("directive \"{}\" is not known here; known are {known}", name(directive)))
 }
 
 /// Says what is wrong with a directive.
-pub(super) fn refuse<T>(directive: &Directive, message: impl Into<String>) -> Read<T> {
+pub(super) fn refuse<T>(directive: &Directive, message: impl Into<String>) -> BlocksResult<T> {
     Err(CaddyfileError { line: directive.line, message: message.into() })
 }

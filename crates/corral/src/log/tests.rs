@@ -21,7 +21,7 @@ impl io::Write for Sink {
 fn logged(style: Style, log: impl FnOnce()) -> String {
     let sink = Sink::default();
     let writer = sink.clone();
-    let lines = layer().with_writer(move || writer.clone()).event_format(Lines(style));
+    let lines = layer().with_writer(move || writer.clone()).event_format(LogLines(style));
     let subscriber = tracing_subscriber::registry().with(Threshold).with(lines);
     tracing::subscriber::with_default(subscriber, log);
     let bytes = sink.0.lock().unwrap().clone();

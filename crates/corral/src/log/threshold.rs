@@ -82,7 +82,7 @@ impl<S: Subscriber> Layer<S> for Threshold {
         if event.metadata().target() != SETTINGS {
             return true;
         }
-        event.record(&mut Settings);
+        event.record(&mut LogSettings);
         tracing::callsite::rebuild_interest_cache();
         false
     }
@@ -95,9 +95,9 @@ fn passes(metadata: &Metadata<'_>) -> bool {
 }
 
 /// Takes over the fields of the event that carries settings.
-struct Settings;
+struct LogSettings;
 
-impl Visit for Settings {
+impl Visit for LogSettings {
     fn record_u64(&mut self, field: &Field, value: u64) {
         match field.name() {
             "level" => LEAST.store(value, Ordering::Relaxed),

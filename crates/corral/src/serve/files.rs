@@ -8,7 +8,7 @@ use anyhow::bail;
 use corral_config::Config;
 use corral_supervisor::{DaemonOptions, FilesOptions, ModuleSource};
 
-use super::folder::Folder;
+use super::folder::RunFolder;
 use super::options::RunOptions;
 use crate::files::{self, Seen};
 use crate::log::{self, Style};
@@ -28,7 +28,7 @@ pub(super) fn command(paths: &[PathBuf], options: &RunOptions) -> anyhow::Result
         return super::print(&document);
     }
     let users = daemon::Flavour::corral().users(None);
-    let folder = Folder::make(&users)?;
+    let folder = RunFolder::make(&users)?;
     let control = folder.control();
     introduce(&config, &control)?;
     log::init(Style::Console);

@@ -11,9 +11,9 @@ use tempfile::TempDir;
 
 /// The folder belongs to the user who has started this process, as any user who can write to it can replace the control
 /// socket. The folder is removed when this value is dropped.
-pub(crate) struct Folder(TempDir);
+pub(crate) struct RunFolder(TempDir);
 
-impl Folder {
+impl RunFolder {
     pub(crate) fn make(users: &UserOptions) -> anyhow::Result<Self> {
         let place = std::env::temp_dir();
         let folder = tempfile::Builder::new().prefix("corral-").tempdir_in(&place).map(Self);
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_control_socket_s_folder_is_given_to_nobody() {
         let nobody = || Account { user: "nobody".to_owned(), group: None };
-        let folder = Folder::make(&UserOptions::shared(nobody())).unwrap();
+        let folder = RunFolder::make(&UserOptions::shared(nobody())).unwrap();
         let data = |path: &Path| fs::metadata(path).unwrap();
         let outer = data(folder.control().parent().unwrap());
         assert_eq!((outer.uid(), outer.mode() & 0o022), (user::effective_uid(), 0));

@@ -8,10 +8,10 @@ use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
 use serde_json::{Map, Value, json};
 
-use super::folder::Folder;
-use super::local::Local;
+use super::folder::RunFolder;
+use super::local::LocalHttps;
 use super::options::RunOptions;
-use crate::kept::{self, Base};
+use crate::user_dirs::{self, BaseDir};
 
 /// The name of the authority's bundle of `--acme-ca`.
 const ACME_CA: &str = "acme-ca";
@@ -21,13 +21,13 @@ const ACME_CA: &str = "acme-ca";
 pub(super) struct Front {
     /// The address that the site is announced at.
     listen: ListenAddress,
-    kind: Kind,
+    kind: FrontKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum FrontKind {
     Plain,
-    Local(Local),
+    Local(LocalHttps),
     Public(Public),
 }
 
@@ -52,11 +52,11 @@ impl Front {
         };
         let listen = listen_address(options.listen.as_deref().unwrap_or(default))?;
         let kind = if options.https {
-            Kind::Local(Local::of(&listen, &options.domain)?)
+            FrontKind::Local(LocalHttps::of(&listen, &options.domain)?)
         } else if options.domain.is_empty() {
-            Kind::Plain
+            FrontKind::Plain
         } else {
-            Kind::Public(Public::of(options)?)
+            FrontKind::Public(Public::of(options)?)
         };
         Ok(Self { listen, kind })
     }
@@ -65,12 +65,12 @@ impl Front {
     pub(super) fn listeners(&self) -> Map<String, Value> {
         let listen = self.listen.to_string();
         let listeners = match &self.kind {
-            Kind::Plain => json!({ listen: { "pass": "routes" } }),
-            Kind::Local(_) => {
-                json!({ listen: { "pass": "routes", "tls": { "certificate": Local::CERTIFICATE } } })
+            FrontKind::Plain => json!({ listen: { "pass": "routes" } }),
+            FrontKind::Local(_) => {
+                json!({ listen: { "pass": "routes", "tls": { "certificate": LocalHttps::CERTIFICATE } } })
             }
             // Authorities look at the usual ports, wherever these lead to: a redirection names the usual one.
-            Kind::Public(public) => json!({
+            FrontKind::Public(public) => json!({
                 public.plain.to_string(): { "pass": "routes", "https_only": true },
                 listen: { "pass": "routes", "tls": { "acme": public.acme } },
             }),
@@ -84,43 +84,43 @@ impl Front {
     /// The names of bundles that the configuration uses.
     pub(super) fn certificates(&self) -> Vec<String> {
         match &self.kind {
-            Kind::Local(_) => vec![Local::CERTIFICATE.to_owned()],
-            Kind::Public(Public { ca: Some(_), .. }) => vec![ACME_CA.to_owned()],
-            Kind::Plain | Kind::Public(_) => Vec::new(),
+            FrontKind::Local(_) => vec![LocalHttps::CERTIFICATE.to_owned()],
+            FrontKind::Public(Public { ca: Some(_), .. }) => vec![ACME_CA.to_owned()],
+            FrontKind::Plain | FrontKind::Public(_) => Vec::new(),
         }
     }
 
     /// Puts certificates into a state directory, where one is needed. That of ordered certificates stays.
-    pub(super) fn prepare(&mut self, folder: &Folder) -> anyhow::Result<Option<PathBuf>> {
+    pub(super) fn prepare(&mut self, folder: &RunFolder) -> anyhow::Result<Option<PathBuf>> {
         match &mut self.kind {
-            Kind::Plain => Ok(None),
-            Kind::Local(local) => local.prepare(folder).map(Some),
-            Kind::Public(public) => public.prepare().map(Some),
+            FrontKind::Plain => Ok(None),
+            FrontKind::Local(local) => local.prepare(folder).map(Some),
+            FrontKind::Public(public) => public.prepare().map(Some),
         }
     }
 
     /// Lines about certificates that are not the usual.
     pub(super) fn notice(&self) -> String {
         match &self.kind {
-            Kind::Local(local) => local.notice(),
-            Kind::Plain | Kind::Public(_) => String::new(),
+            FrontKind::Local(local) => local.notice(),
+            FrontKind::Plain | FrontKind::Public(_) => String::new(),
         }
     }
 
     /// A call for a control API that has begun to serve.
     pub(super) fn once_served(self, control: &Path) -> Option<Box<dyn FnOnce() + Send>> {
         match self.kind {
-            Kind::Local(local) => Some(local.keep_renewed(control.to_owned())),
-            Kind::Plain | Kind::Public(_) => None,
+            FrontKind::Local(local) => Some(local.keep_renewed(control.to_owned())),
+            FrontKind::Plain | FrontKind::Public(_) => None,
         }
     }
 
     /// The URL to type into a browser.
     pub(super) fn url(&self) -> String {
         match &self.kind {
-            Kind::Plain => url(&self.listen),
-            Kind::Local(local) => local.url(&self.listen),
-            Kind::Public(public) => {
+            FrontKind::Plain => url(&self.listen),
+            FrontKind::Local(local) => local.url(&self.listen),
+            FrontKind::Public(public) => {
                 let urls = public.names.iter().map(|name| format!("https://{name}"));
                 urls.collect::<Vec<_>>().join(" ")
             }
@@ -130,8 +130,8 @@ impl Front {
     /// Fails where only privileges are missing to listen; other reasons are told when it is tried in earnest.
     pub(super) fn check_privileges(&self) -> anyhow::Result<()> {
         let plain = match &self.kind {
-            Kind::Public(public) => Some(&public.plain),
-            Kind::Plain | Kind::Local(_) => None,
+            FrontKind::Public(public) => Some(&public.plain),
+            FrontKind::Plain | FrontKind::Local(_) => None,
         };
         plain.into_iter().chain([&self.listen]).try_for_each(check_privileges)
     }
@@ -152,7 +152,7 @@ impl Public {
     }
 
     fn prepare(&self) -> anyhow::Result<PathBuf> {
-        let state = kept::folder_or_state(Base::State, "run");
+        let state = user_dirs::folder_or_state(BaseDir::State, "run");
         let state = state.map_err(|reason| {
             anyhow::anyhow!(
                 "certificates of --domain have to be kept, and there is no place for them: {reason}"
@@ -161,9 +161,9 @@ impl Public {
         if let Some(ca) = &self.ca {
             let text = std::fs::read_to_string(ca).with_context(|| format!("read \"{}\"", ca.display()))?;
             let path = state.join("certs").join(ACME_CA);
-            kept::write(&path, &text, 0o600).with_context(|| format!("write \"{}\"", path.display()))?;
+            user_dirs::write(&path, &text, 0o600).with_context(|| format!("write \"{}\"", path.display()))?;
         }
-        kept::make_folder(&state).with_context(|| format!("create \"{}\"", state.display()))?;
+        user_dirs::make_folder(&state).with_context(|| format!("create \"{}\"", state.display()))?;
         Ok(state)
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::bail;
 use corral_config::address::ListenAddress;
 
-use super::folder::Folder;
-use crate::authority::{Authority, Leaf, host_names, is_private};
+use super::folder::RunFolder;
+use crate::authority::{Leaf, LocalAuthority, host_names, is_private};
 use crate::client::Daemon;
 
 const LOCALHOST_V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(20);
 
 /// HTTPS for this machine.
 #[derive(Debug)]
-pub(super) struct Local {
+pub(super) struct LocalHttps {
     /// The names and addresses that the certificate is for.
     names: Vec<String>,
     /// The name that is announced.
@@ -30,11 +30,11 @@ pub(super) struct Local {
 
 /// The next steps, once it is clear that the site is served.
 struct Issued {
-    authority: Authority,
+    authority: LocalAuthority,
     leaf: Leaf,
 }
 
-impl Local {
+impl LocalHttps {
     /// The name of the bundle.
     pub(super) const CERTIFICATE: &str = "localhost";
 
@@ -68,8 +68,8 @@ impl Local {
     }
 
     /// Makes a state directory that has the certificate and nothing else.
-    pub(super) fn prepare(&mut self, folder: &Folder) -> anyhow::Result<PathBuf> {
-        let authority = Authority::open()?;
+    pub(super) fn prepare(&mut self, folder: &RunFolder) -> anyhow::Result<PathBuf> {
+        let authority = LocalAuthority::open()?;
         let leaf = authority.issue(&self.names, SystemTime::now())?;
         let state = folder.add_certificate(Self::CERTIFICATE, &leaf.bundle)?;
         self.issued = Some(Box::new(Issued { authority, leaf }));
@@ -112,7 +112,7 @@ impl Local {
 }
 
 /// Returns never.
-fn renew(authority: &Authority, mut due: SystemTime, names: &[String], control: PathBuf) {
+fn renew(authority: &LocalAuthority, mut due: SystemTime, names: &[String], control: PathBuf) {
     let daemon = Daemon::at(ListenAddress::Unix(control));
     loop {
         thread::sleep(INTERVAL);
@@ -135,12 +135,12 @@ const RETRY: Duration = Duration::from_secs(3600);
 
 fn replace(
     daemon: &Daemon,
-    authority: &Authority,
+    authority: &LocalAuthority,
     names: &[String],
     now: SystemTime,
 ) -> anyhow::Result<SystemTime> {
     let leaf = authority.issue(names, now)?;
-    let path = format!("/certificates/{}?replace=true", Local::CERTIFICATE);
+    let path = format!("/certificates/{}?replace=true", LocalHttps::CERTIFICATE);
     let answer = daemon.put(&path, leaf.bundle.as_bytes())?;
     if answer.status != 200 {
         bail!("{}", String::from_utf8_lossy(&answer.body));
@@ -162,7 +162,7 @@ mod tests {
     fn check(listen: &str, given: &[&str], expected: Result<&str, &str>) {
         let listen = ListenAddress::parse(listen.as_bytes()).unwrap();
         let given: Vec<_> = given.iter().map(|name| (*name).to_owned()).collect();
-        match (Local::of(&listen, &given), expected) {
+        match (LocalHttps::of(&listen, &given), expected) {
             (Ok(local), Ok(url)) => assert_eq!(local.url(&listen), url),
             (Err(error), Err(text)) => assert!(error.to_string().contains(text), "{error}"),
             (found, _) => panic!("{found:?}"),

@@ -9,7 +9,7 @@ use super::program::PROCFILE;
 
 /// A command beside a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Command {
+pub(crate) struct SiteCommand {
     pub(crate) name: String,
     /// As a shell reads it.
     line: String,
@@ -18,7 +18,7 @@ pub(crate) struct Command {
 }
 
 /// The lines of a Procfile that start neither what serves nor what is done before that.
-pub(crate) fn of_procfile(project: &Path) -> Vec<Command> {
+pub(crate) fn of_procfile(project: &Path) -> Vec<SiteCommand> {
     let text = fs::read_to_string(project.join(PROCFILE)).unwrap_or_default();
     let all: Vec<_> = text.lines().filter_map(command).collect();
     // The last line of a name counts, as in a file of settings.
@@ -26,13 +26,13 @@ pub(crate) fn of_procfile(project: &Path) -> Vec<Command> {
     (0..all.len()).filter(|idx| is_last(*idx)).map(|idx| all[idx].clone()).collect()
 }
 
-fn command(line: &str) -> Option<Command> {
+fn command(line: &str) -> Option<SiteCommand> {
     let (name, line) = line.split_once(':')?;
     let (name, line) = (name.trim(), line.trim());
     let is_name =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let is_other = !matches!(name, "web" | "release" | SITE);
-    (is_name && is_other && !line.is_empty()).then(|| Command {
+    (is_name && is_other && !line.is_empty()).then(|| SiteCommand {
         name: name.to_owned(),
         line: line.to_owned(),
         schedule: None,
@@ -43,12 +43,15 @@ fn command(line: &str) -> Option<Command> {
 const SITE: &str = "site";
 
 /// Laravel's queue and scheduler, if the project is of Laravel.
-pub(crate) fn of_laravel(project: &Path) -> Vec<Command> {
+pub(crate) fn of_laravel(project: &Path) -> Vec<SiteCommand> {
     if !project.join("artisan").is_file() || !project.join("vendor/laravel/framework").is_dir() {
         return Vec::new();
     }
-    let command =
-        |name: &str, line: &str, schedule| Command { name: name.to_owned(), line: line.to_owned(), schedule };
+    let command = |name: &str, line: &str, schedule| SiteCommand {
+        name: name.to_owned(),
+        line: line.to_owned(),
+        schedule,
+    };
     vec![
         command("queue", "exec php artisan queue:work", None),
         command("scheduler", "exec php artisan schedule:run", Some("* * * * *")),
@@ -57,12 +60,12 @@ pub(crate) fn of_laravel(project: &Path) -> Vec<Command> {
 
 /// The members of `applications` that run them.
 pub(crate) fn applications(
-    commands: &[Command],
+    commands: &[SiteCommand],
     project: &Path,
     owner: Option<(&str, &str)>,
     has_site: bool,
 ) -> Map<String, Value> {
-    let application = |command: &Command| {
+    let application = |command: &SiteCommand| {
         let line = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {}", shell_text(&command.line));
         let mut application =
             json!({ "type": "process", "command": ["/bin/sh", "-c", line], "working_directory": project });

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use super::folder::{entries, has, subfolders};
-use super::resident::{self, InMemory, Resident};
-use super::{Kind, Site};
+use super::resident::{self, InMemory, WorkerScript};
+use super::{Site, SiteKind};
 
 /// Which paths belong to scripts in a site with a front controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Scripts {
+pub(crate) enum ScriptPaths {
     /// These: scripts by their names, folders with an `index.php` of their own with a slash at the
     /// end. Any other path that looks like a script is the front controller's.
     Listed(Vec<String>),
@@ -30,36 +30,37 @@ pub(super) fn front_controller(project: &Path) -> Option<Site> {
     if !has(&root, "index.php") || !(has_public || software.is_some() || is_made_for_all(&root)) {
         return None;
     }
-    let found = Found::of(&root);
+    let found = FoundScripts::of(&root);
     let is_extended = !has_public && found.scripts.len() > 1;
     let scripts = if is_extended || found.scripts.len() > MOST_LISTED {
-        Scripts::Any(found.folders)
+        ScriptPaths::Any(found.folders)
     } else {
-        Scripts::Listed([found.scripts, found.folders].concat())
+        ScriptPaths::Listed([found.scripts, found.folders].concat())
     };
     let in_memory = resident::find(project, &root);
     Some(Site {
         root,
-        kind: Kind::FrontController { software, scripts },
+        kind: SiteKind::FrontController { software, scripts },
         has_sources: !has_public,
         in_memory,
     })
 }
 
 /// A site whose requests all go to a script that stays in memory.
-pub(super) fn kept_by(project: &Path, resident: Resident) -> Site {
+pub(super) fn kept_by(project: &Path, resident: WorkerScript) -> Site {
     let mut folders = PUBLIC_FOLDERS.iter().map(|name| project.join(name)).filter(|folder| folder.is_dir());
     let public =
         folders.clone().find(|folder| resident.script.starts_with(folder)).or_else(|| folders.next());
     let has_sources = public.is_none();
     let root = public.unwrap_or_else(|| project.to_owned());
-    let kind = Kind::FrontController { software: software(project), scripts: Scripts::Listed(Vec::new()) };
+    let kind =
+        SiteKind::FrontController { software: software(project), scripts: ScriptPaths::Listed(Vec::new()) };
     Site { root, kind, has_sources, in_memory: InMemory::By(resident) }
 }
 
 /// Whether there are scripts in a folder, down to some depth.
 pub(super) fn has_scripts(project: &Path) -> bool {
-    !Found::of(project).scripts.is_empty()
+    !FoundScripts::of(project).scripts.is_empty()
 }
 
 /// A site with more scripts than this is not listed.
@@ -107,7 +108,7 @@ fn is_made_for_all(root: &Path) -> bool {
 
 /// The places where a site has scripts.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundScripts {
     /// Paths such as `/admin/login.php`, in the order of their names.
     scripts: Vec<String>,
     /// Paths such as `/wp-admin/` of folders below the root that have an `index.php`.
@@ -117,7 +118,7 @@ struct Found {
 /// How deep scripts are looked for below the root.
 const SEARCH_DEPTH: usize = 3;
 
-impl Found {
+impl FoundScripts {
     fn of(root: &Path) -> Self {
         let mut found = Self::default();
         found.search(root, "/", SEARCH_DEPTH);

@@ -9,14 +9,14 @@ use super::folder::{entries, has};
 
 /// A program that serves HTTP itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Program {
+pub(crate) struct ProgramApp {
     /// How the shell starts it.
     pub(crate) start: String,
     /// Whether the program has NGINX Unit's package, or Corral's of that name.
     pub(crate) for_unit: bool,
 }
 
-impl Program {
+impl ProgramApp {
     fn new(start: &str) -> Self {
         Self { start: start.to_owned(), for_unit: false }
     }
@@ -31,10 +31,10 @@ pub(super) fn package(project: &Path) -> Option<Result<Value, serde_json::Error>
 pub(super) const PACKAGE: &str = "package.json";
 
 /// The `start` script of package.json.
-pub(super) fn start_script(project: &Path) -> Option<Program> {
+pub(super) fn start_script(project: &Path) -> Option<ProgramApp> {
     let package = package(project)?.ok()?;
     let start = package["scripts"]["start"].as_str()?.trim();
-    (!start.is_empty()).then(|| Program { start: start.to_owned(), for_unit: is_for_unit(&package) })
+    (!start.is_empty()).then(|| ProgramApp { start: start.to_owned(), for_unit: is_for_unit(&package) })
 }
 
 fn is_for_unit(package: &Value) -> bool {
@@ -43,16 +43,16 @@ fn is_for_unit(package: &Value) -> bool {
 
 /// A program that can be started although nothing has been written for that: the file that `npm start` runs without a
 /// script, other files for Node.js that listen, and Mojolicious' own programs; then the command of a Procfile.
-pub(super) fn guess(project: &Path) -> Option<Program> {
+pub(super) fn guess(project: &Path) -> Option<ProgramApp> {
     node(project).or_else(|| mojolicious(project)).or_else(|| procfile(project))
 }
 
-fn node(project: &Path) -> Option<Program> {
+fn node(project: &Path) -> Option<ProgramApp> {
     // A package that cannot be read is told, not passed over.
     let package = package(project).transpose().ok()?.unwrap_or_default();
     let main = package["main"].as_str().into_iter();
     let file = main.chain(NODE_FILES).find(|name| is_plain(name) && listens(&project.join(name)))?;
-    Some(Program { start: format!("node {file}"), for_unit: is_for_unit(&package) })
+    Some(ProgramApp { start: format!("node {file}"), for_unit: is_for_unit(&package) })
 }
 
 /// Names that people give to what serves.
@@ -64,7 +64,7 @@ fn listens(script: &Path) -> bool {
     String::from_utf8_lossy(&text).contains(".listen(")
 }
 
-fn mojolicious(project: &Path) -> Option<Program> {
+fn mojolicious(project: &Path) -> Option<ProgramApp> {
     let in_script = entries(&project.join("script"));
     let uses = |path: &Path| {
         let text = fs::read(path).unwrap_or_default();
@@ -75,14 +75,14 @@ fn mojolicious(project: &Path) -> Option<Program> {
     let files = entries(project).into_iter().chain(in_script);
     let file = files.filter(|path| is_perl(path)).find(|path| uses(path))?;
     let name = file.strip_prefix(project).ok()?.to_str().filter(|name| is_plain(name))?;
-    Some(Program::new(&format!("perl {name} daemon -l \"http://127.0.0.1:$PORT\"")))
+    Some(ProgramApp::new(&format!("perl {name} daemon -l \"http://127.0.0.1:$PORT\"")))
 }
 
 /// The `web` line of a Procfile: one name and one command a line.
-fn procfile(project: &Path) -> Option<Program> {
+fn procfile(project: &Path) -> Option<ProgramApp> {
     let text = fs::read_to_string(project.join(PROCFILE)).ok()?;
     let command = text.lines().find_map(|line| line.trim_start().strip_prefix("web:"))?.trim();
-    (!command.is_empty()).then(|| Program::new(command))
+    (!command.is_empty()).then(|| ProgramApp::new(command))
 }
 
 pub(super) const PROCFILE: &str = "Procfile";

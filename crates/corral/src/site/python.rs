@@ -42,7 +42,7 @@ const CLASSES: [&str; 10] = [
 ];
 
 /// An application that was found.
-struct Entry {
+struct FoundCallable {
     module: String,
     callable: String,
     factory: bool,
@@ -77,7 +77,7 @@ pub(super) fn modules(project: &Path) -> impl Iterator<Item = &'static str> {
 }
 
 /// The module that `django-admin startproject` makes for servers: the one for ASGI where the settings name that.
-fn django(project: &Path) -> Option<Entry> {
+fn django(project: &Path) -> Option<FoundCallable> {
     if !has(project, "manage.py") {
         return None;
     }
@@ -89,24 +89,24 @@ fn django(project: &Path) -> Option<Entry> {
     })
 }
 
-fn in_modules(project: &Path) -> Option<Entry> {
+fn in_modules(project: &Path) -> Option<FoundCallable> {
     modules(project).find_map(|name| entry(project, name))
 }
 
 /// The instances of frameworks' classes in modules of any name.
-fn instances(project: &Path) -> Vec<Entry> {
+fn instances(project: &Path) -> Vec<FoundCallable> {
     let files = entries(project).into_iter();
     let modules = files.filter(|path| path.extension().is_some_and(|extension| extension == "py"));
     let instance = |path: PathBuf| {
         let module = path.file_stem()?.to_str()?.to_owned();
         let callable = instance(&read(&path))?;
-        Some(Entry { module, callable, factory: false })
+        Some(FoundCallable { module, callable, factory: false })
     };
     modules.filter_map(instance).collect()
 }
 
 /// The applications in the packages of a project, one in each.
-fn in_packages(project: &Path) -> Vec<Entry> {
+fn in_packages(project: &Path) -> Vec<FoundCallable> {
     let entries = entries(project);
     let find = |folder: &PathBuf| {
         let found = in_modules(folder).or_else(|| entry(folder, "__init__"))?;
@@ -129,11 +129,11 @@ fn is_beside(folder: &Path) -> bool {
     folder.join("pyvenv.cfg").exists() || NAMES.iter().any(|name| folder.ends_with(name))
 }
 
-fn only(mut found: Vec<Entry>) -> Option<Entry> {
+fn only(mut found: Vec<FoundCallable>) -> Option<FoundCallable> {
     if found.len() == 1 { found.pop() } else { None }
 }
 
-impl Entry {
+impl FoundCallable {
     /// The same, seen from above the package that it is in.
     fn of(mut self, package: &Path) -> Option<Self> {
         let name = package.file_name()?.to_str()?;
@@ -146,10 +146,10 @@ impl Entry {
 }
 
 /// The callable that a module has for servers, if any.
-fn entry(folder: &Path, module: &str) -> Option<Entry> {
+fn entry(folder: &Path, module: &str) -> Option<FoundCallable> {
     let text = read(&folder.join(format!("{module}.py")));
     let defines = |name: &&&str| text.lines().any(|line| is_definition(line, name));
-    let found = |(callable, factory)| Entry { module: module.to_owned(), callable, factory };
+    let found = |(callable, factory)| FoundCallable { module: module.to_owned(), callable, factory };
     let callable = CALLABLES.iter().find(defines).map(|name| (name.to_string(), false));
     let factory = || FACTORIES.iter().find(defines).map(|name| (name.to_string(), true));
     callable.or_else(|| instance(&text).map(|name| (name, false))).or_else(factory).map(found)

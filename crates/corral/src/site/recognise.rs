@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::folder::{INDEXES, entries, has, subfolders};
-use super::{Kind, Site, component, go, java, php, program, python, resident, script, sources};
+use super::{Site, SiteKind, component, go, java, php, program, python, resident, script, sources};
 
 /// Why a path cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +29,11 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
     let path = canonical(path)?;
     if component::is_component(&path) {
         let root = path.parent().unwrap_or(Path::new("/")).to_owned();
-        return Ok(Site::whole(&root, Kind::Component(path)));
+        return Ok(Site::whole(&root, SiteKind::Component(path)));
     }
     if !path.is_dir() {
         return match (java::find(&path), path.parent()) {
-            (Some(webapp), Some(folder)) => Ok(Site::whole(folder, Kind::Java { webapp })),
+            (Some(webapp), Some(folder)) => Ok(Site::whole(folder, SiteKind::Java { webapp })),
             _ => Err(SiteError::NotFolder(path)),
         };
     }
@@ -47,10 +47,10 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
     let unknown = |(what, remedy)| SiteError::Unknown { path: path.clone(), what, remedy };
     match one_below(&path).map_err(unknown)? {
         Some(site) => Ok(site),
-        None if php::has_scripts(&path) => Ok(Site::whole(&path, Kind::Scripts)),
+        None if php::has_scripts(&path) => Ok(Site::whole(&path, SiteKind::Scripts)),
         None => match sources::what_to_do(&path).map(unknown) {
             Some(error) => Err(error),
-            None => Ok(Site::whole(&path, Kind::Static)),
+            None => Ok(Site::whole(&path, SiteKind::Static)),
         },
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn files(path: &Path) -> Result<Site, SiteError> {
         return Err(SiteError::NotFolder(path));
     }
     check_folder(&path)?;
-    Ok(Site::whole(&path, Kind::Files))
+    Ok(Site::whole(&path, SiteKind::Files))
 }
 
 fn canonical(path: &Path) -> Result<PathBuf, SiteError> {
@@ -95,28 +95,28 @@ fn check_folder(path: &Path) -> Result<(), SiteError> {
 fn own_project(path: &Path) -> Option<Site> {
     project(path).or_else(|| {
         let has_script = entries(path).iter().any(|file| php::is_script(file));
-        has_script.then(|| Site::whole(path, Kind::Scripts))
+        has_script.then(|| Site::whole(path, SiteKind::Scripts))
     })
 }
 
 /// A site that has more than scripts that lie about.
 fn project(path: &Path) -> Option<Site> {
-    let program = program::start_script(path).map(Kind::Program);
+    let program = program::start_script(path).map(SiteKind::Program);
     let found = || program.or_else(|| application(path)).map(|kind| Site::whole(path, kind));
     php::front_controller(path).or_else(found)
 }
 
 /// The kind of a folder that has neither a front controller nor a program with a start script in it.
-fn application(project: &Path) -> Option<Kind> {
+fn application(project: &Path) -> Option<SiteKind> {
     if entries(project).iter().any(|file| php::is_script(file)) {
         return None;
     }
-    let go = || go::find(project).map(Kind::Go);
-    let java = || java::find(project).map(|webapp| Kind::Java { webapp });
-    let component = || component::find(project).map(Kind::Component);
-    let script = || script::find(project).map(Kind::Script);
-    let program = || program::guess(project).map(Kind::Program);
-    let python = python::find(project).map(Kind::Python);
+    let go = || go::find(project).map(SiteKind::Go);
+    let java = || java::find(project).map(|webapp| SiteKind::Java { webapp });
+    let component = || component::find(project).map(SiteKind::Component);
+    let script = || script::find(project).map(SiteKind::Script);
+    let program = || program::guess(project).map(SiteKind::Program);
+    let python = python::find(project).map(SiteKind::Python);
     python.or_else(script).or_else(go).or_else(java).or_else(component).or_else(program)
 }
 
@@ -130,13 +130,13 @@ fn hosted_folder(path: &Path) -> Option<PathBuf> {
 const HOSTED_FOLDERS: [&str; 3] = ["public_html", "htdocs", "httpdocs"];
 
 /// The project in a sub-folder, if that is the only one and the folder itself shows nothing.
-fn one_below(path: &Path) -> Result<Option<Site>, sources::Advice> {
+fn one_below(path: &Path) -> Result<Option<Site>, sources::SourceAdvice> {
     let entries = entries(path);
     let mut found: Vec<_> = subfolders(&entries).filter_map(|folder| project(folder)).collect();
     let has_index = INDEXES.iter().any(|name| has(path, name));
     if has_index || found.len() > 1 {
         // These can be served as they lie, with what is beside them.
-        found.retain(|site| !(site.has_sources && matches!(site.kind, Kind::FrontController { .. })));
+        found.retain(|site| !(site.has_sources && matches!(site.kind, SiteKind::FrontController { .. })));
     }
     match found.len() {
         0 => Ok(None),

@@ -15,12 +15,12 @@ pub(crate) enum InMemory {
     /// The application could be kept, but something is missing.
     Lacks(String),
     /// A script asks for the requests.
-    By(Resident),
+    By(WorkerScript),
 }
 
 /// A script that stays in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Resident {
+pub(crate) struct WorkerScript {
     /// The package that has brought it, if that is known.
     pub(crate) software: Option<&'static str>,
     /// Absolute.
@@ -47,7 +47,7 @@ pub(super) fn find(project: &Path, public: &Path) -> InMemory {
         return if has_runtime { InMemory::Lacks(lack.to_owned()) } else { InMemory::No };
     }
     let runtime = has_runtime.then(|| ("APP_RUNTIME", r"Runtime\FrankenPhpSymfony\Runtime".to_owned()));
-    InMemory::By(Resident {
+    InMemory::By(WorkerScript {
         software: Some("Symfony's runtime"),
         script: public.join("index.php"),
         project: project.to_owned(),
@@ -64,7 +64,7 @@ fn octane(project: &Path, public: &Path) -> InMemory {
         ));
     }
     let variable = |name, path: &Path| (name, path.display().to_string());
-    InMemory::By(Resident {
+    InMemory::By(WorkerScript {
         software: Some("Laravel Octane"),
         script,
         project: project.to_owned(),
@@ -79,10 +79,10 @@ fn octane(project: &Path, public: &Path) -> InMemory {
 const OCTANE_SCRIPT: &str = "frankenphp-worker.php";
 
 /// The script that the user has named, absolute or below the project.
-pub(super) fn named(project: &Path, script: &Path) -> Option<Resident> {
+pub(super) fn named(project: &Path, script: &Path) -> Option<WorkerScript> {
     let script = std::fs::canonicalize(project.join(script)).ok().filter(|script| script.is_file())?;
     let project = project.to_owned();
-    Some(Resident { software: None, script, project, environment: Vec::new() })
+    Some(WorkerScript { software: None, script, project, environment: Vec::new() })
 }
 
 /// Whether this version of symfony/runtime can ask for requests by itself.

@@ -6,7 +6,7 @@ use super::folder::{entries, has};
 
 /// An application that a script of its own makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Script {
+pub(crate) struct ScriptApp {
     /// As in the `type` of an application.
     pub(crate) language: &'static str,
     /// The interface that the file is for.
@@ -20,14 +20,14 @@ const FILES: [(&str, &str, &str); 3] =
     [("ruby", "Rack", "config.ru"), ("perl", "PSGI", "app.psgi"), ("perl", "PSGI", "bin/app.psgi")];
 
 /// Looks for an application in a folder.
-pub(super) fn find(project: &Path) -> Option<Script> {
+pub(super) fn find(project: &Path) -> Option<ScriptApp> {
     let known = FILES.into_iter().find(|(.., name)| has(project, name));
     let (language, interface, file) = match known {
         Some((language, interface, name)) => (language, interface, project.join(name)),
         None => ("perl", "PSGI", only_psgi(project)?),
     };
     let public = Some(project.join("public")).filter(|folder| folder.is_dir());
-    Some(Script { language, interface, file, public })
+    Some(ScriptApp { language, interface, file, public })
 }
 
 fn only_psgi(project: &Path) -> Option<PathBuf> {

@@ -7,16 +7,16 @@ use super::program::{self, PACKAGE, PROCFILE};
 use super::{Site, python};
 
 /// The content of a folder, and the remedy.
-pub(super) type Advice = (String, String);
+pub(super) type SourceAdvice = (String, String);
 
 /// The step that is needed before a folder can be served; nothing for one that holds files for browsers.
-pub(super) fn what_to_do(project: &Path) -> Option<Advice> {
+pub(super) fn what_to_do(project: &Path) -> Option<SourceAdvice> {
     let looks = [package, python, ruby, php, archives, by_build_file, sources];
     looks.iter().find_map(|look| look(project))
 }
 
 /// Several projects, or one beside files for browsers.
-pub(super) fn projects_below(folder: &Path, found: &[Site]) -> Advice {
+pub(super) fn projects_below(folder: &Path, found: &[Site]) -> SourceAdvice {
     let name = |site: &Site| {
         let below = site.root.strip_prefix(folder).ok();
         let name = below.and_then(|below| below.components().next());
@@ -28,7 +28,7 @@ pub(super) fn projects_below(folder: &Path, found: &[Site]) -> Advice {
     (what, format!("name the one to serve: {}", remedies.join(", or ")))
 }
 
-fn package(project: &Path) -> Option<Advice> {
+fn package(project: &Path) -> Option<SourceAdvice> {
     if let Err(error) = program::package(project)? {
         let what = format!("a {PACKAGE} that is not valid JSON ({error})");
         return Some((what, "mend it".to_owned()));
@@ -42,7 +42,7 @@ fn package(project: &Path) -> Option<Advice> {
     Some((format!("a {PACKAGE} without a \"start\" script"), remedy))
 }
 
-fn python(project: &Path) -> Option<Advice> {
+fn python(project: &Path) -> Option<SourceAdvice> {
     if has(project, "manage.py") {
         let what = "a manage.py, but no folder with Django's wsgi.py or asgi.py".to_owned();
         return Some((what, "name Django's own folder of the project, or add its wsgi.py".to_owned()));
@@ -62,7 +62,7 @@ fn python(project: &Path) -> Option<Advice> {
     ))
 }
 
-fn ruby(project: &Path) -> Option<Advice> {
+fn ruby(project: &Path) -> Option<SourceAdvice> {
     let sinatra = with_extension(project, "rb").find_map(|path| {
         let text = std::fs::read_to_string(&path).ok()?;
         let class = text.lines().find_map(sinatra_class);
@@ -95,13 +95,13 @@ fn is_required(line: &str, library: &str) -> bool {
     argument.is_some_and(|argument| argument.trim_matches(['"', '\'']) == library)
 }
 
-fn php(project: &Path) -> Option<Advice> {
+fn php(project: &Path) -> Option<SourceAdvice> {
     let remedy = "name the folder that its index.php is in".to_owned();
     has(project, "composer.json").then(|| ("a composer.json, but no index.php".to_owned(), remedy))
 }
 
 /// Advice about several archives, none of which can be preferred.
-fn archives(project: &Path) -> Option<Advice> {
+fn archives(project: &Path) -> Option<SourceAdvice> {
     let archive = with_extension(project, "war").next()?;
     let remedy = format!("name the one to serve: corral run {}", archive.display());
     Some(("several .war files".to_owned(), remedy))
@@ -120,7 +120,7 @@ const BUILD_FILES: [(&str, &str, &str); 9] = [
     ("Makefile.PL", "Perl", "perl NAME.pl"),
 ];
 
-fn by_build_file(project: &Path) -> Option<Advice> {
+fn by_build_file(project: &Path) -> Option<SourceAdvice> {
     let (file, language, command) = BUILD_FILES.into_iter().find(|(file, ..)| has(project, file))?;
     let what = format!("a project in {language} ({file}), but nothing that can be started");
     let remedy = if language == "Java" {
@@ -141,7 +141,7 @@ const SOURCES: [&str; 20] = [
 ];
 
 /// Sources with nothing beside them that a browser would be shown.
-fn sources(project: &Path) -> Option<Advice> {
+fn sources(project: &Path) -> Option<SourceAdvice> {
     let is_shown = INDEXES.iter().any(|name| has(project, name));
     let source = SOURCES.iter().find_map(|extension| with_extension(project, extension).next());
     let file = source.filter(|_| !is_shown).and_then(|path| name(&path))?;

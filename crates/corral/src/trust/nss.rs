@@ -5,9 +5,9 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, bail};
 
-use super::places::Place;
-use super::{Outcome, Wish};
-use crate::authority::Authority;
+use super::places::NssFolder;
+use super::{StoreOutcome, Wish};
+use crate::authority::LocalAuthority;
 
 /// The tool `certutil` of NSS.
 pub(super) struct Nss(());
@@ -29,20 +29,25 @@ impl Nss {
         }
     }
 
-    pub(super) fn set(&self, wish: Wish, place: &Place, authority: &Authority) -> anyhow::Result<Outcome> {
-        let store = Store { database: format!("sql:{}", place.folder.display()), name: authority.name() };
+    pub(super) fn set(
+        &self,
+        wish: Wish,
+        place: &NssFolder,
+        authority: &LocalAuthority,
+    ) -> anyhow::Result<StoreOutcome> {
+        let store = NssStore { database: format!("sql:{}", place.folder.display()), name: authority.name() };
         if !place.has_store() {
             if wish == Wish::Remove {
-                return Ok(Outcome::Already);
+                return Ok(StoreOutcome::Already);
             }
             store.make(&place.folder)?;
         }
         let is_there = store.holds(authority.certificate())?;
         match wish {
-            Wish::Trust if is_there => Ok(Outcome::Already),
-            Wish::Trust => store.add(&authority.path()).map(|()| Outcome::Done),
-            Wish::Remove if is_there => store.remove().map(|()| Outcome::Done),
-            Wish::Remove => Ok(Outcome::Already),
+            Wish::Trust if is_there => Ok(StoreOutcome::Already),
+            Wish::Trust => store.add(&authority.path()).map(|()| StoreOutcome::Done),
+            Wish::Remove if is_there => store.remove().map(|()| StoreOutcome::Done),
+            Wish::Remove => Ok(StoreOutcome::Already),
         }
     }
 }
@@ -50,14 +55,14 @@ impl Nss {
 const TOOL: &str = "certutil";
 
 /// One database, and the authority's name in it.
-struct Store<'a> {
+struct NssStore<'a> {
     database: String,
     name: &'a str,
 }
 
-impl Store<'_> {
+impl NssStore<'_> {
     fn make(&self, folder: &Path) -> anyhow::Result<()> {
-        crate::kept::make_folder(folder).with_context(|| format!("create \"{}\"", folder.display()))?;
+        crate::user_dirs::make_folder(folder).with_context(|| format!("create \"{}\"", folder.display()))?;
         self.change(&["-N", "--empty-password"])
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A folder for a store of NSS.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct NssFolder {
     /// The programs that read it.
     pub(super) of: &'static str,
     pub(super) folder: PathBuf,
@@ -47,28 +47,28 @@ const FIREFOX_PROFILES: [&str; 5] = [
     ".var/app/org.mozilla.firefox/config/mozilla/firefox/*",
 ];
 
-impl Place {
+impl NssFolder {
     pub(super) fn has_store(&self) -> bool {
         self.folder.join(STORE).exists()
     }
 }
 
 /// The stores that a user has named.
-pub(super) fn named(folders: &[PathBuf]) -> Vec<Place> {
-    folders.iter().map(|folder| Place { of: "store", folder: folder.clone() }).collect()
+pub(super) fn named(folders: &[PathBuf]) -> Vec<NssFolder> {
+    folders.iter().map(|folder| NssFolder { of: "store", folder: folder.clone() }).collect()
 }
 
 /// The stores of all browsers of a user.
-pub(super) fn found_in(home: &Path) -> Vec<Place> {
+pub(super) fn found_in(home: &Path) -> Vec<NssFolder> {
     found(home, is_chromium_installed())
 }
 
-fn found(home: &Path, is_chromium_installed: bool) -> Vec<Place> {
-    let common = Place { of: CHROMIUM, folder: home.join(".pki/nssdb") };
+fn found(home: &Path, is_chromium_installed: bool) -> Vec<NssFolder> {
+    let common = NssFolder { of: CHROMIUM, folder: home.join(".pki/nssdb") };
     let common = (is_chromium_installed || common.has_store()).then_some(common);
     let below = |of: &'static str, patterns: &[&'static str]| {
         let folders: Vec<_> = patterns.iter().flat_map(|pattern| matching(home, pattern)).collect();
-        folders.into_iter().map(move |folder| Place { of, folder }).filter(Place::has_store)
+        folders.into_iter().map(move |folder| NssFolder { of, folder }).filter(NssFolder::has_store)
     };
     let more = below(CHROMIUM, &CHROMIUM_STORES).chain(below("Firefox", &FIREFOX_PROFILES));
     common.into_iter().chain(more).collect()

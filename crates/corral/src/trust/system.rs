@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use corral_sys::user;
 
-use super::{Outcome, Wish};
-use crate::authority::Authority;
+use super::{StoreOutcome, Wish};
+use crate::authority::LocalAuthority;
 
 /// How a system keeps authorities of its administrator.
 #[derive(Debug)]
@@ -35,12 +35,12 @@ impl System {
         Ok(Self { folder: PathBuf::from(folder), command })
     }
 
-    pub(super) fn set(&self, wish: Wish, authority: &Authority) -> anyhow::Result<Outcome> {
+    pub(super) fn set(&self, wish: Wish, authority: &LocalAuthority) -> anyhow::Result<StoreOutcome> {
         let file = self.file(authority);
         let is_there = fs::read(&file).is_ok_and(|found| found == authority.certificate().as_bytes());
         match wish {
-            Wish::Trust if is_there => return Ok(Outcome::Already),
-            Wish::Remove if !file.exists() => return Ok(Outcome::Already),
+            Wish::Trust if is_there => return Ok(StoreOutcome::Already),
+            Wish::Remove if !file.exists() => return Ok(StoreOutcome::Already),
             Wish::Trust | Wish::Remove => {}
         }
         if user::effective_uid() != 0 {
@@ -52,16 +52,16 @@ impl System {
         }
         .with_context(|| format!("change \"{}\"", file.display()))?;
         self.refresh()?;
-        Ok(Outcome::Done)
+        Ok(StoreOutcome::Done)
     }
 
     /// The name ends as Debian wants it.
-    fn file(&self, authority: &Authority) -> PathBuf {
+    fn file(&self, authority: &LocalAuthority) -> PathBuf {
         self.folder.join(authority.name().replace(' ', "-").to_lowercase() + ".crt")
     }
 
     /// The commands by which an administrator does it.
-    fn advice(&self, wish: Wish, authority: &Authority) -> String {
+    fn advice(&self, wish: Wish, authority: &LocalAuthority) -> String {
         let (file, command) = (self.file(authority), self.command.join(" "));
         let (file, source) = (file.display(), authority.path());
         match wish {

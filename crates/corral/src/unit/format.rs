@@ -5,14 +5,14 @@ use serde_json::Value;
 
 /// How output is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum OutputFormat {
     JsonPretty,
     Json,
     Yaml,
     Text,
 }
 
-impl Format {
+impl OutputFormat {
     pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
         Ok(match text.to_ascii_lowercase().as_str() {
             "json-pretty" => Self::JsonPretty,
@@ -60,7 +60,7 @@ mod tests {
     #[track_caller]
     fn check(format: &str, expected: &str) {
         let body = b"{\r\n\t\"a\": {\r\n\t\t\"b\": [1, \"x\"]\r\n\t}\r\n}\r\n";
-        assert_eq!(Format::parse(format).unwrap().render(body), expected);
+        assert_eq!(OutputFormat::parse(format).unwrap().render(body), expected);
     }
 
     #[test]
@@ -69,6 +69,6 @@ mod tests {
         check("json-pretty", "{\n\t\"a\": {\n\t\t\"b\": [1, \"x\"]\n\t}\n}\n");
         check("text", "a.b.0: 1\na.b.1: x\n");
         check("YAML", "a:\n  b:\n  - 1\n  - x\n");
-        assert!(Format::parse("xml").is_err());
+        assert!(OutputFormat::parse("xml").is_err());
     }
 }

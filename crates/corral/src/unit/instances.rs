@@ -8,7 +8,7 @@ use corral_sys::signal::{self, Pid, Signal};
 
 /// One daemon.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Instance {
+pub(super) struct UnitInstance {
     pub(super) pid: u32,
     pub(super) version: String,
     /// The control address, when the command line named it.
@@ -16,7 +16,7 @@ pub(super) struct Instance {
 }
 
 /// The instances that run, by process id.
-pub(super) fn running() -> Vec<Instance> {
+pub(super) fn running() -> Vec<UnitInstance> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let mut found: Vec<_> = entries
         .flatten()
@@ -42,13 +42,13 @@ pub(super) fn end(pid: u32) -> anyhow::Result<ExitCode> {
 }
 
 /// Reads `corral: main vVERSION [ARGUMENTS]`, and `unit: main …` likewise.
-fn parse(pid: u32, command: &str) -> Option<Instance> {
+fn parse(pid: u32, command: &str) -> Option<UnitInstance> {
     let title = command.trim_matches(['\0', ' ']);
     let rest = title.strip_prefix("corral: main v").or_else(|| title.strip_prefix("unit: main v"))?;
     let (version, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     let arguments = rest.trim_start_matches('[').trim_end_matches(']');
     let mut words = arguments.split(['\0', ' ']).skip_while(|word| *word != "--control").skip(1);
-    Some(Instance { pid, version: version.to_owned(), control: words.next().map(str::to_owned) })
+    Some(UnitInstance { pid, version: version.to_owned(), control: words.next().map(str::to_owned) })
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use anyhow::{Context, bail};
 use clap::{Arg, ArgAction};
 use serde_json::Value;
 
-use super::format::Format;
-use crate::client::{self, Address, Answer, Ask, Daemon, encode};
+use super::format::OutputFormat;
+use crate::client::{self, Address, ApiAnswer, ApiCall, Daemon, encode};
 use crate::config::edit;
 use crate::output;
 
@@ -53,7 +53,7 @@ pub(crate) fn definition() -> clap::Command {
 
 /// The arguments of the command line, as they were given.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Given {
+struct UnitcArguments {
     uri: Option<String>,
     method: Option<String>,
     files: Vec<PathBuf>,
@@ -79,14 +79,14 @@ pub(crate) fn command(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
         "INSERT" => insert(&daemon, &target, data.as_deref())?,
         method => {
             let body = data.as_deref().filter(|_| method != "GET" && method != "DELETE");
-            daemon.ask(Ask { method, path: &target, body, if_match: None })?
+            daemon.ask(ApiCall { method, path: &target, body, if_match: None })?
         }
     };
     show(&answer, &given)
 }
 
-fn parse(arguments: &[OsString]) -> anyhow::Result<Given> {
-    let mut given = Given::default();
+fn parse(arguments: &[OsString]) -> anyhow::Result<UnitcArguments> {
+    let mut given = UnitcArguments::default();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         let text = argument.to_string_lossy();
@@ -154,7 +154,7 @@ fn is_fed() -> bool {
 }
 
 /// Reads the array, and sends it with the data as its first element.
-fn insert(daemon: &Daemon, target: &str, data: Option<&[u8]>) -> anyhow::Result<Answer> {
+fn insert(daemon: &Daemon, target: &str, data: Option<&[u8]>) -> anyhow::Result<ApiAnswer> {
     let data = data.context("INSERT needs data: name a file, or write to standard input")?;
     let answer = daemon.get(target)?;
     let version = answer.etag.clone();
@@ -167,13 +167,13 @@ fn insert(daemon: &Daemon, target: &str, data: Option<&[u8]>) -> anyhow::Result<
     elements.insert(0, serde_json::from_slice(data).context("the data is no JSON")?);
     let body = Value::Array(elements).to_string();
     let (body, if_match) = (Some(body.as_bytes()), version.as_deref());
-    daemon.ask(Ask { method: "PUT", path: target, body, if_match })
+    daemon.ask(ApiCall { method: "PUT", path: target, body, if_match })
 }
 
 /// As curl does, the reply goes to standard output in any case.
-fn show(answer: &Answer, given: &Given) -> anyhow::Result<ExitCode> {
+fn show(answer: &ApiAnswer, given: &UnitcArguments) -> anyhow::Result<ExitCode> {
     if !given.quiet {
-        let format = if given.yaml { Format::Yaml } else { Format::JsonPretty };
+        let format = if given.yaml { OutputFormat::Yaml } else { OutputFormat::JsonPretty };
         output::write(format.render(&answer.body))?;
     }
     Ok(if answer.status == 200 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -183,7 +183,7 @@ fn show(answer: &Answer, given: &Given) -> anyhow::Result<ExitCode> {
 mod tests {
     use super::*;
 
-    fn given(text: &str) -> anyhow::Result<Given> {
+    fn given(text: &str) -> anyhow::Result<UnitcArguments> {
         parse(&text.split_ascii_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 

@@ -10,10 +10,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use serde_json::{Value, json};
 
-use super::format::Format;
+use super::format::OutputFormat;
 use super::instances;
 use crate::asset::segment;
-use crate::client::{self, Address, Ask, Daemon, encode};
+use crate::client::{self, Address, ApiCall, Daemon, encode};
 use crate::config::edit;
 use crate::entrypoint::setup;
 use crate::output;
@@ -32,7 +32,7 @@ struct Unitctl {
     #[arg(short = 't', long, global = true, default_value_t = 1, value_name = "SECONDS")]
     wait_timeout_seconds: u32,
     #[command(subcommand)]
-    command: Command,
+    command: UnitctlCommand,
 }
 
 /// For manual pages and completions.
@@ -41,11 +41,11 @@ pub(crate) fn definition() -> clap::Command {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum UnitctlCommand {
     /// List the daemons of this machine, or end one
     Instances {
         #[command(flatten)]
-        output: Output,
+        output: OutputOptions,
         #[command(subcommand)]
         command: Option<Instances>,
     },
@@ -81,12 +81,12 @@ enum Command {
     /// Show what the daemon does
     Status {
         #[command(flatten)]
-        output: Output,
+        output: OutputOptions,
     },
     /// List the listeners
     Listeners {
         #[command(flatten)]
-        output: Output,
+        output: OutputOptions,
     },
     /// Print a script that completes this command line in a shell
     Completion { shell: Shell },
@@ -108,7 +108,7 @@ enum Apps {
     /// Show the applications of the configuration
     List {
         #[command(flatten)]
-        output: Output,
+        output: OutputOptions,
     },
     /// Give an application new processes
     #[command(alias = "reload")]
@@ -116,7 +116,7 @@ enum Apps {
 }
 
 #[derive(Debug, clap::Args)]
-struct Output {
+struct OutputOptions {
     /// How the reply is printed: json-pretty, json, yaml or text
     #[arg(short = 'f', long = "output-format", default_value = "json-pretty")]
     format: String,
@@ -126,18 +126,20 @@ pub(crate) fn command(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let program = OsString::from("unitctl");
     let options = Unitctl::parse_from([&program].into_iter().chain(arguments));
     match &options.command {
-        Command::Completion { shell } => {
+        UnitctlCommand::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Unitctl::command(), "unitctl", &mut script);
             output::write(script)?;
             return Ok(ExitCode::SUCCESS);
         }
-        Command::Instances { command: Some(Instances::Kill { pid }), .. } => return instances::end(*pid),
-        Command::Instances { command: Some(Instances::New { .. }), .. } => bail!(
+        UnitctlCommand::Instances { command: Some(Instances::Kill { pid }), .. } => {
+            return instances::end(*pid);
+        }
+        UnitctlCommand::Instances { command: Some(Instances::New { .. }), .. } => bail!(
             "`unitctl instances new` starts Unit in a container, which is not done here; start a daemon with \
              `corral daemon`, or a container with `docker run` and an image of packaging/docker"
         ),
-        Command::Instances { output, command: None } => {
+        UnitctlCommand::Instances { output, command: None } => {
             let all = instances::running()
                 .into_iter()
                 .map(|one| json!({ "pid": one.pid, "version": one.version, "control_socket": one.control }));
@@ -171,45 +173,47 @@ fn wait(daemon: &Daemon, options: &Unitctl) -> anyhow::Result<()> {
     daemon.get("/").map(drop)
 }
 
-fn run(daemon: &Daemon, command: &Command) -> anyhow::Result<()> {
+fn run(daemon: &Daemon, command: &UnitctlCommand) -> anyhow::Result<()> {
     match command {
-        Command::Apps { command: Apps::List { output } } => show(daemon, "/config/applications", output),
-        Command::Apps { command: Apps::Restart { name } } => ask(
+        UnitctlCommand::Apps { command: Apps::List { output } } => {
+            show(daemon, "/config/applications", output)
+        }
+        UnitctlCommand::Apps { command: Apps::Restart { name } } => ask(
             daemon,
             "GET",
             &format!("/control/applications/{}/restart", segment(name)),
             None,
             "json-pretty",
         ),
-        Command::Edit => edit::command(daemon, "/config").map(drop),
-        Command::Import { directory } => {
+        UnitctlCommand::Edit => edit::command(daemon, "/config").map(drop),
+        UnitctlCommand::Import { directory } => {
             setup::apply(daemon, &setup::collect(directory)?, &mut |line| println!("{line}"))
         }
-        Command::Export { file } => export(daemon, file),
-        Command::Execute { method, path, file, format } => {
+        UnitctlCommand::Export { file } => export(daemon, file),
+        UnitctlCommand::Execute { method, path, file, format } => {
             let body = file.as_deref().map(client::read_input).transpose()?;
             ask(daemon, &method.to_ascii_uppercase(), &encode(path), body.as_deref(), format)
         }
-        Command::Status { output } => show(daemon, "/status", output),
-        Command::Listeners { output } => show(daemon, "/config/listeners", output),
-        Command::Instances { .. } | Command::Completion { .. } => Ok(()), // they ask no daemon
+        UnitctlCommand::Status { output } => show(daemon, "/status", output),
+        UnitctlCommand::Listeners { output } => show(daemon, "/config/listeners", output),
+        UnitctlCommand::Instances { .. } | UnitctlCommand::Completion { .. } => Ok(()), // they ask no daemon
     }
 }
 
-fn show(daemon: &Daemon, path: &str, output: &Output) -> anyhow::Result<()> {
+fn show(daemon: &Daemon, path: &str, output: &OutputOptions) -> anyhow::Result<()> {
     ask(daemon, "GET", path, None, &output.format)
 }
 
 fn ask(daemon: &Daemon, method: &str, path: &str, body: Option<&[u8]>, format: &str) -> anyhow::Result<()> {
-    let format = Format::parse(format)?;
-    let body = daemon.ask(Ask { method, path, body, if_match: None })?.into_body()?;
+    let format = OutputFormat::parse(format)?;
+    let body = daemon.ask(ApiCall { method, path, body, if_match: None })?.into_body()?;
     output::write(format.render(&body))?;
     Ok(())
 }
 
 fn print(value: &Value, format: &str) -> anyhow::Result<ExitCode> {
     let pretty = serde_json::to_vec_pretty(value)?;
-    output::write(Format::parse(format)?.render(&pretty))?;
+    output::write(OutputFormat::parse(format)?.render(&pretty))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use corral_sys::aside::Foreign;
-use corral_sys::kind::Kind;
+use corral_sys::deferred_close::ForeignFd;
+use corral_sys::descriptor_kind::DescriptorKind;
 use corral_sys::socket::{self, Received, Wait};
 use serde::de::DeserializeOwned;
 
@@ -17,14 +17,14 @@ pub trait Incoming: DeserializeOwned {
     const LONGEST: usize;
 
     /// Whether descriptors of these kinds come with it, in this order.
-    fn comes_with(&self, kinds: &[Kind]) -> bool {
+    fn comes_with(&self, kinds: &[DescriptorKind]) -> bool {
         kinds.is_empty()
     }
 }
 
 impl Link {
     /// Takes one message if there is one, with the descriptors that come with it, or without any if this process has no
-    /// room for them. `None` when the other side is gone. Whatever else came is closed aside.
+    /// room for them. `None` when the other side is gone. Whatever else came is closed in another thread.
     ///
     /// # Errors
     /// `WouldBlock` when there is none; `InvalidData` when it is not a `T`, or its descriptors are not those of one.
@@ -37,7 +37,7 @@ impl Link {
             Err(error) => return Err(error),
         };
         let Received { len, fds, truncated, lacks_descriptors } = received;
-        let mut fds: Vec<_> = fds.into_iter().map(Foreign::from).collect();
+        let mut fds: Vec<_> = fds.into_iter().map(ForeignFd::from).collect();
         if truncated {
             return Err(invalid("a datagram is longer than any message"));
         }
@@ -51,17 +51,17 @@ impl Link {
         if lacks_descriptors {
             return Ok(Some((message, Vec::new())));
         }
-        let kinds: Vec<_> = fds.iter().map(Kind::of).collect();
+        let kinds: Vec<_> = fds.iter().map(DescriptorKind::of).collect();
         if !message.comes_with(&kinds) {
             return Err(invalid("a message comes with other descriptors than it names"));
         }
-        Ok(Some((message, fds.into_iter().map(Foreign::into_inner).collect())))
+        Ok(Some((message, fds.into_iter().map(ForeignFd::into_inner).collect())))
     }
 }
 
-fn read_large<T: Incoming>(memory: Option<Foreign>) -> io::Result<Vec<u8>> {
+fn read_large<T: Incoming>(memory: Option<ForeignFd>) -> io::Result<Vec<u8>> {
     let memory = memory.ok_or_else(|| invalid("a large message came without its memory"))?;
-    if Kind::of(&memory) != Kind::Memory {
+    if DescriptorKind::of(&memory) != DescriptorKind::Memory {
         return Err(invalid("a large message came with something else than its memory"));
     }
     sealed::read(memory.as_fd(), T::LONGEST as u64)

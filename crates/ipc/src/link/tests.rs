@@ -9,7 +9,7 @@ use corral_config::plan::Assets;
 
 use super::*;
 use crate::message::{
-    AppId, Exit, FromRouter, GenerationId, Module, Origin, ToController, ToRouter, WorkerId,
+    AppId, ChangeOrigin, Exit, FromRouter, GenerationId, Module, ToController, ToRouter, WorkerId,
 };
 
 fn pair() -> (Link, Link) {
@@ -25,7 +25,7 @@ fn start(document: Vec<u8>) -> ToController {
     };
     ToController::Start {
         document: Some(document),
-        origin: Origin::Stored,
+        origin: ChangeOrigin::Stored,
         generation: GenerationId(7),
         modules: vec![module],
         assets: Assets::default(),
@@ -80,7 +80,7 @@ fn a_packet_waits_for_room_and_keeps_its_descriptors() {
     let (main, router) = pair();
     let (reader, writer) = io::pipe().unwrap();
     let message =
-        ToRouter::WorkerReady { app: AppId(1), worker: WorkerId(2), pid: 3, hands: None, files: false };
+        ToRouter::WorkerReady { app: AppId(1), worker: WorkerId(2), pid: 3, concurrency: None, files: false };
     let packet = Packet::new(&message, &[writer.as_fd()]).unwrap();
     drop(writer);
     let filler = ToRouter::Prepare {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use corral_config::plan::{Asset, AssetKind, Assets, Plan};
 use serde::{Deserialize, Serialize};
 
-use super::{GenerationId, Module, Provision, Status, Ticket};
+use super::{GenerationId, IssuedSecret, Module, Status, Ticket};
 use crate::link::{Incoming, MAX_MESSAGE};
 
 /// From the controller to main.
@@ -25,13 +25,13 @@ pub enum FromController {
         /// Whether the state directory is written once the configuration is in force.
         store: bool,
         /// Whether a part that cannot start stops the rest.
-        demand: Demand,
+        start_policy: StartPolicy,
     },
     /// Something newer is to be done in its place. Answered by `Revoked` if nothing of it remains, and otherwise as if
     /// it had not been revoked: it is in force, or about to be.
     Revoke {
         /// The order that is not answered yet.
-        order: Order,
+        order: Revocable,
     },
     /// The stored document is not what runs: when another takes its place, keep it under another name.
     KeepStoredAside,
@@ -90,7 +90,7 @@ pub enum FromController {
         /// Returned with the answer.
         ticket: Ticket,
         /// In the order in which they count.
-        provisions: Vec<Provision>,
+        secrets: Vec<IssuedSecret>,
     },
     /// The control API answers requests from now on.
     Listening,
@@ -104,7 +104,7 @@ pub enum ToController {
         /// The stored document, or the one in force when the controller was restarted.
         document: Option<Vec<u8>>,
         /// The origin of `document`.
-        origin: Origin,
+        origin: ChangeOrigin,
         /// Highest generation handed out so far.
         generation: GenerationId,
         /// The host executables that were found.
@@ -144,7 +144,7 @@ pub enum ToController {
     /// The answer to `Revoke`, and to what was asked for: it was taken back.
     Revoked {
         /// As asked.
-        order: Order,
+        order: Revocable,
     },
     /// The answer to a question for the status.
     Status {
@@ -197,7 +197,7 @@ pub enum ToController {
 
 /// Something that the controller has asked for and may take back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Order {
+pub enum Revocable {
     /// `Apply`.
     Change(GenerationId),
     /// `RestartApp`.
@@ -235,7 +235,7 @@ impl fmt::Debug for Inserted {
 
 /// Says which parts have to start for a configuration to come into force.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Demand {
+pub enum StartPolicy {
     /// Everything has to start: for a change that a person makes.
     #[default]
     Everything,
@@ -255,7 +255,7 @@ impl fmt::Debug for ControlToken {
 
 /// Where the document in `ToController::Start` comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Origin {
+pub enum ChangeOrigin {
     /// The state directory or `corral run`: to be validated and applied.
     Stored,
     /// The document is in force already: a controller took the place of one that died.

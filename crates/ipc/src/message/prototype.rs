@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use corral_config::plan::AppSpec;
-use corral_sys::kind::Kind;
+use corral_sys::descriptor_kind::DescriptorKind;
 use serde::{Deserialize, Serialize};
 
 use super::{Exit, WorkerId};
@@ -45,7 +45,7 @@ pub enum ToPrototype {
 
 /// Where a program that serves HTTP is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Door {
+pub enum Endpoint {
     /// At the Unix socket whose file is the descriptor that comes along (`O_PATH`).
     Socket,
     /// At this port of 127.0.0.1.
@@ -70,7 +70,7 @@ pub enum FromPrototype {
         /// The problem, its place, and the remedy.
         reason: String,
     },
-    /// A worker runs. Carries its channel's memory, the push of its event loop's bell if it says how many `hands` it
+    /// A worker runs. Carries its channel's memory, the push of its event loop's bell if it says how many `concurrency` it
     /// has, the socket of its `files` if it sends any, and its pidfd if there is one.
     Forked {
         /// The worker's number.
@@ -78,7 +78,7 @@ pub enum FromPrototype {
         /// The worker's process id as the prototype sees it, which may have a namespace of its own.
         pid: u32,
         /// Requests that it runs at once, in an event loop, if it has found out only now.
-        hands: Option<NonZeroU32>,
+        concurrency: Option<NonZeroU32>,
         /// Whether its responses may end with files.
         files: bool,
     },
@@ -90,7 +90,7 @@ pub enum FromPrototype {
         /// As in `Forked`.
         pid: u32,
         /// Where it is reached.
-        door: Door,
+        endpoint: Endpoint,
     },
     /// A worker could not be forked.
     ForkFailed {
@@ -125,19 +125,21 @@ impl Incoming for FromPrototype {
     /// Reasons are cut to less.
     const LONGEST: usize = MAX_INLINE;
 
-    fn comes_with(&self, kinds: &[Kind]) -> bool {
+    fn comes_with(&self, kinds: &[DescriptorKind]) -> bool {
         match self {
             Self::Ready => is_bell(kinds),
-            Self::Forked { hands, files, .. } => {
-                let push = hands.map(|_| Kind::Stream);
-                let files = files.then_some(Kind::Packets);
-                let access: Vec<_> = [Some(Kind::Memory), push, files].into_iter().flatten().collect();
+            Self::Forked { concurrency, files, .. } => {
+                let push = concurrency.map(|_| DescriptorKind::Stream);
+                let files = files.then_some(DescriptorKind::Packets);
+                let access: Vec<_> =
+                    [Some(DescriptorKind::Memory), push, files].into_iter().flatten().collect();
                 is_process(kinds.strip_prefix(&access[..]))
             }
-            Self::Started { door: Door::Socket, .. } => is_process(kinds.strip_prefix(&[Kind::SocketFile])),
-            Self::Started { door: Door::Port(_) | Door::Strayed { .. }, .. } | Self::Begun { .. } => {
-                is_process(Some(kinds))
+            Self::Started { endpoint: Endpoint::Socket, .. } => {
+                is_process(kinds.strip_prefix(&[DescriptorKind::SocketFile]))
             }
+            Self::Started { endpoint: Endpoint::Port(_) | Endpoint::Strayed { .. }, .. }
+            | Self::Begun { .. } => is_process(Some(kinds)),
             Self::Failed { .. }
             | Self::ForkFailed { .. }
             | Self::Exited { .. }
@@ -147,14 +149,16 @@ impl Incoming for FromPrototype {
 }
 
 /// Programs have none.
-fn is_bell(kinds: &[Kind]) -> bool {
+fn is_bell(kinds: &[DescriptorKind]) -> bool {
     match kinds {
         [] => true,
-        [memory, lanes @ ..] => *memory == Kind::Memory && lanes.iter().all(|lane| *lane == Kind::Event),
+        [memory, lanes @ ..] => {
+            *memory == DescriptorKind::Memory && lanes.iter().all(|lane| *lane == DescriptorKind::Event)
+        }
     }
 }
 
 /// True if a process descriptor comes last, or nothing because the system has none.
-fn is_process(rest: Option<&[Kind]>) -> bool {
-    matches!(rest, Some([] | [Kind::Process]))
+fn is_process(rest: Option<&[DescriptorKind]>) -> bool {
+    matches!(rest, Some([] | [DescriptorKind::Process]))
 }

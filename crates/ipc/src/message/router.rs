@@ -9,13 +9,13 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, Assets};
 use serde::{Deserialize, Serialize};
 
-use super::{AppId, Door, Exit, FailedListener, GenerationId, Provision, Status, Ticket, WorkerId};
+use super::{AppId, Endpoint, Exit, FailedListener, GenerationId, IssuedSecret, Status, Ticket, WorkerId};
 use crate::bounded;
 use crate::link::Incoming;
 
 /// A running instance of an application that a document names.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Instance {
+pub struct StartedInstance {
     /// The instance's number.
     pub id: AppId,
     /// The specification that it was started from.
@@ -44,7 +44,7 @@ pub enum ToRouter {
         /// Show requests on standard output, one line each (`corral run`).
         console: Option<Console>,
         /// Help for a person who works on the site, beside its replies.
-        desk: Desk,
+        dev_mode: DevMode,
     },
     /// A socket for the generation that is being prepared. Carries the listening sockets: one for
     /// each event loop, or a single one that they share. Sent again for a socket that is in use.
@@ -78,7 +78,7 @@ pub enum ToRouter {
         /// Validated already; compact JSON.
         document: Vec<u8>,
         /// The instance behind each application of the document.
-        applications: Vec<Instance>,
+        applications: Vec<StartedInstance>,
         /// The certificate bundles and JavaScript modules that the document names.
         assets: Assets,
     },
@@ -92,7 +92,7 @@ pub enum ToRouter {
         /// Which one.
         generation: GenerationId,
     },
-    /// A worker is ready for requests. Carries its channel's memory, the push of its bell if it has `hands`, and the
+    /// A worker is ready for requests. Carries its channel's memory, the push of its bell if it has `concurrency`, and the
     /// socket of its `files` if it sends any.
     WorkerReady {
         /// The worker's application.
@@ -102,7 +102,7 @@ pub enum ToRouter {
         /// The worker's process id, for log lines.
         pid: u32,
         /// As in `Forked`.
-        hands: Option<NonZeroU32>,
+        concurrency: Option<NonZeroU32>,
         /// As in `Forked`.
         files: bool,
     },
@@ -115,7 +115,7 @@ pub enum ToRouter {
         /// The worker's process id.
         pid: u32,
         /// Where it is reached.
-        door: Door,
+        endpoint: Endpoint,
     },
     /// A worker's process is gone; what it had not started can be given to another.
     WorkerGone {
@@ -148,9 +148,9 @@ pub enum ToRouter {
         /// Returned with the answer.
         ticket: Ticket,
         /// In the order in which they count.
-        provisions: Vec<Provision>,
+        secrets: Vec<IssuedSecret>,
     },
-    /// The answer to a question of the desk's.
+    /// The answer to a question of `corral run`.
     Told {
         /// As asked.
         ticket: Ticket,
@@ -166,7 +166,7 @@ pub enum ToRouter {
 
 /// Help for a person who works on a site with `corral run`; a daemon has none of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Desk {
+pub struct DevMode {
     /// Requests are served by the code as it is when they come.
     pub watches: bool,
     /// Errors are explained to browsers.
@@ -175,7 +175,7 @@ pub struct Desk {
 
 /// A question of the router to main about a request under `corral run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum DeskQuestion {
+pub enum DevQuestion {
     /// Answered when the applications run the code that there is.
     IsCurrent,
     /// The last words of the applications; answered at once.
@@ -265,12 +265,12 @@ pub enum FromRouter {
         /// The client's address; none for a Unix socket.
         client: Option<IpAddr>,
     },
-    /// A question of the desk's.
+    /// A question of `corral run`.
     Ask {
         /// Returned with the answer.
         ticket: Ticket,
         /// The question.
-        question: DeskQuestion,
+        question: DevQuestion,
     },
     /// Everything is finished; the router exits.
     Finished {

@@ -4,7 +4,7 @@
 use corral_config::address::ListenAddress;
 use serde::{Deserialize, Serialize};
 
-use super::Demand;
+use super::StartPolicy;
 use crate::link::Incoming;
 use crate::reason;
 
@@ -24,7 +24,7 @@ pub enum ToSuccessor {
     /// Everything was sent: start, and say when the stored configuration is in force.
     Begin {
         /// The parts that have to work afterwards: those that work now.
-        demand: Demand,
+        start_policy: StartPolicy,
     },
     /// A listener's that a service manager has made. Carries the listening sockets.
     Given {

@@ -3,15 +3,15 @@
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-use super::tokens::Token;
+use super::tokens::CaddyToken;
 use super::{CaddyfileError, Directive, error};
 
 /// The deepest nesting of blocks; no real file has more.
 const MAX_DEPTH: usize = 32;
 
-type Tokens = Peekable<IntoIter<Token>>;
+type Tokens = Peekable<IntoIter<CaddyToken>>;
 
-pub(super) fn nest(tokens: Vec<Token>) -> Result<Vec<Directive>, CaddyfileError> {
+pub(super) fn nest(tokens: Vec<CaddyToken>) -> Result<Vec<Directive>, CaddyfileError> {
     block(&mut tokens.into_iter().peekable(), None, 0)
 }
 
@@ -36,7 +36,7 @@ fn block(tokens: &mut Tokens, opened: Option<usize>, depth: usize) -> Result<Vec
 }
 
 /// The line that begins with this word.
-fn directive(first: Token, tokens: &mut Tokens, depth: usize) -> Result<Directive, CaddyfileError> {
+fn directive(first: CaddyToken, tokens: &mut Tokens, depth: usize) -> Result<Directive, CaddyfileError> {
     let (line, row) = (first.line, first.row);
     let mut directive = Directive { line, words: Vec::new(), block: None };
     let mut next = Some(first);

@@ -3,7 +3,7 @@
 
 /// A text without placeholders.
 #[derive(Debug, Default)]
-pub(super) struct Expanded {
+pub(super) struct PlainText {
     pub(super) text: String,
     /// For each line of the text, the one in the file.
     pub(super) lines: Vec<usize>,
@@ -11,7 +11,7 @@ pub(super) struct Expanded {
     pub(super) unset: Vec<(usize, String)>,
 }
 
-impl Expanded {
+impl PlainText {
     /// The line in the file of a row of the text, both counted as they are: from 1, and from 0.
     pub(super) fn line_of(&self, row: usize) -> usize {
         self.lines.get(row).or(self.lines.last()).copied().unwrap_or(1)
@@ -37,8 +37,8 @@ impl Expanded {
     }
 }
 
-pub(super) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Expanded {
-    let mut expanded = Expanded { lines: vec![1], ..Expanded::default() };
+pub(super) fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> PlainText {
+    let mut expanded = PlainText { lines: vec![1], ..PlainText::default() };
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     while let Some((before, behind)) = rest.split_once("{$") {
         expanded.push_text(before);

@@ -3,12 +3,12 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::placeholders::Expanded;
+use super::placeholders::PlainText;
 use super::{CaddyfileError, error};
 
 /// A word.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Token {
+pub(super) struct CaddyToken {
     pub(super) text: String,
     /// In the file.
     pub(super) line: usize,
@@ -18,13 +18,13 @@ pub(super) struct Token {
     pub(super) is_quoted: bool,
 }
 
-impl Token {
+impl CaddyToken {
     pub(super) fn is(&self, brace: &str) -> bool {
         !self.is_quoted && self.text == brace
     }
 }
 
-pub(super) fn split(expanded: &Expanded) -> Result<Vec<Token>, CaddyfileError> {
+pub(super) fn split(expanded: &PlainText) -> Result<Vec<CaddyToken>, CaddyfileError> {
     let mut cutter = Cutter { chars: expanded.text.chars().peekable(), expanded, row: 0, joined: 0 };
     let mut tokens = Vec::new();
     while let Some(token) = cutter.next()? {
@@ -35,14 +35,14 @@ pub(super) fn split(expanded: &Expanded) -> Result<Vec<Token>, CaddyfileError> {
 
 struct Cutter<'a> {
     chars: Peekable<Chars<'a>>,
-    expanded: &'a Expanded,
+    expanded: &'a PlainText,
     row: usize,
     /// Rows that were joined to the one before, up to here.
     joined: usize,
 }
 
 impl Cutter<'_> {
-    fn next(&mut self) -> Result<Option<Token>, CaddyfileError> {
+    fn next(&mut self) -> Result<Option<CaddyToken>, CaddyfileError> {
         loop {
             match self.chars.peek().copied() {
                 None => return Ok(None),
@@ -88,7 +88,7 @@ impl Cutter<'_> {
         }
     }
 
-    fn word(&mut self) -> Result<Token, CaddyfileError> {
+    fn word(&mut self) -> Result<CaddyToken, CaddyfileError> {
         let token = self.plain("");
         match token.text.strip_prefix("<<") {
             Some(mark) if !mark.is_empty() => {
@@ -99,7 +99,7 @@ impl Cutter<'_> {
     }
 
     /// The rest of a word without quotes.
-    fn plain(&mut self, begin: &str) -> Token {
+    fn plain(&mut self, begin: &str) -> CaddyToken {
         let mut token = self.token(begin, false);
         while self.chars.peek().is_some_and(|c| !c.is_whitespace()) {
             token.text.extend(self.take());
@@ -108,7 +108,7 @@ impl Cutter<'_> {
     }
 
     /// In double quotes a backslash stands before a quote that does not end the word; in the others it means nothing.
-    fn quoted(&mut self, quote: char) -> Result<Token, CaddyfileError> {
+    fn quoted(&mut self, quote: char) -> Result<CaddyToken, CaddyfileError> {
         self.take();
         let mut token = self.token("", true);
         loop {
@@ -123,8 +123,8 @@ impl Cutter<'_> {
         }
     }
 
-    fn token(&self, begin: &str, is_quoted: bool) -> Token {
+    fn token(&self, begin: &str, is_quoted: bool) -> CaddyToken {
         let line = self.expanded.line_of(self.row);
-        Token { text: begin.to_owned(), line, row: self.row - self.joined, is_quoted }
+        CaddyToken { text: begin.to_owned(), line, row: self.row - self.joined, is_quoted }
     }
 }

@@ -11,7 +11,7 @@ use corral_channel::{
     Bell, ChannelShape, Flags, FrameHead, FrameKind, Lane, LaneReceiver, RequestId, RequestSlot, WorkerPort,
 };
 use corral_config::plan::{
-    AppSpec, Growth, Isolation, Limits, PhpSpec, PhpTarget, Processes, Restart, RuntimeSpec,
+    AppSpec, Isolation, Limits, PhpSpec, PhpTarget, PoolGrowth, Processes, Restart, RuntimeSpec,
 };
 use corral_ipc::link::Link;
 use corral_ipc::message::{Exit, FromPrototype, ToPrototype, WorkerId};
@@ -163,7 +163,7 @@ impl App {
                 max: std::num::NonZeroU32::MIN,
                 spare: 1,
                 idle_timeout: Duration::from_secs(15),
-                growth: Growth::ByRequests,
+                growth: PoolGrowth::ByRequests,
             },
             limits: self.limits.clone(),
             restart: Restart::default(),

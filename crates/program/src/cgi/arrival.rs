@@ -17,7 +17,7 @@ pub(super) struct Arrival {
 }
 
 /// The state of the connection.
-pub(super) enum Progress {
+pub(super) enum BodyProgress {
     Waiting,
     Complete,
     /// No request will come: the connection is closed or broken, or the head is not valid.
@@ -30,19 +30,19 @@ impl Arrival {
     }
 
     /// Reads what there is.
-    pub(super) fn progress(&mut self) -> Progress {
+    pub(super) fn progress(&mut self) -> BodyProgress {
         loop {
             let read = match self.len {
                 None => self.look_for_length(),
                 Some(len) => self.read(len),
             };
             match read {
-                Ok(0) => return Progress::Gone,
-                Ok(_) if self.len == Some(self.head.len()) => return Progress::Complete,
+                Ok(0) => return BodyProgress::Gone,
+                Ok(_) if self.len == Some(self.head.len()) => return BodyProgress::Complete,
                 // The length is known.
                 Ok(_) if self.len.is_some() => {}
-                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => return Progress::Waiting,
-                Err(_) => return Progress::Gone,
+                Ok(_) | Err(Errno::AGAIN | Errno::INTR) => return BodyProgress::Waiting,
+                Err(_) => return BodyProgress::Gone,
             }
         }
     }

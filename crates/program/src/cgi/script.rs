@@ -11,7 +11,7 @@ use corral_sys::spawn::{Executable, Program, SpawnError};
 use rustix::io::Errno;
 
 /// A script that is to be started.
-pub(super) struct Request {
+pub(super) struct ScriptRequest {
     script: CString,
     /// The folder that it is in.
     folder: CString,
@@ -20,25 +20,25 @@ pub(super) struct Request {
 
 /// Why a script was not started, and what to do.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum ScriptRefusal {
     #[error(transparent)]
-    Head(#[from] scgi::HeadError),
+    Head(#[from] scgi::ScgiHeadError),
     #[error("a request names no script (SCRIPT_FILENAME)")]
     NoScript,
-    #[error("cannot run {script}: {source}: {}{}", .source.source, Advice(.source))]
+    #[error("cannot run {script}: {source}: {}{}", .source.source, ScriptAdvice(.source))]
     Spawn { script: String, source: SpawnError },
 }
 
-impl Request {
+impl ScriptRequest {
     /// The words of a request, over the application's own variables.
-    pub(super) fn parse(head: &[u8], own: &[CString]) -> Result<Self, Refusal> {
+    pub(super) fn parse(head: &[u8], own: &[CString]) -> Result<Self, ScriptRefusal> {
         let mut variables = scgi::variables(head)?;
         // A body that there is none of has no length (RFC 3875 section 4.1.2).
         variables.retain(|variable| !matches!(variable, (b"SCGI", _) | (b"CONTENT_LENGTH", b"0")));
         let find = |name: &[u8]| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
-        let path = find(b"SCRIPT_FILENAME").ok_or(Refusal::NoScript)?;
-        let end = path.iter().rposition(|byte| *byte == b'/').ok_or(Refusal::NoScript)?;
-        let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| scgi::HeadError::Variable);
+        let path = find(b"SCRIPT_FILENAME").ok_or(ScriptRefusal::NoScript)?;
+        let end = path.iter().rposition(|byte| *byte == b'/').ok_or(ScriptRefusal::NoScript)?;
+        let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| scgi::ScgiHeadError::Variable);
         let is_kept = |variable: &&CString| {
             let name = variable.as_bytes().split(|byte| *byte == b'=').next().unwrap_or_default();
             name != b"CONTENT_LENGTH" && name != b"CONTENT_TYPE" && find(name).is_none()
@@ -56,7 +56,7 @@ impl Request {
 
     /// Starts the script in its folder, with the connection as its standard input and output. Returns its name for
     /// messages, too.
-    pub(super) fn start(self, connection: &OwnedFd) -> Result<(Pid, String), Refusal> {
+    pub(super) fn start(self, connection: &OwnedFd) -> Result<(Pid, String), ScriptRefusal> {
         let stderr = io::stderr();
         let program = Program {
             executable: Executable::Path(&self.script),
@@ -74,12 +74,12 @@ impl Request {
         let script = self.script.to_string_lossy().escape_debug().to_string();
         match program.spawn() {
             Ok(pid) => Ok((pid, script)),
-            Err(source) => Err(Refusal::Spawn { script, source }),
+            Err(source) => Err(ScriptRefusal::Spawn { script, source }),
         }
     }
 }
 
-impl Refusal {
+impl ScriptRefusal {
     /// The response to the request, which says nothing of the reason.
     pub(super) fn response(&self) -> String {
         let status = match self {
@@ -100,9 +100,9 @@ fn errno(error: &SpawnError) -> Option<Errno> {
 }
 
 /// The remedy.
-struct Advice<'e>(&'e SpawnError);
+struct ScriptAdvice<'e>(&'e SpawnError);
 
-impl fmt::Display for Advice<'_> {
+impl fmt::Display for ScriptAdvice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match errno(self.0) {
             Some(Errno::ACCESS) => {

@@ -4,19 +4,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corral_worker::RequestKey;
 
-use super::queue::Shared;
+use super::queue::SharedQueue;
 
 /// Requests that have ended, and whose objects are still there.
 #[derive(Default)]
-pub(super) struct Ended {
+pub(super) struct EndedRequests {
     keys: Mutex<Vec<RequestKey>>,
     /// Counts the running requests of each of several loops.
-    queue: Option<Shared>,
+    queue: Option<SharedQueue>,
 }
 
-impl Ended {
+impl EndedRequests {
     /// With a queue, that of one of several loops.
-    pub(super) fn new(queue: Option<Shared>) -> Arc<Self> {
+    pub(super) fn new(queue: Option<SharedQueue>) -> Arc<Self> {
         Arc::new(Self { queue, ..Self::default() })
     }
 

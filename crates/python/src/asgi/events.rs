@@ -1,11 +1,11 @@
 //! Events as dictionaries: what the application is told, and what is read out of what it says.
 
-use corral_worker::remark;
+use corral_worker::warn_once;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
 
-use crate::{field, habits};
+use crate::{field, lenient};
 
 /// A field of a response.
 pub(super) type Field = (Vec<u8>, Vec<u8>);
@@ -111,7 +111,7 @@ fn bytes_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u8>> {
     if let Ok(text) = value.cast::<PyString>() {
         let text = text.to_str()?;
         if text.is_ascii() {
-            remark(habits::TEXT_FIELDS);
+            warn_once(lenient::TEXT_FIELDS);
             return Ok(text.as_bytes().to_vec());
         }
     }

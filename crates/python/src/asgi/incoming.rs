@@ -1,7 +1,7 @@
 //! Events of a request, before they are objects of Python: parts of its body, messages, and the end of its client.
 
 use corral_channel::Opcode;
-use corral_worker::{Body, Phase, RequestKey, Switchboard};
+use corral_worker::{AsyncChannel, Body, RequestKey, ResponsePhase};
 
 /// Close codes (RFC 6455 section 7.4.1).
 pub(super) const NORMAL: u16 = 1000;
@@ -20,7 +20,7 @@ pub(super) enum Socket {
 }
 
 /// An event, before it is an object of Python.
-pub(super) enum Incoming {
+pub(super) enum ClientEvent {
     Body(Body, bool),
     Gone,
     Connect,
@@ -31,23 +31,23 @@ pub(super) enum Incoming {
 /// The next part of the body, or that there is no other.
 pub(super) fn next_body(
     is_body_taken: &mut bool,
-    switchboard: &mut Switchboard,
+    channel: &mut AsyncChannel,
     key: RequestKey,
-) -> Option<Incoming> {
-    if !*is_body_taken && let Some((bytes, is_all)) = switchboard.take_body(key) {
+) -> Option<ClientEvent> {
+    if !*is_body_taken && let Some((bytes, is_all)) = channel.take_body(key) {
         *is_body_taken = is_all;
-        return Some(Incoming::Body(bytes, !is_all));
+        return Some(ClientEvent::Body(bytes, !is_all));
     }
-    (switchboard.is_gone(key) || switchboard.phase(key) == Phase::Ended).then_some(Incoming::Gone)
+    (channel.is_gone(key) || channel.phase(key) == ResponsePhase::Ended).then_some(ClientEvent::Gone)
 }
 
 /// The next message, or the end of the connection.
 pub(super) fn next_message(
     socket: &mut Socket,
-    switchboard: &mut Switchboard,
+    channel: &mut AsyncChannel,
     key: RequestKey,
-) -> Option<Incoming> {
-    match switchboard.take_message(key) {
+) -> Option<ClientEvent> {
+    match channel.take_message(key) {
         Some(message) if message.opcode == Opcode::Close => {
             *socket = Socket::Closed;
             let (code, reason) = match &message.bytes[..] {
@@ -55,15 +55,15 @@ pub(super) fn next_message(
                 // RFC 6455 section 7.1.5.
                 _ => (1005, Vec::new()),
             };
-            Some(Incoming::Disconnect { code, reason })
+            Some(ClientEvent::Disconnect { code, reason })
         }
         Some(message) => {
-            Some(Incoming::Message { is_text: message.opcode == Opcode::Text, bytes: message.bytes })
+            Some(ClientEvent::Message { is_text: message.opcode == Opcode::Text, bytes: message.bytes })
         }
-        None if switchboard.is_gone(key) || switchboard.phase(key) == Phase::Ended => {
+        None if channel.is_gone(key) || channel.phase(key) == ResponsePhase::Ended => {
             let code = if *socket == Socket::Closed { NORMAL } else { ABNORMAL };
             *socket = Socket::Closed;
-            Some(Incoming::Disconnect { code, reason: Vec::new() })
+            Some(ClientEvent::Disconnect { code, reason: Vec::new() })
         }
         None => None,
     }

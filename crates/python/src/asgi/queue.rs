@@ -12,21 +12,21 @@ use corral_worker::RequestKey;
 
 /// The queue of a worker, which its threads share.
 #[derive(Clone)]
-pub(super) struct Shared(Arc<Mutex<Queue<RequestKey, Arc<Vec<u8>>>>>);
+pub(super) struct SharedQueue(Arc<Mutex<LoopQueue<RequestKey, Arc<Vec<u8>>>>>);
 
-impl Shared {
+impl SharedQueue {
     pub(super) fn new(n_loops: usize) -> Self {
-        Self(Arc::new(Mutex::new(Queue::new(n_loops))))
+        Self(Arc::new(Mutex::new(LoopQueue::new(n_loops))))
     }
 
     /// No call into Python is made while it is held.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Queue<RequestKey, Arc<Vec<u8>>>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, LoopQueue<RequestKey, Arc<Vec<u8>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Requests by their keys, and loops by their numbers.
-pub(super) struct Queue<K, R> {
+pub(super) struct LoopQueue<K, R> {
     /// Requests that no loop has taken.
     waiting: VecDeque<(K, R)>,
     loops: Vec<Taker<K>>,
@@ -51,7 +51,7 @@ pub(super) struct Taken<K, R> {
     pub(super) has_more: bool,
 }
 
-impl<K: Copy + Eq + Hash, R> Queue<K, R> {
+impl<K: Copy + Eq + Hash, R> LoopQueue<K, R> {
     fn new(n_loops: usize) -> Self {
         let taker = || Taker { n_requests: 0, changed: Vec::new(), is_called: false };
         Self {
@@ -119,11 +119,11 @@ impl<K: Copy + Eq + Hash, R> Queue<K, R> {
 mod tests {
     use super::*;
 
-    fn queue(n_loops: usize) -> Queue<u32, ()> {
-        Queue::new(n_loops)
+    fn queue(n_loops: usize) -> LoopQueue<u32, ()> {
+        LoopQueue::new(n_loops)
     }
 
-    fn taken(queue: &mut Queue<u32, ()>, idx: usize) -> (Option<u32>, bool) {
+    fn taken(queue: &mut LoopQueue<u32, ()>, idx: usize) -> (Option<u32>, bool) {
         let taken = queue.take(idx);
         (taken.request.map(|(key, ())| key), taken.has_more)
     }

@@ -5,19 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corral_channel::Opcode;
 use corral_channel::message::RequestHead;
-use corral_worker::{ClientGone, FileRest, MOST_HELD_BACK, Phase, RequestKey, complain, remark};
+use corral_worker::{ClientGone, FileRest, MOST_HELD_BACK, RequestKey, ResponsePhase, complain, warn_once};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule, PyString};
 
-use super::ended::Ended;
+use super::ended::EndedRequests;
 use super::events;
-use super::incoming::{Incoming, NORMAL, Socket, next_body, next_message};
-use super::shared_channel::{SharedSwitchboard, lock};
-use super::state::State;
+use super::incoming::{ClientEvent, NORMAL, Socket, next_body, next_message};
+use super::shared_channel::{SharedChannel, lock};
+use super::state::RequestState;
 use super::trailers::{self, Trailers};
-use crate::{errors, field, habits, interpreter};
+use crate::{errors, field, interpreter, lenient};
 
 /// Bytes of a response that wait for the client before its coroutine does.
 const MOST_PENDING: usize = 64 * 1024;
@@ -45,31 +45,31 @@ pub(super) fn keep_exception(py: Python<'_>, module: &Bound<'_, PyModule>) -> Py
 /// One request, or one WebSocket connection.
 #[pyclass(frozen, module = "corral")]
 pub(super) struct Request {
-    switchboard: SharedSwitchboard,
-    ended: Arc<Ended>,
+    channel: SharedChannel,
+    ended: Arc<EndedRequests>,
     key: RequestKey,
     is_head: bool,
     #[pyo3(get)]
     scope: Py<PyDict>,
-    state: Mutex<State>,
+    state: Mutex<RequestState>,
 }
 
 impl Request {
     pub(super) fn new(
-        switchboard: &SharedSwitchboard,
-        ended: &Arc<Ended>,
+        channel: &SharedChannel,
+        ended: &Arc<EndedRequests>,
         key: RequestKey,
         head: &RequestHead<'_>,
         scope: Py<PyDict>,
     ) -> Self {
         let is_head = head.method == b"HEAD";
         Self {
-            switchboard: Arc::clone(switchboard),
+            channel: Arc::clone(channel),
             ended: Arc::clone(ended),
             key,
             is_head,
             scope,
-            state: Mutex::new(State::new(head)),
+            state: Mutex::new(RequestState::new(head)),
         }
     }
 
@@ -78,7 +78,7 @@ impl Request {
         self.state().task = Some(task);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RequestState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -98,8 +98,8 @@ impl Request {
             }
         }
         let has_room = {
-            let switchboard = lock(&self.switchboard);
-            switchboard.is_gone(self.key) || switchboard.n_pending(self.key) <= MOST_PENDING / 2
+            let channel = lock(&self.channel);
+            channel.is_gone(self.key) || channel.n_pending(self.key) <= MOST_PENDING / 2
         };
         if has_room {
             let senders = std::mem::take(&mut self.state().senders);
@@ -114,27 +114,27 @@ impl Request {
 
     fn next_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let incoming = {
-            let (mut state, mut switchboard) = (self.state(), lock(&self.switchboard));
+            let (mut state, mut channel) = (self.state(), lock(&self.channel));
             let state = &mut *state;
             match &mut state.websocket {
-                Some(_) if !std::mem::replace(&mut state.is_connect_told, true) => Some(Incoming::Connect),
-                Some(socket) => next_message(socket, &mut switchboard, self.key),
-                None => next_body(&mut state.is_body_taken, &mut switchboard, self.key),
+                Some(_) if !std::mem::replace(&mut state.is_connect_told, true) => Some(ClientEvent::Connect),
+                Some(socket) => next_message(socket, &mut channel, self.key),
+                None => next_body(&mut state.is_body_taken, &mut channel, self.key),
             }
         };
         incoming.map(|incoming| self.tell(py, incoming)).transpose()
     }
 
-    fn tell<'py>(&self, py: Python<'py>, incoming: Incoming) -> PyResult<Bound<'py, PyDict>> {
+    fn tell<'py>(&self, py: Python<'py>, incoming: ClientEvent) -> PyResult<Bound<'py, PyDict>> {
         match incoming {
-            Incoming::Body(bytes, more) => events::body(py, &bytes, more),
-            Incoming::Gone => events::of(py, "http.disconnect"),
-            Incoming::Connect => events::of(py, "websocket.connect"),
-            Incoming::Message { is_text, bytes } => events::message(py, is_text, &bytes).or_else(|_| {
+            ClientEvent::Body(bytes, more) => events::body(py, &bytes, more),
+            ClientEvent::Gone => events::of(py, "http.disconnect"),
+            ClientEvent::Connect => events::of(py, "websocket.connect"),
+            ClientEvent::Message { is_text, bytes } => events::message(py, is_text, &bytes).or_else(|_| {
                 self.close(NO_TEXT, b"a text is not UTF-8");
                 events::disconnect(py, NO_TEXT, b"")
             }),
-            Incoming::Disconnect { code, reason } => {
+            ClientEvent::Disconnect { code, reason } => {
                 let (code, reason) = self.state().farewell.take().unwrap_or((code, reason));
                 events::disconnect(py, code, &reason)
             }
@@ -144,7 +144,7 @@ impl Request {
     fn close(&self, code: u16, reason: &[u8]) {
         self.state().close(code, reason);
         // A client that is gone need not be told.
-        let _ = lock(&self.switchboard).close(self.key, code, reason);
+        let _ = lock(&self.channel).close(self.key, code, reason);
     }
 
     fn start(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
@@ -155,14 +155,14 @@ impl Request {
     }
 
     fn respond(&self, status: u16, fields: &[events::Field]) {
-        lock(&self.switchboard).respond(self.key, status, &borrowed(fields));
+        lock(&self.channel).respond(self.key, status, &borrowed(fields));
     }
 
     /// Resources that the client may load while it waits (RFC 8297).
     fn hint(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
         let links = events::links(event)?;
         let fields: Vec<(&[u8], &[u8])> = links.iter().map(|link| (&b"Link"[..], &link[..])).collect();
-        let informed = lock(&self.switchboard).inform(self.key, EARLY_HINTS, &fields);
+        let informed = lock(&self.channel).inform(self.key, EARLY_HINTS, &fields);
         informed.map_err(|error| PyValueError::new_err(format!("links that cannot be sent: {error}")))
     }
 
@@ -177,32 +177,34 @@ impl Request {
         }
         let ends = !more && state.trailers.end_body();
         drop(state);
-        Ok(lock(&self.switchboard).write(self.key, bytes, ends))
+        Ok(lock(&self.channel).write(self.key, bytes, ends))
     }
 
     fn trailers(&self, event: &Bound<'_, PyDict>) -> PyResult<()> {
-        let event = trailers::Event::read(event)?;
+        let event = trailers::TrailersEvent::read(event)?;
         let complete = self.state().trailers.add(event);
         if let Some(fields) = complete {
-            lock(&self.switchboard).write_trailers(self.key, &borrowed(&fields));
+            lock(&self.channel).write_trailers(self.key, &borrowed(&fields));
         }
         Ok(())
     }
 
     /// One event of the HTTP protocol.
     fn send_http(&self, kind: &str, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
-        let phase = lock(&self.switchboard).phase(self.key);
+        let phase = lock(&self.channel).phase(self.key);
         let are_trailers_next = self.state().trailers.are_next();
         match (kind, phase) {
-            ("http.response.early_hint", Phase::Silent) => self.hint(event).map(Ok),
-            ("http.response.start", Phase::Silent) => {
+            ("http.response.early_hint", ResponsePhase::Silent) => self.hint(event).map(Ok),
+            ("http.response.start", ResponsePhase::Silent) => {
                 let trailers = Trailers::announced(event)?;
                 self.start(event)?;
                 self.state().trailers = trailers;
                 Ok(Ok(()))
             }
-            ("http.response.body", Phase::Begun) if !are_trailers_next => self.body(event),
-            ("http.response.trailers", Phase::Begun) if are_trailers_next => self.trailers(event).map(Ok),
+            ("http.response.body", ResponsePhase::Begun) if !are_trailers_next => self.body(event),
+            ("http.response.trailers", ResponsePhase::Begun) if are_trailers_next => {
+                self.trailers(event).map(Ok)
+            }
             _ => Err(unexpected(kind)),
         }
     }
@@ -230,7 +232,7 @@ impl Request {
             ("websocket.close", Socket::Connecting) => {
                 self.state().websocket = Some(Socket::Closed);
                 self.respond(403, &[]);
-                Ok(lock(&self.switchboard).write(self.key, b"", true))
+                Ok(lock(&self.channel).write(self.key, b"", true))
             }
             ("websocket.close", Socket::Closed) => Ok(Ok(())),
             ("websocket.http.response.start", Socket::Connecting) => {
@@ -256,16 +258,12 @@ impl Request {
     fn message(&self, event: &Bound<'_, PyDict>) -> PyResult<Result<(), ClientGone>> {
         if let Some(text) = events::get(event, "text")? {
             let text = text.cast_into::<PyString>()?;
-            return Ok(lock(&self.switchboard).write_message(
-                self.key,
-                Opcode::Text,
-                text.to_str()?.as_bytes(),
-            ));
+            return Ok(lock(&self.channel).write_message(self.key, Opcode::Text, text.to_str()?.as_bytes()));
         }
         let bytes = events::get(event, "bytes")?;
         let bytes = bytes.ok_or_else(|| PyValueError::new_err("a message needs bytes or a text"))?;
         let bytes = events::bytes_like(&bytes, "a message")?;
-        Ok(lock(&self.switchboard).write_message(self.key, Opcode::Binary, bytes.as_bytes()))
+        Ok(lock(&self.channel).write_message(self.key, Opcode::Binary, bytes.as_bytes()))
     }
 
     /// For lines about it.
@@ -285,19 +283,19 @@ impl Request {
     /// Ends a response that the application has left as it is.
     fn complete(&self) {
         let (ends, fields) = self.state().trailers.conclude();
-        let mut switchboard = lock(&self.switchboard);
+        let mut channel = lock(&self.channel);
         // A client that is gone does not miss it.
-        let _ = switchboard.write(self.key, b"", ends);
+        let _ = channel.write(self.key, b"", ends);
         if !ends {
-            switchboard.write_trailers(self.key, &borrowed(&fields));
+            channel.write_trailers(self.key, &borrowed(&fields));
         }
-        switchboard.finish(self.key);
+        channel.finish(self.key);
     }
 
     /// Ends the request; true if the worker is about to leave.
     fn end(&self) -> bool {
         self.ended.add(self.key);
-        lock(&self.switchboard).is_leaving()
+        lock(&self.channel).is_leaving()
     }
 }
 
@@ -320,8 +318,8 @@ impl Request {
             kind.ok_or_else(|| PyValueError::new_err("an event needs a type"))?.cast_into::<PyString>()?;
         let socket = self.state().websocket;
         let is_gone = {
-            let switchboard = lock(&self.switchboard);
-            switchboard.is_gone(self.key) && switchboard.phase(self.key) != Phase::Ended
+            let channel = lock(&self.channel);
+            channel.is_gone(self.key) && channel.phase(self.key) != ResponsePhase::Ended
         };
         let sent = if is_gone {
             Err(ClientGone)
@@ -335,7 +333,7 @@ impl Request {
             let class = DISCONNECTED.get(py).expect("kept before the first request").bind(py);
             return Err(PyErr::from_value(class.call1(("the client is gone",))?));
         }
-        if lock(&self.switchboard).n_pending(self.key) <= MOST_PENDING {
+        if lock(&self.channel).n_pending(self.key) <= MOST_PENDING {
             return Ok(None);
         }
         let future = new_future(py)?;
@@ -353,7 +351,7 @@ impl Request {
         // SAFETY: asgi.py has this file open, and closes it after this call.
         let file = unsafe { BorrowedFd::borrow_raw(number) };
         let Some(rest) = FileRest::of(file, 0) else { return false };
-        let sent = lock(&self.switchboard).send_file(self.key, &rest, state.trailers.are_none());
+        let sent = lock(&self.channel).send_file(self.key, &rest, state.trailers.are_none());
         if sent == Ok(true) {
             state.promised = None;
             state.trailers.end_body();
@@ -367,31 +365,31 @@ impl Request {
         if socket == Some(Socket::Open) {
             self.close(NORMAL, b"");
         }
-        let phase = lock(&self.switchboard).phase(self.key);
+        let phase = lock(&self.channel).phase(self.key);
         match phase {
-            Phase::Ended => lock(&self.switchboard).finish(self.key),
-            Phase::Silent => {
-                if !lock(&self.switchboard).is_gone(self.key) {
+            ResponsePhase::Ended => lock(&self.channel).finish(self.key),
+            ResponsePhase::Silent => {
+                if !lock(&self.channel).is_gone(self.key) {
                     complain(format_args!(
                         "{}: the application has returned without a response",
                         self.describe(py)
                     ));
                 }
-                lock(&self.switchboard).finish(self.key);
+                lock(&self.channel).finish(self.key);
             }
             // A WebSocket connection that its client has closed.
-            Phase::Begun if socket.is_some() || lock(&self.switchboard).is_gone(self.key) => {
-                lock(&self.switchboard).finish(self.key);
+            ResponsePhase::Begun if socket.is_some() || lock(&self.channel).is_gone(self.key) => {
+                lock(&self.channel).finish(self.key);
             }
-            Phase::Begun if self.state().is_short() => {
+            ResponsePhase::Begun if self.state().is_short() => {
                 complain(format_args!(
                     "{}: the application has returned before its response was complete",
                     self.describe(py)
                 ));
-                lock(&self.switchboard).abort(self.key);
+                lock(&self.channel).abort(self.key);
             }
-            Phase::Begun => {
-                remark(habits::UNENDED);
+            ResponsePhase::Begun => {
+                warn_once(lenient::UNENDED);
                 self.complete();
             }
         }
@@ -413,12 +411,12 @@ impl Request {
         if socket == Some(Socket::Open) {
             self.close(INTERNAL, b"");
         }
-        let mut switchboard = lock(&self.switchboard);
-        match switchboard.phase(self.key) {
-            Phase::Begun => switchboard.abort(self.key),
-            Phase::Silent | Phase::Ended => switchboard.finish(self.key),
+        let mut channel = lock(&self.channel);
+        match channel.phase(self.key) {
+            ResponsePhase::Begun => channel.abort(self.key),
+            ResponsePhase::Silent | ResponsePhase::Ended => channel.finish(self.key),
         }
-        drop(switchboard);
+        drop(channel);
         self.end()
     }
 }
@@ -446,7 +444,7 @@ fn take_length(status: u16, fields: &mut Vec<events::Field>) -> Option<u64> {
         }
         length = field::length(value);
         if length.is_none() {
-            remark(habits::ODD_LENGTH);
+            warn_once(lenient::ODD_LENGTH);
         }
         length.is_some()
     });

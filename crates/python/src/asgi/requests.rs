@@ -4,28 +4,28 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corral_channel::message;
-use corral_worker::{Event, RequestKey};
+use corral_worker::{ChannelEvent, RequestKey};
 use pyo3::prelude::*;
 
-use super::ended::Ended;
-use super::queue::Shared;
+use super::ended::EndedRequests;
+use super::queue::SharedQueue;
 use super::request::Request;
 use super::scope::Scopes;
-use super::shared_channel::{SharedSwitchboard, lock};
+use super::shared_channel::{SharedChannel, lock};
 
 /// The running requests, and what they have in common.
-pub(super) struct Requests {
-    switchboard: SharedSwitchboard,
+pub(super) struct LoopRequests {
+    channel: SharedChannel,
     scopes: Scopes,
     running: Mutex<HashMap<RequestKey, Py<Request>>>,
     /// Requests among them that have ended.
-    ended: Arc<Ended>,
+    ended: Arc<EndedRequests>,
 }
 
-impl Requests {
-    pub(super) fn new(switchboard: &SharedSwitchboard, scopes: Scopes, queue: Option<Shared>) -> Self {
-        let ended = Ended::new(queue);
-        Self { switchboard: Arc::clone(switchboard), scopes, running: Mutex::default(), ended }
+impl LoopRequests {
+    pub(super) fn new(channel: &SharedChannel, scopes: Scopes, queue: Option<SharedQueue>) -> Self {
+        let ended = EndedRequests::new(queue);
+        Self { channel: Arc::clone(channel), scopes, running: Mutex::default(), ended }
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<RequestKey, Py<Request>>> {
@@ -33,11 +33,16 @@ impl Requests {
     }
 
     /// Takes what has come.
-    pub(super) fn take(&self, py: Python<'_>, server: &Bound<'_, PyAny>, events: Vec<Event>) -> PyResult<()> {
+    pub(super) fn take(
+        &self,
+        py: Python<'_>,
+        server: &Bound<'_, PyAny>,
+        events: Vec<ChannelEvent>,
+    ) -> PyResult<()> {
         for event in events {
             match event {
-                Event::Begun(key, payload) => self.begin(py, server, key, &payload).map(drop)?,
-                Event::Changed(key) => self.change(py, key)?,
+                ChannelEvent::Begun(key, payload) => self.begin(py, server, key, &payload).map(drop)?,
+                ChannelEvent::Changed(key) => self.change(py, key)?,
             }
         }
         self.forget_ended();
@@ -57,13 +62,13 @@ impl Requests {
         })?;
         let target = usize::from(view.head.app_target);
         if !self.scopes.has(target) {
-            let mut switchboard = lock(&self.switchboard);
-            switchboard.respond(key, 404, &[]);
-            switchboard.finish(key);
+            let mut channel = lock(&self.channel);
+            channel.respond(key, 404, &[]);
+            channel.finish(key);
             return Ok(false);
         }
         let scope = self.scopes.build(py, &view, target)?;
-        let request = Py::new(py, Request::new(&self.switchboard, &self.ended, key, &view.head, scope))?;
+        let request = Py::new(py, Request::new(&self.channel, &self.ended, key, &view.head, scope))?;
         self.running().insert(key, request.clone_ref(py));
         let task = server.call_method1(pyo3::intern!(py, "begin"), (&request, target))?;
         request.get().keep(task.unbind());

@@ -7,7 +7,7 @@ use super::incoming::Socket;
 use super::trailers::Trailers;
 
 /// How far a request is.
-pub(super) struct State {
+pub(super) struct RequestState {
     /// The frames of a WebSocket connection.
     pub(super) websocket: Option<Socket>,
     /// With which code and why the application has closed it.
@@ -28,7 +28,7 @@ pub(super) struct State {
     pub(super) task: Option<Py<PyAny>>,
 }
 
-impl State {
+impl RequestState {
     pub(super) fn new(head: &RequestHead<'_>) -> Self {
         Self {
             websocket: head.websocket.then_some(Socket::Connecting),

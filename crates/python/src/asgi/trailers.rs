@@ -55,7 +55,7 @@ impl Trailers {
     }
 
     /// Adds the fields of an event. Gives all of them back if these were the last.
-    pub(super) fn add(&mut self, event: Event) -> Option<Vec<Field>> {
+    pub(super) fn add(&mut self, event: TrailersEvent) -> Option<Vec<Field>> {
         let Self::Collected(fields) = self else { return None };
         fields.extend(event.fields);
         (!event.has_more).then(|| std::mem::take(fields))
@@ -63,13 +63,13 @@ impl Trailers {
 }
 
 /// Some of them.
-pub(super) struct Event {
+pub(super) struct TrailersEvent {
     fields: Vec<Field>,
     /// Others will follow.
     has_more: bool,
 }
 
-impl Event {
+impl TrailersEvent {
     /// # Errors
     /// `ValueError` for fields that must not be behind a body.
     pub(super) fn read(event: &Bound<'_, PyDict>) -> PyResult<Self> {

@@ -4,26 +4,26 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corral_channel::message::RequestView;
-use corral_worker::{FileRest, remark};
+use corral_worker::{FileRest, warn_once};
 use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PySequence, PyString, PyTuple};
 
 use crate::lease::Lease;
-use crate::{field, habits};
+use crate::{field, lenient};
 
 /// One request, as the objects see it that the application gets.
 pub(super) struct Call {
     pub(super) lease: Lease,
-    progress: Mutex<Progress>,
+    progress: Mutex<ResponseProgress>,
     is_head: bool,
 }
 
 /// How far the response is. Only looked at for moments: no Python code runs while it is locked.
-enum Progress {
+enum ResponseProgress {
     NotStarted,
     /// May still be replaced.
-    Started(Head),
+    Started(ResponseHead),
     /// Bytes of body that the head promises and that were not written; `None` without a promise.
     Sent {
         left: Option<u64>,
@@ -31,7 +31,7 @@ enum Progress {
 }
 
 /// The head of a response.
-struct Head {
+struct ResponseHead {
     status: u16,
     fields: Vec<(Vec<u8>, Vec<u8>)>,
     content_length: Option<u64>,
@@ -54,32 +54,32 @@ impl Call {
     pub(super) fn new(request: &RequestView<'_>) -> Self {
         Self {
             lease: Lease::default(),
-            progress: Mutex::new(Progress::NotStarted),
+            progress: Mutex::new(ResponseProgress::NotStarted),
             is_head: request.head.method == b"HEAD",
         }
     }
 
     /// Begins the response, or begins it anew if nothing of it was sent.
-    fn start(&self, head: Head, has_failed: bool) {
+    fn start(&self, head: ResponseHead, has_failed: bool) {
         let mut progress = self.progress();
         match *progress {
-            Progress::Sent { .. } => remark(habits::STARTED_LATE),
-            Progress::NotStarted | Progress::Started(_) => {
-                if matches!(*progress, Progress::Started(_)) && !has_failed {
-                    remark(habits::STARTED_TWICE);
+            ResponseProgress::Sent { .. } => warn_once(lenient::STARTED_LATE),
+            ResponseProgress::NotStarted | ResponseProgress::Started(_) => {
+                if matches!(*progress, ResponseProgress::Started(_)) && !has_failed {
+                    warn_once(lenient::STARTED_TWICE);
                 }
-                *progress = Progress::Started(head);
+                *progress = ResponseProgress::Started(head);
             }
         }
     }
 
     /// Whether there is a head, sent or not.
     pub(super) fn is_started(&self) -> bool {
-        !matches!(*self.progress(), Progress::NotStarted)
+        !matches!(*self.progress(), ResponseProgress::NotStarted)
     }
 
     fn is_head_sent(&self) -> bool {
-        matches!(*self.progress(), Progress::Sent { .. })
+        matches!(*self.progress(), ResponseProgress::Sent { .. })
     }
 
     /// Adds to the body. What goes beyond the length in the head is left out, as the client would take it for the
@@ -114,7 +114,7 @@ impl Call {
     ) -> Result<bool, Stop> {
         let Some(rest) = FileRest::of(file, position).filter(|_| !self.is_head) else { return Ok(false) };
         self.send_head(py)?;
-        let Progress::Sent { left } = *self.progress() else { return Ok(false) };
+        let ResponseProgress::Sent { left } = *self.progress() else { return Ok(false) };
         // One that is shorter than promised must not be taken for all of the response.
         if left.is_some_and(|left| left > rest.n_bytes()) {
             return Ok(false);
@@ -122,7 +122,7 @@ impl Call {
         let rest = rest.at_most(left.unwrap_or(u64::MAX));
         match self.lease.wait(py, |exchange| exchange.send_file(&rest)) {
             Some(Ok(true)) => {
-                *self.progress() = Progress::Sent { left: Some(0) };
+                *self.progress() = ResponseProgress::Sent { left: Some(0) };
                 Ok(true)
             }
             Some(Ok(false)) => Ok(false),
@@ -198,14 +198,15 @@ impl Call {
 
     fn send_head(&self, py: Python<'_>) -> PyResult<()> {
         let mut progress = self.progress();
-        if matches!(*progress, Progress::Sent { .. }) {
+        if matches!(*progress, ResponseProgress::Sent { .. }) {
             return Ok(());
         }
-        let Progress::Started(head) = std::mem::replace(&mut *progress, Progress::NotStarted) else {
+        let ResponseProgress::Started(head) = std::mem::replace(&mut *progress, ResponseProgress::NotStarted)
+        else {
             return Err(PyRuntimeError::new_err("the application did not call start_response()"));
         };
         let is_bodiless = self.is_head || matches!(head.status, 204 | 304);
-        *progress = Progress::Sent { left: head.content_length.filter(|_| !is_bodiless) };
+        *progress = ResponseProgress::Sent { left: head.content_length.filter(|_| !is_bodiless) };
         drop(progress);
         let sent = self.lease.now(py, |exchange| {
             let fields: Vec<(&[u8], &[u8])> =
@@ -216,25 +217,25 @@ impl Call {
     }
 
     fn take_of_promise<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        let Progress::Sent { left: Some(left) } = &mut *self.progress() else { return bytes };
+        let ResponseProgress::Sent { left: Some(left) } = &mut *self.progress() else { return bytes };
         let n = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
         *left -= n as u64;
         if n < bytes.len() {
-            remark(habits::LONG_BODY);
+            warn_once(lenient::LONG_BODY);
         }
         &bytes[..n]
     }
 
     /// Whether the client knows that it has everything.
     fn is_complete(&self) -> bool {
-        matches!(*self.progress(), Progress::Sent { left: Some(0) })
+        matches!(*self.progress(), ResponseProgress::Sent { left: Some(0) })
     }
 
     fn is_short(&self) -> bool {
-        matches!(*self.progress(), Progress::Sent { left: Some(1..) })
+        matches!(*self.progress(), ResponseProgress::Sent { left: Some(1..) })
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, ResponseProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -263,7 +264,7 @@ impl StartResponse {
         {
             return Err(PyErr::from_value(exc_info.get_item(1)?));
         }
-        self.0.start(Head::read(status, headers)?, exc_info.is_some());
+        self.0.start(ResponseHead::read(status, headers)?, exc_info.is_some());
         Bound::new(py, Write(Arc::clone(&self.0)))
     }
 }
@@ -283,7 +284,7 @@ impl Write {
     }
 }
 
-impl Head {
+impl ResponseHead {
     fn read(status: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut head = Self { status: read_status(status)?, fields: Vec::new(), content_length: None };
         for field in headers.try_iter()? {
@@ -292,7 +293,7 @@ impl Head {
             if name.eq_ignore_ascii_case(b"content-length") {
                 head.content_length = field::length(&value);
                 if head.content_length.is_none() {
-                    remark(habits::ODD_LENGTH);
+                    warn_once(lenient::ODD_LENGTH);
                     continue;
                 }
             }
@@ -312,7 +313,7 @@ fn read_status(status: &Bound<'_, PyAny>) -> PyResult<u16> {
         PyValueError::new_err(format!("{status:?} is no status: three digits, a space, and words"))
     })?;
     if !matches!(words, [b' ', _, ..]) {
-        remark(habits::BARE_STATUS);
+        warn_once(lenient::BARE_STATUS);
     }
     Ok(number)
 }
@@ -321,7 +322,7 @@ fn read_field(field: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, Vec<u8>)> {
     let wrong =
         || PyTypeError::new_err(format!("a header of the response is a tuple of two strings, not {field:?}"));
     if field.is_instance_of::<PyList>() {
-        remark(habits::FIELD_LISTS);
+        warn_once(lenient::FIELD_LISTS);
     } else if !field.is_instance_of::<PyTuple>() {
         return Err(wrong());
     }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use corral_channel::MAX_INLINE_BODY;
 use corral_channel::message::{self, RequestHead};
-use corral_config::gateway::Entry;
+use corral_config::gateway::EntryPoint;
 use corral_config::template::Exception;
 use corral_http::request::RequestFraming;
 
@@ -32,7 +32,7 @@ use crate::storage::buffers;
 pub(crate) async fn answer(
     exchange: &mut Exchange<'_>,
     app: &Rc<LoopApp>,
-    (target, entry): (u16, Option<&Entry>),
+    (target, entry): (u16, Option<&EntryPoint>),
 ) -> Result<(), Gone> {
     if let Some(status) = websocket::refusal(exchange.request) {
         exchange.reply.close = true;
@@ -89,7 +89,7 @@ async fn receive(
 }
 
 /// The variables of the configuration, with their values for the request.
-fn params(exchange: &Exchange<'_>, entry: Option<&Entry>) -> Result<Vec<u8>, Exception> {
+fn params(exchange: &Exchange<'_>, entry: Option<&EntryPoint>) -> Result<Vec<u8>, Exception> {
     let mut params = Vec::new();
     for (name, template) in entry.iter().flat_map(|entry| &entry.params) {
         let mut value = Vec::new();

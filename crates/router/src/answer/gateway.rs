@@ -10,7 +10,7 @@ mod script;
 use std::path::Path;
 use std::rc::Rc;
 
-use corral_config::gateway::{Entry, Gateway, Protocol};
+use corral_config::gateway::{EntryPoint, Gateway, Protocol};
 
 use self::params::ParamsError;
 use self::script::ScriptLookup;
@@ -52,7 +52,7 @@ async fn hand_over(
 pub(crate) async fn answer_by_program(
     exchange: &mut Exchange<'_>,
     app: &Rc<LoopApp>,
-    entry: Option<&Entry>,
+    entry: Option<&EntryPoint>,
     protocol: Protocol,
 ) -> Result<(), Gone> {
     let spec = &app.app.spec;
@@ -65,7 +65,7 @@ pub(crate) async fn answer_by_program(
 
 /// How requests are described.
 struct GatewayTarget<'w> {
-    entry: Option<&'w Entry>,
+    entry: Option<&'w EntryPoint>,
     /// The root of the file system that the scripts are in, if it is not this process's.
     outside: Option<&'w Path>,
     protocol: Protocol,

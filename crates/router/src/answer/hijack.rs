@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 
 use corral_config::upstream::Timeouts;
-use corral_sys::aside::Foreign;
+use corral_sys::deferred_close::ForeignFd;
 
 use crate::answer::proxy::join;
 use crate::exchange::Exchange;
@@ -36,7 +36,7 @@ pub(crate) async fn run(exchange: &mut Exchange<'_>, call: &AppCall, hijacked: H
     Ok(())
 }
 
-fn open(socket: Foreign) -> io::Result<ServerConnection> {
+fn open(socket: ForeignFd) -> io::Result<ServerConnection> {
     let socket = UnixStream::from(socket.into_inner());
     socket.set_nonblocking(true)?;
     Ok(ServerConnection::new(AnySocket::of_application(tokio::net::UnixStream::from_std(socket)?), None))

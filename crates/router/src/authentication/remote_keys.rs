@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use corral_auth::jwt::{Keys, Origin};
+use corral_auth::jwt::{KeyOrigin, Keys};
 use corral_config::upstream::UpstreamTls;
 use http::{HeaderMap, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Empty, Limited};
@@ -138,7 +138,7 @@ impl RemoteKeys {
         let body = Limited::new(body, MOST_BYTES).collect().await;
         let body = body.map_err(|error| anyhow::anyhow!("read the answer: {error}"))?.to_bytes();
         let keys =
-            Keys::of_set(&body, Origin::Server).map_err(|fault| anyhow::anyhow!("its answer {fault}"))?;
+            Keys::of_set(&body, KeyOrigin::Server).map_err(|fault| anyhow::anyhow!("its answer {fault}"))?;
         Ok((keys, lifetime(&head.headers)))
     }
 }

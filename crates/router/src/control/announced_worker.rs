@@ -13,9 +13,9 @@ use corral_config::address::ListenAddress;
 use corral_config::gateway::Protocol;
 use corral_config::plan::{AppSpec, HttpSpec, Limits, ProgramKind};
 use corral_config::upstream::{KeepAlive, ProxyOptions, Timeouts};
-use corral_ipc::message::{Door, WorkerId};
-use corral_sys::aside::Foreign;
-use corral_sys::kind::Kind;
+use corral_ipc::message::{Endpoint, WorkerId};
+use corral_sys::deferred_close::ForeignFd;
+use corral_sys::descriptor_kind::DescriptorKind;
 
 use super::only;
 use crate::instance::ReadyProgram;
@@ -53,19 +53,19 @@ impl WorkerAccess {
         Ok(Self::Channel { memory, beside: WorkerDescriptors { bell, files }, concurrency })
     }
 
-    pub(super) fn of_program(door: Door, fds: Vec<OwnedFd>) -> anyhow::Result<Self> {
-        match door {
-            Door::Socket => {
-                let file = Foreign::from(only(fds)?);
+    pub(super) fn of_program(endpoint: Endpoint, fds: Vec<OwnedFd>) -> anyhow::Result<Self> {
+        match endpoint {
+            Endpoint::Socket => {
+                let file = ForeignFd::from(only(fds)?);
                 ensure!(
-                    Kind::of(&file) == Kind::SocketFile,
+                    DescriptorKind::of(&file) == DescriptorKind::SocketFile,
                     "what a program is reached at is no socket's file"
                 );
                 Ok(Self::Socket(file.into_inner()))
             }
-            Door::Port(port) => Ok(Self::Port((Ipv4Addr::LOCALHOST, port).into())),
-            Door::Strayed { port, v6: false } => Ok(Self::Port((Ipv4Addr::LOCALHOST, port).into())),
-            Door::Strayed { port, v6: true } => Ok(Self::Port((Ipv6Addr::LOCALHOST, port).into())),
+            Endpoint::Port(port) => Ok(Self::Port((Ipv4Addr::LOCALHOST, port).into())),
+            Endpoint::Strayed { port, v6: false } => Ok(Self::Port((Ipv4Addr::LOCALHOST, port).into())),
+            Endpoint::Strayed { port, v6: true } => Ok(Self::Port((Ipv6Addr::LOCALHOST, port).into())),
         }
     }
 }

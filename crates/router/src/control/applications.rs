@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use corral_channel::{Bell, ChannelShape, LaneReceiver, WorkerPort};
 use corral_config::address::ListenAddress;
 use corral_config::plan::RuntimeSpec;
-use corral_ipc::message::{AppId, Exit, FromRouter, Instance, WorkerId};
+use corral_ipc::message::{AppId, Exit, FromRouter, StartedInstance, WorkerId};
 
 use super::announced_worker::{AnnouncedWorker, ProgramHost, WorkerAccess, address_of};
 use super::{ControlThread, send};
@@ -80,8 +80,8 @@ impl ControlThread {
     }
 
     /// A claim on an application instance, which is made usable with the first one.
-    pub(super) fn lease(&mut self, instance: Instance) -> anyhow::Result<Arc<InstanceLease>> {
-        let Instance { id, spec, n_coming } = instance;
+    pub(super) fn lease(&mut self, instance: StartedInstance) -> anyhow::Result<Arc<InstanceLease>> {
+        let StartedInstance { id, spec, n_coming } = instance;
         if !self.apps.contains_key(&id) {
             // Its prototype has not loaded yet: its requests wait for the workers that are to come, if any are.
             let bell = Arc::clone(&self.silent_bell);

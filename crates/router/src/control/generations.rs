@@ -9,7 +9,7 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::{AssetKind, Assets, RestartMode, RuntimeSpec};
 use corral_config::settings::TelemetrySettings;
 use corral_config::{Config, Known, json, validate};
-use corral_ipc::message::{FailedListener, FromRouter, GenerationId, Instance};
+use corral_ipc::message::{FailedListener, FromRouter, GenerationId, StartedInstance};
 use tokio::sync::mpsc;
 
 use super::{ControlThread, ListenerSockets, LoopSockets, PendingGeneration, only, send};
@@ -62,7 +62,7 @@ impl ControlThread {
         &mut self,
         id: GenerationId,
         document: &[u8],
-        applications: Vec<Instance>,
+        applications: Vec<StartedInstance>,
         assets: &Assets,
     ) -> anyhow::Result<Vec<FailedListener>> {
         let value = json::parse(document).context("parse the configuration")?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corral_config::template::Exception;
-use corral_config::throttle::Key;
+use corral_config::throttle::ThrottleKey;
 
 use crate::exchange::Exchange;
 use crate::limits::{ClientLimit, LimitDecision, LimitKey};
@@ -67,8 +67,8 @@ impl<'c> Exchange<'c> {
     }
 
     /// The key that the request is counted by; none if it is not counted.
-    fn counted(&self, limit: &Arc<ClientLimit>, key: &Key) -> Result<Option<LimitKey>, Exception> {
-        let Key::Text(template) = key else {
+    fn counted(&self, limit: &Arc<ClientLimit>, key: &ThrottleKey) -> Result<Option<LimitKey>, Exception> {
+        let ThrottleKey::Text(template) = key else {
             return Ok(Some(limit.count(self.client.address.map(|address| network(address.ip())))));
         };
         let mut text = buffers::take();
@@ -110,15 +110,15 @@ fn network(address: IpAddr) -> IpAddr {
 /// The key of a request, for the log: any client may have written it.
 struct ShownKey<'e, 'c> {
     exchange: &'e Exchange<'c>,
-    key: &'e Key,
+    key: &'e ThrottleKey,
 }
 
 impl fmt::Display for ShownKey<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.key, self.exchange.client.address) {
-            (Key::Client, Some(address)) => write!(f, "{}", network(address.ip())),
-            (Key::Client, None) => f.write_str("unix:"),
-            (Key::Text(template), _) => {
+            (ThrottleKey::Client, Some(address)) => write!(f, "{}", network(address.ip())),
+            (ThrottleKey::Client, None) => f.write_str("unix:"),
+            (ThrottleKey::Text(template), _) => {
                 let mut text = Vec::new();
                 // It was rendered before.
                 let _ = template.render(&mut self.exchange.variables(), &mut text);

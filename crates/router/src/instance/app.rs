@@ -71,7 +71,7 @@ impl AppInstance {
     ) -> Arc<Self> {
         let n_processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let processes = sizes::bounds(&spec, n_processors);
-        let mut bounds = PoolBounds::new(&spec.limits, &processes, spec.runtime.hands());
+        let mut bounds = PoolBounds::new(&spec.limits, &processes, spec.runtime.concurrency());
         if spec.runtime.ends_requests() {
             bounds.leave_time();
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use corral_sys::aside::Foreign;
+use corral_sys::deferred_close::ForeignFd;
 
 use super::app::AppInstance;
 use super::pool::worker::WorkerKey;
@@ -13,7 +13,7 @@ use super::port::{AnyPort, ChannelPort};
 #[derive(Debug)]
 pub(crate) struct Hijacked {
     /// One end of a pair, the other of which is the application's.
-    pub(crate) socket: Foreign,
+    pub(crate) socket: ForeignFd,
     pub(crate) hold: Hold,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use corral_channel::{Flags, FrameHead, FrameKind, MAX_INLINE_BODY, RequestId};
-use corral_sys::aside::Foreign;
+use corral_sys::deferred_close::ForeignFd;
 
 use super::failure::AppFailure;
 use super::file::{self, SentFile};
@@ -83,7 +83,7 @@ impl LoopApp {
     }
 
     /// A worker has taken the connection of a request over.
-    fn on_hijacked(&self, worker: WorkerKey, id: RequestId, socket: Option<Foreign>) -> Result<(), String> {
+    fn on_hijacked(&self, worker: WorkerKey, id: RequestId, socket: Option<ForeignFd>) -> Result<(), String> {
         let hold = Hold::new(&self.app, worker);
         let Some(shared) = self.lookup(id) else { return Ok(()) };
         shared.state.borrow_mut().take_hijacked(socket.map(|socket| Hijacked { socket, hold }))

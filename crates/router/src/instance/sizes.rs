@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use corral_config::plan::{AppSpec, Growth, Processes};
+use corral_config::plan::{AppSpec, PoolGrowth, Processes};
 use corral_sys::machine;
 
 /// Workers for each processor at most: more than those that wait for something are hardly of use.
@@ -16,7 +16,7 @@ const USUAL_SIZE: u64 = 64 << 20;
 
 /// The bounds in force; those that depend on the machine are logged.
 pub(super) fn bounds(spec: &AppSpec, n_processors: usize) -> Processes {
-    if spec.processes.growth == Growth::ByRequests {
+    if spec.processes.growth == PoolGrowth::ByRequests {
         return spec.processes.clone();
     }
     let cgroup = spec.isolation.cgroup.as_ref().and_then(|cgroup| cgroup.limits.memory);
@@ -56,7 +56,7 @@ mod tests {
             max: NonZeroU32::new(512).expect("not zero"),
             spare: 1,
             idle_timeout: Duration::from_secs(10),
-            growth: Growth::ByWaiting,
+            growth: PoolGrowth::ByWaiting,
         };
         let Processes { max, spare, .. } = derive(&processes, n_processors, memory);
         assert_eq!((spare, max.get()), expect, "{n_processors} processors, {memory:?}");

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use corral_channel::{Lane, RequestId, Sleeper};
-use corral_config::plan::{AppSpec, Growth, Hands};
+use corral_config::plan::{AppSpec, PoolGrowth, WorkerConcurrency};
 use corral_ipc::message::{AppId, Exit, FromRouter, WorkerId};
 use smallvec::SmallVec;
 
@@ -54,7 +54,7 @@ impl AppInstance {
         control_waker: Arc<ControlWaker>,
     ) -> Arc<Self> {
         let app = Self::new(id, spec, main, control_waker);
-        if app.spec.processes.growth == Growth::ByWaiting {
+        if app.spec.processes.growth == PoolGrowth::ByWaiting {
             tokio::spawn(growth::keep_looking(Arc::downgrade(&app), Arc::clone(&app.waiting)));
         }
         app
@@ -132,7 +132,8 @@ impl AppInstance {
         self.streams.fetch_or(concurrency.is_some(), Ordering::Relaxed);
         let mut pool = self.pool.lock();
         if let Some(n) = concurrency {
-            let bounds = PoolBounds::new(&self.spec.limits, pool.processes(), Hands { n, ahead: false });
+            let bounds =
+                PoolBounds::new(&self.spec.limits, pool.processes(), WorkerConcurrency { n, ahead: false });
             pool.set_bounds(bounds);
         }
         pool.add_worker(id, pid, AnyPort::Channel(port), Instant::now())

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use corral_config::throttle::Rate;
+use corral_config::throttle::RequestRate;
 use parking_lot::Mutex;
 
 use super::gcra::{Gcra, GcraDecision};
@@ -28,7 +28,7 @@ struct RateShard {
 }
 
 impl RateLimiter {
-    pub(super) fn new(rate: &Rate, start: Instant) -> Self {
+    pub(super) fn new(rate: &RequestRate, start: Instant) -> Self {
         let most = rate.entries.div_ceil(N_PARTS);
         let part = |_| Mutex::new(RateShard { table: DueTable::new(most), tally: LimitCounts::default() });
         Self {
@@ -120,8 +120,8 @@ mod tests {
 
     use super::*;
 
-    fn rate(interval: Duration, burst: u32) -> Rate {
-        Rate { interval, burst, delay: false, headers: false, entries: 1000 }
+    fn rate(interval: Duration, burst: u32) -> RequestRate {
+        RequestRate { interval, burst, delay: false, headers: false, entries: 1000 }
     }
 
     #[test]
@@ -142,8 +142,10 @@ mod tests {
     #[test]
     fn what_is_ahead_waits_for_its_turn() {
         let start = Instant::now();
-        let limiter =
-            RateLimiter::new(&Rate { delay: true, headers: true, ..rate(Duration::from_secs(1), 2) }, start);
+        let limiter = RateLimiter::new(
+            &RequestRate { delay: true, headers: true, ..rate(Duration::from_secs(1), 2) },
+            start,
+        );
         let answers: Vec<_> = (0..4).map(|_| limiter.ask(LimitKey(7), start)).collect();
         let delays: Vec<_> = answers.iter().map(|answer| answer.delay.as_secs()).collect();
         assert_eq!(delays, [0, 1, 2, 0]);
@@ -156,7 +158,8 @@ mod tests {
     #[test]
     fn places_of_those_that_left_are_given_back() {
         let start = Instant::now();
-        let limiter = RateLimiter::new(&Rate { delay: true, ..rate(Duration::from_secs(1), 2) }, start);
+        let limiter =
+            RateLimiter::new(&RequestRate { delay: true, ..rate(Duration::from_secs(1), 2) }, start);
         let ask = |n| (0..n).map(|_| limiter.ask(LimitKey(7), start)).collect::<Vec<_>>();
         assert_eq!(ask(4).iter().filter(|answer| answer.is_refused).count(), 1);
         (0..2).for_each(|_| limiter.give_back(LimitKey(7), start));

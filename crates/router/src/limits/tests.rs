@@ -3,22 +3,22 @@
 use std::num::NonZeroU32;
 
 use corral_config::pattern::address::AddressPatternSet;
-use corral_config::throttle::{Key, Rate};
+use corral_config::throttle::{RequestRate, ThrottleKey};
 
 use super::*;
 
-fn throttle(place: &str, bound: Bound) -> Throttle {
+fn throttle(place: &str, bound: ThrottleBound) -> Throttle {
     let exempt = AddressPatternSet::default();
-    Throttle { place: place.to_owned(), key: Key::Client, exempt, status: 429, dry_run: false, bound }
+    Throttle { place: place.to_owned(), key: ThrottleKey::Client, exempt, status: 429, dry_run: false, bound }
 }
 
-fn rate(burst: u32) -> Bound {
+fn rate(burst: u32) -> ThrottleBound {
     let interval = Duration::from_secs(3600);
-    Bound::Rate(Rate { interval, burst, delay: false, headers: false, entries: 1000 })
+    ThrottleBound::Rate(RequestRate { interval, burst, delay: false, headers: false, entries: 1000 })
 }
 
-fn concurrency(most: u32) -> Bound {
-    Bound::Concurrency(NonZeroU32::new(most).unwrap())
+fn concurrency(most: u32) -> ThrottleBound {
+    ThrottleBound::Concurrency(NonZeroU32::new(most).unwrap())
 }
 
 /// Requests of one key until one is refused.

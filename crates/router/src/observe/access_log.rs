@@ -13,7 +13,7 @@ use corral_channel::Lane;
 use corral_config::access_log::{AccessLog as Settings, Format};
 use corral_config::condition::Condition;
 use corral_config::template::Variables;
-use corral_ipc::lines::Lines;
+use corral_ipc::lines::LineFile;
 use parking_lot::RwLock;
 
 use self::gather::EntryBuffer;
@@ -26,7 +26,7 @@ use crate::variables::script;
 pub(crate) struct AccessLogWriter {
     /// Exchanged when log files are reopened.
     file: RwLock<File>,
-    lines: Lines,
+    lines: LineFile,
     format: Format,
     condition: Option<Condition>,
     gatherer: Option<EntryBuffer>,
@@ -45,7 +45,7 @@ impl AccessLogWriter {
         let Settings { path: _, format, condition, buffer } = settings;
         Self {
             file: RwLock::new(file),
-            lines: Lines::new(),
+            lines: LineFile::new(),
             format: format.clone(),
             condition: condition.clone(),
             gatherer: buffer.map(|buffer| EntryBuffer::new(buffer, n_lanes)),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use corral_ipc::message::{Provision, ProvisionKind};
+use corral_ipc::message::{IssuedSecret, IssuedSecretKind};
 
 use super::issued_secrets::IssuedSecrets;
 
@@ -15,26 +15,26 @@ const NAME: &str = "a.example";
 pub(crate) fn hello(data: &[u8]) {
     let secrets = secrets();
     assert!(!secrets.challenges.are_wanted(data));
-    provide(&secrets, ProvisionKind::TlsAlpn, Some(GOOD));
+    provide(&secrets, IssuedSecretKind::TlsAlpn, Some(GOOD));
     assert!(!secrets.challenges.are_wanted(data) || data.first() == Some(&0x16));
 }
 
 /// A certificate that can be used is there, one that cannot changes nothing, and one that is taken back is gone.
-pub(crate) fn provision(data: &[u8]) {
+pub(crate) fn secret(data: &[u8]) {
     let secrets = secrets();
     let (certificates, challenges) = (&secrets.certificates, &secrets.challenges.certificates);
-    provide(&secrets, ProvisionKind::Certificate, Some(data));
-    provide(&secrets, ProvisionKind::TlsAlpn, Some(data));
+    provide(&secrets, IssuedSecretKind::Certificate, Some(data));
+    provide(&secrets, IssuedSecretKind::TlsAlpn, Some(data));
     let before = certificates.get(NAME);
     assert_eq!(before.is_some(), challenges.get(NAME).is_some());
-    provide(&secrets, ProvisionKind::Certificate, Some(GOOD));
+    provide(&secrets, IssuedSecretKind::Certificate, Some(GOOD));
     let good = certificates.get(NAME).expect("it can be used");
-    provide(&secrets, ProvisionKind::Certificate, Some(data));
+    provide(&secrets, IssuedSecretKind::Certificate, Some(data));
     let now = certificates.get(NAME).expect("one of the two");
     assert!(before.is_some() || Arc::ptr_eq(&now, &good));
-    provide(&secrets, ProvisionKind::HttpToken, Some(data));
+    provide(&secrets, IssuedSecretKind::HttpToken, Some(data));
     assert_eq!(secrets.tokens.get(NAME).as_deref(), Some(data));
-    for kind in [ProvisionKind::Certificate, ProvisionKind::TlsAlpn, ProvisionKind::HttpToken] {
+    for kind in [IssuedSecretKind::Certificate, IssuedSecretKind::TlsAlpn, IssuedSecretKind::HttpToken] {
         provide(&secrets, kind, None);
     }
     assert!(certificates.is_empty() && challenges.is_empty() && secrets.tokens.is_empty());
@@ -44,9 +44,9 @@ fn secrets() -> Arc<IssuedSecrets> {
     IssuedSecrets::new().expect("the usual versions of TLS are built in")
 }
 
-fn provide(secrets: &IssuedSecrets, kind: ProvisionKind, content: Option<&[u8]>) {
+fn provide(secrets: &IssuedSecrets, kind: IssuedSecretKind, content: Option<&[u8]>) {
     let bytes = content.map(<[u8]>::to_vec);
-    secrets.take(vec![Provision { kind, name: NAME.to_owned(), bytes }]);
+    secrets.take(vec![IssuedSecret { kind, name: NAME.to_owned(), bytes }]);
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn authorities_are_known_by_their_first_message() {
         let secrets = secrets();
-        provide(&secrets, ProvisionKind::TlsAlpn, Some(GOOD));
+        provide(&secrets, IssuedSecretKind::TlsAlpn, Some(GOOD));
         let wanted = HELLOS.map(|hello| secrets.challenges.are_wanted(hello));
         assert_eq!(wanted, [true, true, true, false, false]);
         let [whole, ..] = HELLOS;
@@ -92,9 +92,9 @@ mod tests {
             let mut data = GOOD.to_vec();
             let at = at % data.len();
             data[at] = byte;
-            provision(&data);
+            secret(&data);
             data.truncate(cut % data.len());
-            provision(&data);
+            secret(&data);
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use corral_ipc::message::{Provision, ProvisionKind};
+use corral_ipc::message::{IssuedSecret, IssuedSecretKind};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::sign::CertifiedKey;
 
@@ -40,8 +40,8 @@ impl IssuedSecrets {
     }
 
     /// Obeys them in their order. One that cannot be used changes nothing, and what had its name before goes on.
-    pub(crate) fn take(&self, secrets: Vec<Provision>) {
-        for Provision { kind, name, bytes } in secrets {
+    pub(crate) fn take(&self, secrets: Vec<IssuedSecret>) {
+        for IssuedSecret { kind, name, bytes } in secrets {
             let Some(bytes) = bytes else {
                 self.remove(kind, &name);
                 continue;
@@ -52,20 +52,20 @@ impl IssuedSecrets {
         }
     }
 
-    fn put(&self, kind: ProvisionKind, name: String, bytes: &[u8]) -> anyhow::Result<()> {
+    fn put(&self, kind: IssuedSecretKind, name: String, bytes: &[u8]) -> anyhow::Result<()> {
         match kind {
-            ProvisionKind::HttpToken => self.tokens.put(name, bytes.into()),
-            ProvisionKind::Certificate => self.certificates.put(name, self.certify(bytes)?),
-            ProvisionKind::TlsAlpn => self.challenges.certificates.put(name, self.certify(bytes)?),
+            IssuedSecretKind::HttpToken => self.tokens.put(name, bytes.into()),
+            IssuedSecretKind::Certificate => self.certificates.put(name, self.certify(bytes)?),
+            IssuedSecretKind::TlsAlpn => self.challenges.certificates.put(name, self.certify(bytes)?),
         }
         Ok(())
     }
 
-    fn remove(&self, kind: ProvisionKind, name: &str) {
+    fn remove(&self, kind: IssuedSecretKind, name: &str) {
         match kind {
-            ProvisionKind::HttpToken => self.tokens.remove(name),
-            ProvisionKind::Certificate => self.certificates.remove(name),
-            ProvisionKind::TlsAlpn => self.challenges.certificates.remove(name),
+            IssuedSecretKind::HttpToken => self.tokens.remove(name),
+            IssuedSecretKind::Certificate => self.certificates.remove(name),
+            IssuedSecretKind::TlsAlpn => self.challenges.certificates.remove(name),
         }
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use corral_config::address::ListenAddress;
-use corral_config::upstream::Host;
+use corral_config::upstream::UpstreamHost;
 use corral_sys::socket::refuse_descriptors;
 use tokio::net::{TcpStream, UnixSocket};
 
@@ -28,14 +28,14 @@ pub(crate) async fn connect(
     addresses: &[IpAddr],
 ) -> Result<ServerConnection, ServerFailure> {
     let socket = match &server.origin.host {
-        Host::Address(ListenAddress::Inet(address)) => tcp(*address).await,
-        Host::Address(ListenAddress::Unix(path)) => unix(path.as_os_str()).await,
-        Host::Address(ListenAddress::Abstract(name)) => {
+        UpstreamHost::Address(ListenAddress::Inet(address)) => tcp(*address).await,
+        UpstreamHost::Address(ListenAddress::Unix(path)) => unix(path.as_os_str()).await,
+        UpstreamHost::Address(ListenAddress::Abstract(name)) => {
             let mut path = vec![0];
             path.extend_from_slice(name);
             unix(OsStr::from_bytes(&path)).await
         }
-        Host::Named { port, .. } => any(addresses, *port).await?,
+        UpstreamHost::Named { port, .. } => any(addresses, *port).await?,
     };
     let socket = socket.map_err(ServerFailure::of_connecting)?;
     let Some(target) = &server.tls else { return Ok(ServerConnection::new(socket, None)) };

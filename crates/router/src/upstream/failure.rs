@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use corral_cgi::fastcgi::RecordError;
-use corral_cgi::response::HeadError;
+use corral_cgi::response::ResponseHeadError;
 use corral_http::chunked::ChunkError;
 use corral_http::upstream::ResponseError;
 use corral_sys::process::is_descriptor_shortage;
@@ -57,7 +57,7 @@ pub(crate) enum ServerFailure {
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error(transparent)]
-    CgiHead(#[from] HeadError),
+    CgiHead(#[from] ResponseHeadError),
     #[error("it ended the request before it had sent a response")]
     Unanswered,
     #[error("it has no process for the request (FastCGI)")]

@@ -1,7 +1,7 @@
 //! Requests in the protocols of FastCGI and its kin: variables in their form, and the health check that is made of
 //! them.
 
-use corral_cgi::fastcgi::{Decoder, Event, MAX_PARAMS};
+use corral_cgi::fastcgi::{DecodeEvent, Decoder, MAX_PARAMS};
 use corral_cgi::response::Head;
 use corral_cgi::{fastcgi, scgi, uwsgi};
 use corral_config::gateway::Protocol;
@@ -96,7 +96,7 @@ impl CheckResponse {
             None => self.output.extend_from_slice(received),
             Some(decoder) => {
                 while let Some(event) = decoder.next(&mut received)? {
-                    if let Event::Stdout(output) = event {
+                    if let DecodeEvent::Stdout(output) = event {
                         self.output.extend_from_slice(output);
                     }
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use corral_config::address::ListenAddress;
 use corral_config::gateway::Protocol;
-use corral_config::upstream::{HealthCheck, Host};
+use corral_config::upstream::{HealthCheck, UpstreamHost};
 use corral_http::upstream::{ResponseHead, parse_response};
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -157,7 +157,7 @@ fn request(server: &UpstreamServer, check: &HealthCheck) -> String {
 
 fn host(server: &UpstreamServer, check: &HealthCheck) -> String {
     check.host.clone().unwrap_or_else(|| match &server.origin.host {
-        Host::Address(ListenAddress::Unix(_) | ListenAddress::Abstract(_)) => "localhost".to_owned(),
+        UpstreamHost::Address(ListenAddress::Unix(_) | ListenAddress::Abstract(_)) => "localhost".to_owned(),
         host => host.to_string(),
     })
 }

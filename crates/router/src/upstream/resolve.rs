@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use corral_config::upstream::Host;
+use corral_config::upstream::UpstreamHost;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::net::NetError;
 use tokio::sync::watch;
@@ -51,8 +51,8 @@ impl NameResolver {
     ///
     /// # Panics
     /// Outside of a tokio runtime, in which it is looked up.
-    pub(crate) fn name(&self, host: &Host) -> Option<Arc<ResolvedName>> {
-        let Host::Named { name: host, .. } = host else { return None };
+    pub(crate) fn name(&self, host: &UpstreamHost) -> Option<Arc<ResolvedName>> {
+        let UpstreamHost::Named { name: host, .. } = host else { return None };
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.retain(|_, name| name.strong_count() > 0);
         if let Some(name) = names.get(host).and_then(Weak::upgrade) {

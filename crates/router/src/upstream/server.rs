@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use corral_config::address::ListenAddress;
 use corral_config::upstream::{
-    HealthCheck, Host, Origin, PassiveHealth, ProxyOptions, Server as ConfiguredServer, Upstream,
+    HealthCheck, Origin, PassiveHealth, ProxyOptions, Server as ConfiguredServer, Upstream, UpstreamHost,
 };
 use corral_ipc::bounded::MOST;
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
@@ -199,7 +199,7 @@ impl UpstreamServer {
     ) -> Arc<Self> {
         Arc::new(Self {
             slots: (options.processes > 0).then(|| ProcessSlots::new(options.processes, n_loops)),
-            origin: Origin { tls: false, host: Host::Address(address) },
+            origin: Origin { tls: false, host: UpstreamHost::Address(address) },
             text: title,
             options,
             is_program: true,

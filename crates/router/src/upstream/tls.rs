@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use corral_config::address::ListenAddress;
 use corral_config::plan::Assets;
-use corral_config::upstream::{Host, Origin, ProxyOptions, UpstreamTls};
+use corral_config::upstream::{Origin, ProxyOptions, UpstreamHost, UpstreamTls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
@@ -117,8 +117,8 @@ impl<'a> TlsTrust<'a> {
 fn server_name(origin: &Origin, tls: &UpstreamTls) -> Result<ServerName<'static>, TlsError> {
     let text = match (&tls.server_name, &origin.host) {
         (Some(name), _) => name.clone(),
-        (None, Host::Named { name, .. }) => name.clone(),
-        (None, Host::Address(ListenAddress::Inet(address))) => address.ip().to_string(),
+        (None, UpstreamHost::Named { name, .. }) => name.clone(),
+        (None, UpstreamHost::Address(ListenAddress::Inet(address))) => address.ip().to_string(),
         // The name is not looked at.
         (None, _) if !tls.verify => "localhost".to_owned(),
         (None, _) => return Err(TlsError::Nameless),

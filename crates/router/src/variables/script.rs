@@ -9,7 +9,7 @@ use corral_config::plan::Assets;
 use corral_config::route::Facts;
 use corral_config::template::{Exception, Script, Variable, Variables};
 use corral_http::request::ParsedHead;
-use corral_script::{Engine, Limits, Lookup, Module, ModuleError, Pair, Program};
+use corral_script::{CompiledProgram, Engine, LoadedModule, Lookup, ModuleError, ScopePair, ScriptLimits};
 
 use crate::reply::Reply;
 use crate::request::client::RequestClient;
@@ -19,11 +19,11 @@ use crate::tls::TlsPeer;
 use crate::variables::{CachedValues, RequestVariables, VariableConnection};
 
 /// The modules of a configuration, loaded once to see that they can be.
-pub(crate) fn program(config: &Config, assets: &Assets) -> Result<Arc<Program>, ModuleError> {
+pub(crate) fn program(config: &Config, assets: &Assets) -> Result<Arc<CompiledProgram>, ModuleError> {
     let modules = config.settings.js_module.iter().filter_map(|name| assets.script(name));
-    let modules = modules.map(|asset| Module { name: asset.name.clone(), source: asset.bytes.clone() });
+    let modules = modules.map(|asset| LoadedModule { name: asset.name.clone(), source: asset.bytes.clone() });
     let limits = config.settings.js_limits;
-    Program::new(modules.collect(), Limits { memory: limits.memory, time: limits.timeout })
+    CompiledProgram::new(modules.collect(), ScriptLimits { memory: limits.memory, time: limits.timeout })
 }
 
 /// Appends what a script gives.
@@ -48,21 +48,21 @@ pub(crate) fn report(fault: &impl Display) {
 /// The request, as scripts see it.
 struct ScriptScope<'t>(RequestVariables<'t>);
 
-impl corral_script::Request for ScriptScope<'_> {
+impl corral_script::ScopeRequest for ScriptScope<'_> {
     fn append(&mut self, variable: &str, out: &mut Vec<u8>) {
         append_named(&mut self.0, variable, out);
     }
 
-    fn arguments(&mut self, visit: &mut dyn FnMut(Pair<'_>)) {
+    fn arguments(&mut self, visit: &mut dyn FnMut(ScopePair<'_>)) {
         RequestVariables::arguments(&self.0).iter().for_each(visit);
     }
 
-    fn headers(&mut self, visit: &mut dyn FnMut(Pair<'_>)) {
+    fn headers(&mut self, visit: &mut dyn FnMut(ScopePair<'_>)) {
         let ReceivedRequest { head, bytes, .. } = self.0.request;
         head.fields(bytes).for_each(visit);
     }
 
-    fn cookies(&mut self, visit: &mut dyn FnMut(Pair<'_>)) {
+    fn cookies(&mut self, visit: &mut dyn FnMut(ScopePair<'_>)) {
         Facts::cookies(&self.0).for_each(visit);
     }
 

@@ -7,7 +7,7 @@ use crate::machine::time_of_thread;
 use proptest::prelude::*;
 
 use super::*;
-use crate::scope::{Lookup, Pair};
+use crate::scope::{Lookup, ScopePair};
 
 /// A request in a test.
 #[derive(Default, Clone)]
@@ -16,7 +16,7 @@ struct Fixed {
     headers: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Request for Fixed {
+impl ScopeRequest for Fixed {
     fn append(&mut self, variable: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(match variable {
             "uri" => b"/blog/1",
@@ -25,15 +25,15 @@ impl Request for Fixed {
         });
     }
 
-    fn arguments(&mut self, visit: &mut dyn FnMut(Pair<'_>)) {
+    fn arguments(&mut self, visit: &mut dyn FnMut(ScopePair<'_>)) {
         self.arguments.iter().for_each(|(name, value)| visit((name, value)));
     }
 
-    fn headers(&mut self, visit: &mut dyn FnMut(Pair<'_>)) {
+    fn headers(&mut self, visit: &mut dyn FnMut(ScopePair<'_>)) {
         self.headers.iter().for_each(|(name, value)| visit((name, value)));
     }
 
-    fn cookies(&mut self, visit: &mut dyn FnMut(Pair<'_>)) {
+    fn cookies(&mut self, visit: &mut dyn FnMut(ScopePair<'_>)) {
         visit((b"session", b"abc"));
         visit((b"session", b"second"));
     }
@@ -73,11 +73,12 @@ fn request() -> Fixed {
     }
 }
 
-const LIMITS: Limits = Limits { memory: 32 << 20, time: Duration::from_millis(200) };
+const LIMITS: ScriptLimits = ScriptLimits { memory: 32 << 20, time: Duration::from_millis(200) };
 
 fn engine(modules: &[(&str, &str)]) -> Result<Engine, ModuleError> {
-    let own = |(name, source): &(&str, &str)| Module { name: (*name).to_owned(), source: (*source).into() };
-    Program::new(modules.iter().map(own).collect(), LIMITS).map(Engine::new)
+    let own =
+        |(name, source): &(&str, &str)| LoadedModule { name: (*name).to_owned(), source: (*source).into() };
+    CompiledProgram::new(modules.iter().map(own).collect(), LIMITS).map(Engine::new)
 }
 
 fn evaluate(engine: &Engine, template: &str) -> Result<String, String> {

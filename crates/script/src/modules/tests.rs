@@ -2,26 +2,26 @@
 
 use std::time::Duration;
 
-use crate::engine::{Engine, Limits, Module, Program};
-use crate::scope::{Lookup, Pair, Request};
+use crate::engine::{CompiledProgram, Engine, LoadedModule, ScriptLimits};
+use crate::scope::{Lookup, ScopePair, ScopeRequest};
 
 struct Nothing;
 
-impl Request for Nothing {
+impl ScopeRequest for Nothing {
     fn append(&mut self, _: &str, _: &mut Vec<u8>) {}
-    fn arguments(&mut self, _: &mut dyn FnMut(Pair<'_>)) {}
-    fn headers(&mut self, _: &mut dyn FnMut(Pair<'_>)) {}
-    fn cookies(&mut self, _: &mut dyn FnMut(Pair<'_>)) {}
+    fn arguments(&mut self, _: &mut dyn FnMut(ScopePair<'_>)) {}
+    fn headers(&mut self, _: &mut dyn FnMut(ScopePair<'_>)) {}
+    fn cookies(&mut self, _: &mut dyn FnMut(ScopePair<'_>)) {}
     fn variables(&mut self) -> Lookup {
         Box::new(|_, _| false)
     }
 }
 
 fn engine(source: &str) -> Result<Engine, String> {
-    let module = |name: &str, source: &str| Module { name: name.to_owned(), source: source.into() };
+    let module = |name: &str, source: &str| LoadedModule { name: name.to_owned(), source: source.into() };
     let modules = vec![module("m", source), module("helper", "export default 'own'")];
-    let limits = Limits { memory: 64 << 20, time: Duration::from_millis(2000) };
-    Program::new(modules, limits).map(Engine::new).map_err(|error| error.to_string())
+    let limits = ScriptLimits { memory: 64 << 20, time: Duration::from_millis(2000) };
+    CompiledProgram::new(modules, limits).map(Engine::new).map_err(|error| error.to_string())
 }
 
 /// The result of a call of the module's function.
@@ -230,13 +230,13 @@ fn njs_says_what_it_is() {
 
 #[test]
 fn a_module_of_the_configuration_has_its_name_for_itself() {
-    let limits = Limits { memory: 64 << 20, time: Duration::from_millis(200) };
+    let limits = ScriptLimits { memory: 64 << 20, time: Duration::from_millis(200) };
     let modules = [
         ("m", "import crypto from 'crypto'; export default () => crypto"),
         ("crypto", "export default 'own'"),
     ];
-    let modules = modules.map(|(name, source)| Module { name: name.to_owned(), source: source.into() });
-    let engine = Engine::new(Program::new(modules.into(), limits).expect("the modules are right"));
+    let modules = modules.map(|(name, source)| LoadedModule { name: name.to_owned(), source: source.into() });
+    let engine = Engine::new(CompiledProgram::new(modules.into(), limits).expect("the modules are right"));
     let mut out = Vec::new();
     engine.evaluate(b"`${m()} ${crypto}`", &mut Nothing, &mut out).expect("it is found");
     assert_eq!(out, b"own own");

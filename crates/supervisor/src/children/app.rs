@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{ToPrototype, WorkerId};
-use corral_sys::kin::Kin;
+use corral_sys::child_check::VerifiedChild;
 use corral_sys::signal::Signal;
 
 use crate::decide::background::{Background, Now};
-use crate::decide::life::{Due, Life, Phase, Starts};
+use crate::decide::life::{Due, LifePhase, PrototypeLife, Starts};
 use crate::decide::workers::Workers;
 use crate::fingerprint::Fingerprints;
 use crate::ids::RouterId;
@@ -40,8 +40,8 @@ pub(crate) struct App {
     pub(crate) router: Option<RouterId>,
     /// The work that it has by itself, if no listener reaches it.
     pub(crate) background: Option<Background>,
-    pub(crate) life: Life,
-    pub(crate) workers: Workers<Kin>,
+    pub(crate) life: PrototypeLife,
+    pub(crate) workers: Workers<VerifiedChild>,
     /// The prototype, while it runs.
     pub(crate) prototype: Option<Peer>,
     /// Memory and eventfds that the workers ring, for the router.
@@ -64,7 +64,7 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(spec: AppSpec, router: Option<RouterId>, now: Instant) -> Self {
         Self {
-            life: Life::new(spec.keeps_prototype(), now),
+            life: PrototypeLife::new(spec.keeps_prototype(), now),
             background: Background::of(&spec, Now::at(now)),
             workers: Workers::new(&spec),
             spec,
@@ -133,24 +133,29 @@ impl App {
 
     /// Whether there is work although no prototype runs.
     pub(crate) fn must_wake(&self) -> bool {
-        self.life.phase() == Phase::Dormant && self.workers.are_wanted()
+        self.life.phase() == LifePhase::Dormant && self.workers.are_wanted()
     }
 
     /// Asks for one more worker; refused while the prototype cannot load.
     pub(crate) fn want_one_more(&mut self) -> Result<(), String> {
         match (self.life.phase(), self.life.failure()) {
-            (Phase::Down, Some(reason)) => Err(reason.to_owned()),
+            (LifePhase::Down, Some(reason)) => Err(reason.to_owned()),
             _ => self.workers.want_one_more(),
         }
     }
 
     /// The next worker to fork, if the prototype forks workers and it is time for one.
     pub(crate) fn next_fork(&mut self, new_id: impl FnOnce() -> WorkerId) -> Option<WorkerId> {
-        if self.life.phase() == Phase::Ready { self.workers.next_fork(new_id) } else { None }
+        if self.life.phase() == LifePhase::Ready { self.workers.next_fork(new_id) } else { None }
     }
 
     /// The number of a new process for the log: the prototype's where main could not find it any more.
-    pub(crate) fn number_of(&mut self, worker: WorkerId, number: u32, process: Option<&Kin>) -> u32 {
+    pub(crate) fn number_of(
+        &mut self,
+        worker: WorkerId,
+        number: u32,
+        process: Option<&VerifiedChild>,
+    ) -> u32 {
         let Some(process) = process else {
             self.unseen.insert(worker, number);
             return number;
@@ -159,14 +164,14 @@ impl App {
     }
 
     /// A worker has ended. Returns its process, and whether it was told to; nothing for one that is not known.
-    pub(crate) fn ended(&mut self, worker: WorkerId, now: Instant) -> Option<(Option<Kin>, bool)> {
+    pub(crate) fn ended(&mut self, worker: WorkerId, now: Instant) -> Option<(Option<VerifiedChild>, bool)> {
         let (process, was_told) = self.workers.ended(worker)?;
         self.life.lost_worker(now);
         Some((process, was_told || self.life.is_stopping()))
     }
 
     /// The prototype is gone. Returns the workers that it leaves behind.
-    pub(crate) fn prototype_died(&mut self, now: Instant) -> BTreeMap<WorkerId, Option<Kin>> {
+    pub(crate) fn prototype_died(&mut self, now: Instant) -> BTreeMap<WorkerId, Option<VerifiedChild>> {
         self.prototype = None;
         self.bell.clear();
         self.unseen.clear();
@@ -243,7 +248,7 @@ mod tests {
         app.workers.want_spare();
         fork(&mut app, 1);
         assert!(app.prototype_died(Instant::now()).is_empty());
-        assert_eq!(app.life.phase(), Phase::Down);
+        assert_eq!(app.life.phase(), LifePhase::Down);
         assert_eq!(app.failed("broken".into()), 2);
         assert_eq!(app.want_one_more(), Err("broken".into()), "until it is started again");
     }

@@ -6,11 +6,11 @@ use std::time::Instant;
 use corral_config::plan::AppSpec;
 use corral_ipc::message::{AppId, ToPrototype, ToRouter, WorkerId};
 
-use super::{Children, News};
+use super::{AppEvent, Children};
 use crate::children::app::App;
-use crate::decide::life::{Due, Phase, Starts};
+use crate::decide::life::{Due, LifePhase, Starts};
 use crate::ids::RouterId;
-use crate::launch::{SocketFolder, Started};
+use crate::launch::{SocketFolder, StartedProcess};
 use crate::programs::{NoStart, Programs};
 
 /// Prototypes that are started before others are heard again: each takes a few milliseconds.
@@ -35,8 +35,10 @@ impl Children {
         let now = Instant::now();
         for id in added {
             match self.apps.get_mut(id) {
-                Some(app) if app.life.phase() == Phase::Down => app.life.backoff.start_at(now),
-                Some(app) if app.life.phase() == Phase::Dormant => self.news.push_back(News::Up(*id)),
+                Some(app) if app.life.phase() == LifePhase::Down => app.life.backoff.start_at(now),
+                Some(app) if app.life.phase() == LifePhase::Dormant => {
+                    self.events.push_back(AppEvent::Up(*id))
+                }
                 _ => {}
             }
         }
@@ -49,7 +51,7 @@ impl Children {
         app.life.starts();
         app.remember_files();
         match programs.start_prototype(&app.spec) {
-            Ok(Started { mut peer, outputs, membership }) => {
+            Ok(StartedProcess { mut peer, outputs, membership }) => {
                 let n_lanes = app
                     .router
                     .and_then(|router| self.routers.find(router))
@@ -82,7 +84,7 @@ impl Children {
             self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.clone() });
         }
         self.lose_work(id, &reason);
-        self.news.extend([News::Decided(id), News::Failed(id, reason)]);
+        self.events.extend([AppEvent::Decided(id), AppEvent::Failed(id, reason)]);
     }
 
     /// Gives a new router an instance that may be running already, with new workers.
@@ -90,12 +92,12 @@ impl Children {
         let Some(app) = self.apps.get_mut(&id).filter(|app| app.router.is_some()) else {
             return;
         };
-        if app.life.phase() == Phase::Down && app.life.has_failed() {
+        if app.life.phase() == LifePhase::Down && app.life.has_failed() {
             // A request is told why, until the application has loaded, which brings the usual workers.
             return;
         }
         app.workers.want_spare();
-        if app.life.phase() == Phase::Ready {
+        if app.life.phase() == LifePhase::Ready {
             self.announce_app(id);
             self.fork_next(id);
         }
@@ -129,7 +131,7 @@ impl Children {
         if let Some(router) = app.router {
             self.tell_router(router, &ToRouter::AppGone { app: id });
         }
-        self.news.push_back(News::Ended(id));
+        self.events.push_back(AppEvent::Ended(id));
     }
 
     /// Ends those instances of which this is true.
@@ -207,7 +209,7 @@ impl Children {
             let reason = "the application is being stopped".to_owned();
             return self.tell_router(router, &ToRouter::WorkerFailed { app: id, reason });
         };
-        let is_dormant = app.life.phase() == Phase::Dormant;
+        let is_dormant = app.life.phase() == LifePhase::Dormant;
         match app.want_one_more() {
             Ok(()) if is_dormant => self.start_prototype(id, programs),
             Ok(()) => self.fork_next(id),
@@ -241,7 +243,7 @@ impl Children {
 
     /// A router could not take an instance over.
     pub(crate) fn app_not_taken(&mut self, id: AppId, reason: &str) {
-        let is_ready = |app: &App| app.life.phase() == Phase::Ready && !app.life.has_failed();
+        let is_ready = |app: &App| app.life.phase() == LifePhase::Ready && !app.life.has_failed();
         if self.apps.get(&id).is_some_and(is_ready) {
             self.give_up_prototype(id, reason);
         }

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use corral_ipc::log::clean;
 use corral_ipc::message::{AppId, Exit, ToPrototype, WorkerId};
-use corral_sys::kin::Kin;
+use corral_sys::child_check::VerifiedChild;
 
-use super::{Children, News};
+use super::{AppEvent, Children};
 use crate::children::app::App;
-use crate::decide::background::{Background, Now, Outcome, Step};
-use crate::decide::life::Phase;
+use crate::decide::background::{Background, CommandStep, Now, RunOutcome};
+use crate::decide::life::LifePhase;
 use crate::programs::Programs;
 
 /// Applications whose work is gone on with before others are heard again: a start takes a few milliseconds.
@@ -27,7 +27,7 @@ impl App {
     /// Whether a process could be started.
     fn can_work(&self) -> bool {
         let runs_always = self.background.as_ref().is_some_and(Background::runs_always);
-        self.life.phase() == Phase::Ready || (self.life.phase() == Phase::Dormant && !runs_always)
+        self.life.phase() == LifePhase::Ready || (self.life.phase() == LifePhase::Dormant && !runs_always)
     }
 }
 
@@ -53,20 +53,20 @@ impl Children {
         self.apps.values().filter(runs_at_times).map(|app| app.workers.n_all()).sum::<usize>() < MOST_RUNS
     }
 
-    fn take_step(&mut self, id: AppId, step: Step, programs: &Programs) {
+    fn take_step(&mut self, id: AppId, step: CommandStep, programs: &Programs) {
         match step {
-            Step::Start => self.start_process(id, programs),
-            Step::End(worker) => {
+            CommandStep::Start => self.start_process(id, programs),
+            CommandStep::End(worker) => {
                 self.complain_of(id, "it takes too long: ending it");
                 self.retire_worker(id, worker);
             }
-            Step::Retire(worker) => self.retire_worker(id, worker),
-            Step::Delayed => {
+            CommandStep::Retire(worker) => self.retire_worker(id, worker),
+            CommandStep::Delayed => {
                 let what =
                     format!("its time has come, and {MOST_RUNS} commands run: it waits for one of them");
                 self.complain_of(id, &what);
             }
-            Step::Skipped => self.complain_of(id, "its time has come, and it still runs: left out"),
+            CommandStep::Skipped => self.complain_of(id, "its time has come, and it still runs: left out"),
         }
     }
 
@@ -78,7 +78,7 @@ impl Children {
 
     fn start_process(&mut self, id: AppId, programs: &Programs) {
         let Some(app) = self.apps.get_mut(&id) else { return };
-        let is_dormant = app.life.phase() == Phase::Dormant;
+        let is_dormant = app.life.phase() == LifePhase::Dormant;
         match app.want_one_more() {
             Ok(()) if is_dormant => self.start_prototype(id, programs),
             Ok(()) => self.fork_next(id),
@@ -101,13 +101,19 @@ impl Children {
 
     /// A process runs. It has nothing to make ready.
     /// `number` is what its prototype calls it.
-    pub(super) fn process_begun(&mut self, id: AppId, worker: WorkerId, number: u32, process: Option<Kin>) {
+    pub(super) fn process_begun(
+        &mut self,
+        id: AppId,
+        worker: WorkerId,
+        number: u32,
+        process: Option<VerifiedChild>,
+    ) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let pid = app.number_of(worker, number, process.as_ref());
         app.workers.forked(worker, process);
         app.background.iter_mut().for_each(|work| work.begun(worker, Now::at(Instant::now())));
         tracing::info!("\"{}\" application started, process {pid}", app.spec.name);
-        self.news.push_back(News::Decided(id));
+        self.events.push_back(AppEvent::Decided(id));
         self.fork_next(id);
     }
 
@@ -146,8 +152,8 @@ impl Children {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let Some(work) = app.background.as_mut() else { return };
         let outcome = match how {
-            Ok(exit) => Outcome { exit: Some(exit), error: None, output },
-            Err(reason) => Outcome { output, ..Outcome::failed(reason) },
+            Ok(exit) => RunOutcome { exit: Some(exit), error: None, output },
+            Err(reason) => RunOutcome { output, ..RunOutcome::failed(reason) },
         };
         if let Some(duration) = work.ended(worker, outcome, Now::at(Instant::now())) {
             let (name, seconds) = (&app.spec.name, duration.as_secs_f64());

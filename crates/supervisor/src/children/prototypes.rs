@@ -6,14 +6,14 @@ use std::time::Instant;
 use corral_config::address::ListenAddress;
 use corral_ipc::message::{AppId, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
 use corral_ipc::reason;
-use corral_sys::kin::Kin;
+use corral_sys::child_check::VerifiedChild;
 use corral_sys::signal::{Ended, Pid, Signal};
 
-use super::{Children, News};
+use super::{AppEvent, Children};
 use crate::children::app::App;
-use crate::children::newcomer::Newcomer;
-use crate::decide::life::Phase;
-use crate::decide::workers::Fork;
+use crate::children::started_worker::StartedWorker;
+use crate::decide::life::LifePhase;
+use crate::decide::workers::ForkOrder;
 use crate::peer::Peer;
 use crate::programs::Programs;
 
@@ -27,11 +27,11 @@ impl Children {
         match message {
             FromPrototype::Ready => self.prototype_ready(id, fds),
             FromPrototype::Failed { reason } => self.prototype_failed(id, &reason::cut(reason)),
-            FromPrototype::Forked { worker, pid, hands, files } => {
-                self.worker_forked(id, Newcomer::forked(worker, pid, hands, files, fds), control);
+            FromPrototype::Forked { worker, pid, concurrency, files } => {
+                self.worker_forked(id, StartedWorker::forked(worker, pid, concurrency, files, fds), control);
             }
-            FromPrototype::Started { worker, pid, door } => {
-                self.worker_forked(id, Newcomer::started(worker, pid, door, fds), control);
+            FromPrototype::Started { worker, pid, endpoint } => {
+                self.worker_forked(id, StartedWorker::started(worker, pid, endpoint, fds), control);
             }
             FromPrototype::Begun { worker, pid } => {
                 self.program_begun(id, worker, pid, fds.into_iter().next());
@@ -81,7 +81,7 @@ impl Children {
 
     /// Tells the router about an instance whose prototype is ready.
     pub(super) fn announce_app(&mut self, id: AppId) {
-        if let Some(app) = self.apps.get(&id).filter(|app| app.life.phase() == Phase::Ready)
+        if let Some(app) = self.apps.get(&id).filter(|app| app.life.phase() == LifePhase::Ready)
             && let Some(router) = app.router.and_then(|router| self.routers.peer_mut(router))
         {
             let bell: Vec<_> = app.bell.iter().map(AsFd::as_fd).collect();
@@ -101,7 +101,7 @@ impl Children {
             Self::fork_process(app, worker);
         }
         if app.is_up() {
-            self.news.push_back(News::Up(id));
+            self.events.push_back(AppEvent::Up(id));
         }
     }
 
@@ -109,10 +109,10 @@ impl Children {
     fn program_begun(&mut self, id: AppId, worker: WorkerId, number: u32, pidfd: Option<OwnedFd>) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let Some(prototype) = app.prototype.as_ref().map(Peer::pid) else { return };
-        if !app.runs_programs() || app.workers.fork_of(worker) == Fork::Unasked {
+        if !app.runs_programs() || app.workers.fork_of(worker) == ForkOrder::Unasked {
             return app.end_liar("runs a program that was not asked for");
         }
-        match Kin::find(prototype, number, app.spec.isolation.namespaces.pid, pidfd) {
+        match VerifiedChild::find(prototype, number, app.spec.isolation.namespaces.pid, pidfd) {
             Ok(process) if app.background.is_some() => self.process_begun(id, worker, number, process),
             Ok(Some(process)) => app.workers.has_begun(worker, process),
             Ok(None) => {}
@@ -120,49 +120,49 @@ impl Children {
         }
     }
 
-    fn worker_forked(&mut self, id: AppId, mut newcomer: Newcomer, control: &ListenAddress) {
+    fn worker_forked(&mut self, id: AppId, mut started: StartedWorker, control: &ListenAddress) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let Some(prototype) = app.prototype.as_ref().filter(|_| !app.life.is_stopping()).map(Peer::pid)
         else {
             return; // it ends it with the others
         };
-        let worker = newcomer.worker;
+        let worker = started.worker;
         match app.workers.fork_of(worker) {
-            Fork::Awaited => {}
-            Fork::Stale => {
+            ForkOrder::Awaited => {}
+            ForkOrder::Stale => {
                 app.workers.settle_fork(worker);
                 app.tell(&ToPrototype::Kill { worker });
                 return self.fork_next(id);
             }
-            Fork::Unasked => return app.end_liar("has a worker that was not asked for"),
+            ForkOrder::Unasked => return app.end_liar("has a worker that was not asked for"),
         }
-        if !newcomer.fits(&app.spec, control) {
+        if !started.fits(&app.spec, control) {
             return app.end_liar("has a worker that is reached in another way than it should be");
         }
-        let process = match newcomer.process(prototype, app.spec.isolation.namespaces.pid) {
+        let process = match started.process(prototype, app.spec.isolation.namespaces.pid) {
             Ok(process) => process,
             Err(error) => return app.end_liar(&format!("has a worker that is none: {error}")),
         };
         let pid = process.as_ref().map_or(0, |process| process.pid().as_raw_nonzero().get().unsigned_abs());
-        let number = app.number_of(worker, newcomer.number(), process.as_ref());
+        let number = app.number_of(worker, started.number(), process.as_ref());
         app.workers.forked(worker, process);
-        app.strays = newcomer.strays();
+        app.strays = started.strays();
         let router = app.router.and_then(|router| self.routers.peer_mut(router));
         let Some(router) = router else { return self.fork_next(id) };
-        match newcomer.announce(id, pid, router) {
+        match started.announce(id, pid, router) {
             Ok(()) => tracing::info!("\"{}\" application started, process {number}", app.spec.name),
             Err(error) => {
                 app.tell(&ToPrototype::Kill { worker });
                 self.worker_failed(id, &format!("take over a worker: {error:#}"));
             }
         }
-        self.news.push_back(News::Decided(id));
+        self.events.push_back(AppEvent::Decided(id));
         self.fork_next(id);
     }
 
     fn fork_failed(&mut self, id: AppId, worker: WorkerId, reason: &str) {
         let Some(app) = self.apps.get_mut(&id) else { return };
-        if app.workers.fork_of(worker) == Fork::Unasked && !app.life.is_stopping() {
+        if app.workers.fork_of(worker) == ForkOrder::Unasked && !app.life.is_stopping() {
             return app.end_liar("could not start a worker that was not asked for");
         }
         if app.workers.settle_fork(worker) {
@@ -191,9 +191,9 @@ impl Children {
         let Some(app) = self.apps.get(&id) else { return };
         // An end that was asked for is not a failure.
         let failed = (!app.life.is_stopping())
-            .then(|| News::Failed(id, format!("application \"{}\": {reason}", app.spec.name)));
+            .then(|| AppEvent::Failed(id, format!("application \"{}\": {reason}", app.spec.name)));
         self.tell_router_of(id, &ToRouter::WorkerFailed { app: id, reason: reason.to_owned() });
-        self.news.extend([News::Decided(id)].into_iter().chain(failed));
+        self.events.extend([AppEvent::Decided(id)].into_iter().chain(failed));
     }
 
     fn worker_exited(&mut self, id: AppId, worker: WorkerId, exit: Exit) {
@@ -261,7 +261,7 @@ impl Children {
             program.kill_group(Signal::KILL);
         }
         // A program goes with all that it has started.
-        let kill_orphan = if app.runs_programs() { Kin::kill_group } else { Kin::kill };
+        let kill_orphan = if app.runs_programs() { VerifiedChild::kill_group } else { VerifiedChild::kill };
         let router = app.router;
         for (worker, process) in app.prototype_died(Instant::now()) {
             // They would wait for ever: no process forks beside them or hears when they end.

@@ -24,7 +24,7 @@ fn n_processors() -> u32 {
 }
 
 /// One router.
-pub(crate) struct Router {
+pub(crate) struct RouterProcess {
     pub(crate) id: RouterId,
     /// The router's event loops. Workers have a lane for each, which is why they belong to one router.
     pub(crate) n_threads: u16,
@@ -33,7 +33,7 @@ pub(crate) struct Router {
     accepts: bool,
 }
 
-impl Router {
+impl RouterProcess {
     fn new(id: u32, n_threads: u16, now: Instant) -> Self {
         Self { id: RouterId(id), n_threads, role: Role::new("router", now), accepts: true }
     }
@@ -42,27 +42,32 @@ impl Router {
 /// All of them.
 pub(crate) struct Routers {
     /// Has the configuration in force; started again when it dies.
-    pub(crate) in_charge: Router,
+    pub(crate) in_charge: RouterProcess,
     /// The configuration that is being applied is for this one, which takes over with it.
-    pub(crate) successor: Option<Router>,
+    pub(crate) successor: Option<RouterProcess>,
     /// Finish what they have begun.
-    retired: Vec<Router>,
+    retired: Vec<RouterProcess>,
     last_id: u32,
 }
 
 impl Routers {
     pub(crate) fn new(n_threads: u16, now: Instant) -> Self {
-        Self { in_charge: Router::new(0, n_threads, now), successor: None, retired: Vec::new(), last_id: 0 }
+        Self {
+            in_charge: RouterProcess::new(0, n_threads, now),
+            successor: None,
+            retired: Vec::new(),
+            last_id: 0,
+        }
     }
 
     /// One with this many event loops, not started yet.
-    pub(crate) fn successor_with(&mut self, n_threads: u16) -> &mut Router {
+    pub(crate) fn successor_with(&mut self, n_threads: u16) -> &mut RouterProcess {
         self.last_id += 1;
-        self.successor.insert(Router::new(self.last_id, n_threads, Instant::now()))
+        self.successor.insert(RouterProcess::new(self.last_id, n_threads, Instant::now()))
     }
 
     /// The one that configurations are prepared for.
-    pub(crate) fn newest(&self) -> &Router {
+    pub(crate) fn newest(&self) -> &RouterProcess {
         self.successor.as_ref().unwrap_or(&self.in_charge)
     }
 
@@ -76,7 +81,7 @@ impl Routers {
     /// The successor is not wanted any more.
     pub(crate) fn dismiss_successor(&mut self) {
         // It has never had a configuration.
-        self.retired.extend(self.successor.take().map(|router| Router { accepts: false, ..router }));
+        self.retired.extend(self.successor.take().map(|router| RouterProcess { accepts: false, ..router }));
     }
 
     /// One accepts no connections any more.
@@ -97,19 +102,19 @@ impl Routers {
         self.retired.retain(|router| router.id != id);
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Router> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RouterProcess> {
         [&self.in_charge].into_iter().chain(&self.successor).chain(&self.retired)
     }
 
-    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Router> {
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut RouterProcess> {
         [&mut self.in_charge].into_iter().chain(&mut self.successor).chain(&mut self.retired)
     }
 
-    pub(crate) fn find(&self, id: RouterId) -> Option<&Router> {
+    pub(crate) fn find(&self, id: RouterId) -> Option<&RouterProcess> {
         self.iter().find(|router| router.id == id)
     }
 
-    pub(crate) fn find_mut(&mut self, id: RouterId) -> Option<&mut Router> {
+    pub(crate) fn find_mut(&mut self, id: RouterId) -> Option<&mut RouterProcess> {
         self.iter_mut().find(|router| router.id == id)
     }
 

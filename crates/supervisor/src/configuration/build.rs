@@ -5,8 +5,8 @@ use std::rc::Rc;
 use corral_config::plan::{AppSpec, Assets, Plan};
 use corral_ipc::message::{AppId, FailedListener, GenerationId};
 
-use crate::access_log::{AccessLog, AccessLogError};
-use crate::listeners::{BindError, Bound};
+use crate::access_log::{AccessLogError, AccessLogFile};
+use crate::listeners::{BindError, BoundListener};
 
 /// The content that a build is made from.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Build {
     pub(crate) document: Vec<u8>,
     /// The assets in the state directory that the document names.
     pub(crate) assets: Assets,
-    pub(crate) listeners: Vec<Rc<Bound>>,
+    pub(crate) listeners: Vec<Rc<BoundListener>>,
     /// Listeners that could not be bound.
     pub(crate) unbound: Vec<BindError>,
     /// Listeners that the router cannot serve. Until it has answered, those of the configuration before.
@@ -42,7 +42,7 @@ pub(crate) struct Build {
     /// In the order of the plan, as they run: what the machine cannot carry is less than the plan asks for.
     pub(crate) apps: Vec<(AppId, AppSpec)>,
     /// In the order of the plan.
-    pub(crate) access_logs: Vec<Rc<AccessLog>>,
+    pub(crate) access_logs: Vec<Rc<AccessLogFile>>,
 }
 
 impl Build {
@@ -85,18 +85,18 @@ impl Build {
 /// opened again.
 pub(crate) fn access_logs(
     plan: &Plan,
-    ours: &[Rc<AccessLog>],
+    ours: &[Rc<AccessLogFile>],
     is_tolerant: bool,
-) -> Result<Vec<Rc<AccessLog>>, AccessLogError> {
-    let mut logs: Vec<Rc<AccessLog>> = Vec::new();
+) -> Result<Vec<Rc<AccessLogFile>>, AccessLogError> {
+    let mut logs: Vec<Rc<AccessLogFile>> = Vec::new();
     for path in &plan.access_logs {
         let open = logs.iter().chain(ours).find(|log| log.path() == path).map(Rc::clone);
         logs.push(match open {
             Some(log) => log,
-            None => Rc::new(match AccessLog::open(path) {
+            None => Rc::new(match AccessLogFile::open(path) {
                 Err(error) if is_tolerant => {
                     tracing::error!(target: "alert", "{error}; nothing is logged there until SIGUSR1");
-                    AccessLog::nowhere(path)?
+                    AccessLogFile::nowhere(path)?
                 }
                 opened => opened?,
             }),

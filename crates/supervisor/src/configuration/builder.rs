@@ -10,12 +10,12 @@ use crate::configuration::build::{Build, Content, access_logs};
 use crate::configuration::jobs::Purpose;
 use crate::decide::changes::{self, Placement};
 use crate::decide::descriptors;
-use crate::listeners::{self, BindError, Bound};
+use crate::listeners::{self, BindError, BoundListener};
 use crate::machine;
 use crate::programs::Programs;
 
 /// Listeners that are bound, and the errors of those that cannot be.
-type Listeners = (Vec<Rc<Bound>>, Vec<BindError>);
+type Listeners = (Vec<Rc<BoundListener>>, Vec<BindError>);
 
 /// An application where it runs, and as what.
 type Placed = (Placement, AppSpec);
@@ -27,9 +27,9 @@ pub(crate) struct Builder<'a> {
     pub(crate) keeps_apps: bool,
     pub(crate) programs: &'a Programs,
     /// Listeners of the process that this one takes over from.
-    pub(crate) handed_over: &'a [Rc<Bound>],
+    pub(crate) handed_over: &'a [Rc<BoundListener>],
     /// Listeners of a service manager.
-    pub(crate) given: &'a [Rc<Bound>],
+    pub(crate) given: &'a [Rc<BoundListener>],
     /// Event loops of the router.
     pub(crate) n_threads: u16,
     /// Whether what the system refuses is logged in Unit's words; a person at a terminal is told in one line.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use corral_ipc::link::MAX_MESSAGE;
-use corral_ipc::message::{Demand, GenerationId, Order, Ticket};
+use corral_ipc::message::{GenerationId, Revocable, StartPolicy, Ticket};
 
 use crate::configuration::build::Content;
 
@@ -11,7 +11,7 @@ use crate::configuration::build::Content;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The controller, under its own number.
-    Change { generation: GenerationId, store: bool, demand: Demand },
+    Change { generation: GenerationId, store: bool, start_policy: StartPolicy },
     /// The controller wants one application replaced, under its own number, or files have changed.
     RestartApp { ticket: Option<Ticket>, name: String },
     /// A new router has to learn what is in force.
@@ -25,17 +25,17 @@ impl Purpose {
     /// better than none.
     pub(crate) fn tolerates_failures(&self) -> bool {
         match self {
-            Self::Change { demand, .. } => *demand == Demand::WhatStarts,
+            Self::Change { start_policy, .. } => *start_policy == StartPolicy::WhatStarts,
             Self::RestartApp { .. } => false,
             Self::Restore | Self::Rebind => true,
         }
     }
 
     /// The order of the controller that it stands for; `None` for one that main made itself.
-    pub(crate) fn order(&self) -> Option<Order> {
+    pub(crate) fn order(&self) -> Option<Revocable> {
         match self {
-            Self::Change { generation, .. } => Some(Order::Change(*generation)),
-            Self::RestartApp { ticket, .. } => ticket.map(Order::Restart),
+            Self::Change { generation, .. } => Some(Revocable::Change(*generation)),
+            Self::RestartApp { ticket, .. } => ticket.map(Revocable::Restart),
             Self::Restore | Self::Rebind => None,
         }
     }
@@ -66,10 +66,10 @@ pub(crate) enum Job {
 
 impl Job {
     /// As [`Purpose::order`].
-    fn order(&self) -> Option<Order> {
+    fn order(&self) -> Option<Revocable> {
         match self {
             Self::Change { purpose, .. } => purpose.order(),
-            Self::RestartApp { ticket, .. } => ticket.map(Order::Restart),
+            Self::RestartApp { ticket, .. } => ticket.map(Revocable::Restart),
             Self::Restore | Self::Rebind | Self::Upgrade => None,
         }
     }
@@ -126,7 +126,7 @@ impl Jobs {
     }
 
     /// Takes out what the controller does not want any more. False if that does not wait.
-    pub(crate) fn revoke(&mut self, order: Order) -> bool {
+    pub(crate) fn revoke(&mut self, order: Revocable) -> bool {
         let n_before = self.0.len();
         self.0.retain(|job| job.order() != Some(order));
         self.0.len() < n_before

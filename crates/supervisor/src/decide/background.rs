@@ -33,7 +33,7 @@ impl Now {
 
 /// A step of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum CommandStep {
     /// Start one more process.
     Start,
     /// Tell a process to end, as it has taken too long.
@@ -48,7 +48,7 @@ pub(crate) enum Step {
 
 /// Which work there is to do.
 #[derive(Debug)]
-enum Work {
+enum CommandWork {
     Services(Services),
     Runs(Box<Runs>),
 }
@@ -56,7 +56,7 @@ enum Work {
 /// The work of one instance.
 #[derive(Debug)]
 pub(crate) struct Background {
-    work: Work,
+    work: CommandWork,
     /// Nothing is started, as the processes before have not ended, or the configuration is not in force.
     is_held: bool,
     /// Nothing is started any more.
@@ -68,15 +68,15 @@ impl Background {
     pub(crate) fn of(spec: &AppSpec, now: Now) -> Option<Self> {
         let RuntimeSpec::Process(process) = &spec.runtime else { return None };
         let work = match &process.schedule {
-            None => Work::Services(Services::of(spec, now.instant)),
-            Some(schedule) => Work::Runs(Box::new(Runs::new(schedule, &spec.name, now)?)),
+            None => CommandWork::Services(Services::of(spec, now.instant)),
+            Some(schedule) => CommandWork::Runs(Box::new(Runs::new(schedule, &spec.name, now)?)),
         };
         Some(Self { work, is_held: true, is_leaving: false })
     }
 
     /// Whether its processes run all the time.
     pub(crate) fn runs_always(&self) -> bool {
-        matches!(self.work, Work::Services(_))
+        matches!(self.work, CommandWork::Services(_))
     }
 
     pub(crate) fn is_held(&self) -> bool {
@@ -92,16 +92,16 @@ impl Background {
     pub(crate) fn leaves(&mut self) -> bool {
         self.is_leaving = true;
         match &mut self.work {
-            Work::Services(_) => false,
-            Work::Runs(runs) => runs.forget_waiting(),
+            CommandWork::Services(_) => false,
+            CommandWork::Runs(runs) => runs.forget_waiting(),
         }
     }
 
     /// Whether nothing that it is to do keeps it from being ended: processes that run all the time never do.
     pub(crate) fn may_end(&self) -> bool {
         match &self.work {
-            Work::Services(_) => true,
-            Work::Runs(runs) => self.is_leaving && !runs.is_busy(),
+            CommandWork::Services(_) => true,
+            CommandWork::Runs(runs) => self.is_leaving && !runs.is_busy(),
         }
     }
 
@@ -112,8 +112,8 @@ impl Background {
     /// When there may be something to do.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match &self.work {
-            Work::Services(services) => services.deadline().filter(|_| self.may_start()),
-            Work::Runs(runs) => runs.deadline(self.may_start()),
+            CommandWork::Services(services) => services.deadline().filter(|_| self.may_start()),
+            CommandWork::Runs(runs) => runs.deadline(self.may_start()),
         }
     }
 
@@ -122,94 +122,94 @@ impl Background {
     }
 
     /// The steps that are due now.
-    pub(crate) fn look(&mut self, now: Now) -> Vec<Step> {
+    pub(crate) fn look(&mut self, now: Now) -> Vec<CommandStep> {
         let may_start = self.may_start();
         match &mut self.work {
-            Work::Services(services) if may_start => services.look(now.instant),
-            Work::Services(_) => Vec::new(),
-            Work::Runs(runs) => runs.look(may_start, now),
+            CommandWork::Services(services) if may_start => services.look(now.instant),
+            CommandWork::Services(_) => Vec::new(),
+            CommandWork::Runs(runs) => runs.look(may_start, now),
         }
     }
 
     /// The steps that are due now although there is no room for further runs: those that come have to wait.
-    pub(crate) fn wait(&mut self, now: Now) -> Vec<Step> {
+    pub(crate) fn wait(&mut self, now: Now) -> Vec<CommandStep> {
         match &mut self.work {
-            Work::Services(_) => self.look(now),
-            Work::Runs(runs) => runs.wait(!self.is_held && !self.is_leaving, now),
+            CommandWork::Services(_) => self.look(now),
+            CommandWork::Runs(runs) => runs.wait(!self.is_held && !self.is_leaving, now),
         }
     }
 
     /// Begins a run at once, on request.
-    pub(crate) fn run_now(&mut self) -> Result<Step, &'static str> {
+    pub(crate) fn run_now(&mut self) -> Result<CommandStep, &'static str> {
         let may_start = self.may_start();
         match &mut self.work {
-            Work::Services(_) => Err("it runs all the time, and has no \"schedule\""),
-            Work::Runs(_) if !may_start => Err("the processes before have not ended"),
-            Work::Runs(runs) => runs.run_now(),
+            CommandWork::Services(_) => Err("it runs all the time, and has no \"schedule\""),
+            CommandWork::Runs(_) if !may_start => Err("the processes before have not ended"),
+            CommandWork::Runs(runs) => runs.run_now(),
         }
     }
 
     /// A start that was wanted has this number.
     pub(crate) fn forking(&mut self, worker: WorkerId, now: Now) {
         match &mut self.work {
-            Work::Services(services) => services.forking(worker, now.instant),
-            Work::Runs(runs) => runs.forking(worker, now),
+            CommandWork::Services(services) => services.forking(worker, now.instant),
+            CommandWork::Runs(runs) => runs.forking(worker, now),
         }
     }
 
     /// A start has succeeded.
     pub(crate) fn begun(&mut self, worker: WorkerId, now: Now) {
-        if let Work::Services(services) = &mut self.work {
+        if let CommandWork::Services(services) = &mut self.work {
             services.begun(worker, now.instant);
         }
     }
 
     /// The queue has this length, or why it is not known.
     pub(crate) fn measured(&mut self, length: Result<u64, String>, now: Now) {
-        if let Work::Services(services) = &mut self.work {
+        if let CommandWork::Services(services) = &mut self.work {
             services.measured(length, now.instant);
         }
     }
 
     /// A process has ended, or its start has failed with a reason. Returns how long a run took.
-    pub(crate) fn ended(&mut self, worker: WorkerId, end: Outcome, now: Now) -> Option<Duration> {
+    pub(crate) fn ended(&mut self, worker: WorkerId, end: RunOutcome, now: Now) -> Option<Duration> {
         match &mut self.work {
-            Work::Services(services) => {
+            CommandWork::Services(services) => {
                 services.ended(worker, now.instant);
                 None
             }
-            Work::Runs(runs) => runs.ended(worker, end, now),
+            CommandWork::Runs(runs) => runs.ended(worker, end, now),
         }
     }
 
     /// Nothing that was started or wanted is there any more.
     pub(crate) fn lost(&mut self, reason: &str, now: Now) {
         match &mut self.work {
-            Work::Services(services) => services.lost(now.instant),
-            Work::Runs(runs) => runs.lost(reason, now),
+            CommandWork::Services(services) => services.lost(now.instant),
+            CommandWork::Runs(runs) => runs.lost(reason, now),
         }
     }
 
     /// The queue that decides how many processes there are, for `/status`.
     pub(crate) fn queue(&self) -> Option<QueueStatus> {
         match &self.work {
-            Work::Services(services) => services.queue(),
-            Work::Runs(_) => None,
+            CommandWork::Services(services) => services.queue(),
+            CommandWork::Runs(_) => None,
         }
     }
 
     /// The runs, for `/status`.
     pub(crate) fn schedule(&self) -> Option<ScheduleStatus> {
         match &self.work {
-            Work::Services(_) => None,
-            Work::Runs(runs) => Some(runs.status()),
+            CommandWork::Services(_) => None,
+            CommandWork::Runs(runs) => Some(runs.status()),
         }
     }
 }
 
 /// The end of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct RunOutcome {
     /// How it has ended.
     pub(crate) exit: Option<Exit>,
     /// Why it was not started.
@@ -218,7 +218,7 @@ pub(crate) struct Outcome {
     pub(crate) output: Vec<String>,
 }
 
-impl Outcome {
+impl RunOutcome {
     pub(crate) fn failed(reason: &str) -> Self {
         Self { exit: None, error: Some(reason.to_owned()), output: Vec::new() }
     }

@@ -4,21 +4,21 @@ use std::time::{Duration, Instant};
 
 /// How long each restart waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Pace {
+struct RestartPace {
     n_at_once: u32,
     longest: Duration,
 }
 
 /// The pace of a process that is missed only by its own users, and each start of which costs all others.
-const CAREFUL: Pace = Pace { n_at_once: 1, longest: Duration::from_secs(10) };
+const CAREFUL: RestartPace = RestartPace { n_at_once: 1, longest: Duration::from_secs(10) };
 
 /// The pace of a process that all others wait for.
-const EAGER: Pace = Pace { n_at_once: 5, longest: Duration::from_secs(1) };
+const EAGER: RestartPace = RestartPace { n_at_once: 5, longest: Duration::from_secs(1) };
 
 /// The restarts of one process.
 #[derive(Debug)]
 pub(crate) struct Backoff {
-    pace: Pace,
+    pace: RestartPace,
     /// Deaths in a row, each soon after the start.
     n_failures: u32,
     started: Instant,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use corral_config::plan::{AppSpec, Growth, RuntimeSpec};
+use corral_config::plan::{AppSpec, PoolGrowth, RuntimeSpec};
 
 /// Bytes of memory that no worker of any language does without.
 const LEAST_MEMORY: u64 = 1 << 20;
@@ -22,7 +22,7 @@ pub(crate) struct Capacity {
 /// More than that.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("application \"{name}\": {excess}")]
-pub(crate) struct TooMany {
+pub(crate) struct OverCapacity {
     name: String,
     excess: Excess,
 }
@@ -31,19 +31,19 @@ pub(crate) struct TooMany {
 #[error("it asks for {wanted} processes, and {what} carries {most} at most, of which others take {taken}")]
 struct Excess {
     wanted: u64,
-    what: Resource,
+    what: Bounded,
     most: u64,
     taken: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Resource {
+enum Bounded {
     Descriptors,
     Pids,
     Memory,
 }
 
-impl fmt::Display for Resource {
+impl fmt::Display for Bounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Descriptors => "the limit of open files (LimitNOFILE= of the service, ulimit -n)",
@@ -56,7 +56,7 @@ impl fmt::Display for Resource {
 impl Capacity {
     /// Whether all that is started with a configuration fits beside what is kept, and what an application may grow to
     /// by itself. What runs already is refused nothing, as the machine may have become smaller since.
-    pub(crate) fn check(&self, kept: &[&AppSpec], started: &[&AppSpec]) -> Result<(), TooMany> {
+    pub(crate) fn check(&self, kept: &[&AppSpec], started: &[&AppSpec]) -> Result<(), OverCapacity> {
         let Some(mut room) = self.room(kept) else { return Ok(()) };
         started.iter().try_for_each(|spec| room.take(spec))
     }
@@ -67,7 +67,7 @@ impl Capacity {
         let Some(mut room) = self.room(kept) else { return };
         for spec in started {
             room.limit_growth(spec);
-            if let Err(TooMany { excess, .. }) = room.take(spec) {
+            if let Err(OverCapacity { excess, .. }) = room.take(spec) {
                 spec.runtime = RuntimeSpec::Unusable(excess.to_string());
             }
             if !is_usable(spec) {
@@ -79,42 +79,42 @@ impl Capacity {
     }
 
     /// Room beside what runs; nothing if there is no bound.
-    fn room(&self, kept: &[&AppSpec]) -> Option<Room> {
+    fn room(&self, kept: &[&AppSpec]) -> Option<Headroom> {
         let (what, most) = self.least()?;
         let taken = kept.iter().filter(|spec| is_usable(spec)).map(|spec| u64::from(spec.processes.spare));
-        Some(Room { what, most, taken: taken.sum() })
+        Some(Headroom { what, most, taken: taken.sum() })
     }
 
-    fn least(&self) -> Option<(Resource, u64)> {
+    fn least(&self) -> Option<(Bounded, u64)> {
         let bounds = [
-            (Resource::Descriptors, self.descriptors),
-            (Resource::Pids, self.pids),
-            (Resource::Memory, self.memory.map(|bytes| bytes / LEAST_MEMORY)),
+            (Bounded::Descriptors, self.descriptors),
+            (Bounded::Pids, self.pids),
+            (Bounded::Memory, self.memory.map(|bytes| bytes / LEAST_MEMORY)),
         ];
         bounds.into_iter().filter_map(|(what, most)| Some((what, most?))).min_by_key(|(_, most)| *most)
     }
 }
 
 /// The rest of the narrowest bound.
-struct Room {
-    what: Resource,
+struct Headroom {
+    what: Bounded,
     most: u64,
     taken: u64,
 }
 
-impl Room {
+impl Headroom {
     /// Takes what an application always keeps.
-    fn take(&mut self, spec: &AppSpec) -> Result<(), TooMany> {
+    fn take(&mut self, spec: &AppSpec) -> Result<(), OverCapacity> {
         let Self { what, most, taken } = *self;
         let spare = if is_usable(spec) { u64::from(spec.processes.spare) } else { return Ok(()) };
         // As many as are needed are no more than fit.
         let grown = match spec.processes.growth {
-            Growth::ByRequests => u64::from(spec.processes.max.get()),
-            Growth::ByWaiting => spare,
+            PoolGrowth::ByRequests => u64::from(spec.processes.max.get()),
+            PoolGrowth::ByWaiting => spare,
         };
         if grown > most || taken + spare > most {
             let excess = Excess { wanted: grown.max(spare), what, most, taken };
-            return Err(TooMany { name: spec.name.clone(), excess });
+            return Err(OverCapacity { name: spec.name.clone(), excess });
         }
         self.taken += spare;
         Ok(())
@@ -124,7 +124,8 @@ impl Room {
     fn limit_growth(&self, spec: &mut AppSpec) {
         let most = u32::try_from(self.most).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MAX);
         let processes = &mut spec.processes;
-        if processes.growth == Growth::ByRequests && processes.spare <= most.get() && processes.max > most {
+        if processes.growth == PoolGrowth::ByRequests && processes.spare <= most.get() && processes.max > most
+        {
             tracing::error!(
                 target: "alert",
                 "application \"{}\": it may have {} processes, and {} carries {most} at most: it gets no more than that",

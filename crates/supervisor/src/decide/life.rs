@@ -6,7 +6,7 @@ use crate::decide::backoff::Backoff;
 
 /// Where a prototype is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum LifePhase {
     /// Not started, as it keeps no idle workers: its first request starts it.
     Dormant,
     /// Started, loading; killed at the deadline.
@@ -61,8 +61,8 @@ const LEAST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The life of one prototype, and of those that are started in its place.
 #[derive(Debug)]
-pub(crate) struct Life {
-    phase: Phase,
+pub(crate) struct PrototypeLife {
+    phase: LifePhase,
     pub(crate) backoff: Backoff,
     /// Why the last one could not load, until one can.
     failure: Option<String>,
@@ -72,10 +72,10 @@ pub(crate) struct Life {
     drain_deadline: Option<Instant>,
 }
 
-impl Life {
+impl PrototypeLife {
     pub(crate) fn new(keeps_workers: bool, now: Instant) -> Self {
         Self {
-            phase: if keeps_workers { Phase::Down } else { Phase::Dormant },
+            phase: if keeps_workers { LifePhase::Down } else { LifePhase::Dormant },
             backoff: Backoff::new(now),
             failure: None,
             idle_since: now,
@@ -83,27 +83,27 @@ impl Life {
         }
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> LifePhase {
         self.phase
     }
 
     pub(crate) fn is_loading(&self) -> bool {
-        matches!(self.phase, Phase::Loading { .. })
+        matches!(self.phase, LifePhase::Loading { .. })
     }
 
     /// Whether it is being taken down.
     pub(crate) fn is_stopping(&self) -> bool {
-        matches!(self.phase, Phase::Stopping { .. })
+        matches!(self.phase, LifePhase::Stopping { .. })
     }
 
     /// Whether the prototype ends because it is not needed.
     pub(crate) fn is_resting(&self) -> bool {
-        matches!(self.phase, Phase::Resting { .. })
+        matches!(self.phase, LifePhase::Resting { .. })
     }
 
     /// Whether what was asked for can be there: it has loaded, or needs not.
     pub(crate) fn may_be_up(&self) -> bool {
-        matches!(self.phase, Phase::Ready | Phase::Dormant | Phase::Resting { .. })
+        matches!(self.phase, LifePhase::Ready | LifePhase::Dormant | LifePhase::Resting { .. })
     }
 
     /// Whether the last one said why it could not load.
@@ -118,12 +118,12 @@ impl Life {
 
     /// The prototype is about to be started.
     pub(crate) fn starts(&mut self) {
-        self.phase = Phase::Down;
+        self.phase = LifePhase::Down;
     }
 
     /// The prototype was started.
     pub(crate) fn started(&mut self, now: Instant) {
-        self.phase = Phase::Loading { deadline: now + LONGEST_LOADING };
+        self.phase = LifePhase::Loading { deadline: now + LONGEST_LOADING };
         self.backoff.started(now);
     }
 
@@ -134,7 +134,7 @@ impl Life {
 
     /// The prototype has loaded. True if the one before could not.
     pub(crate) fn loaded(&mut self, now: Instant) -> bool {
-        self.phase = Phase::Ready;
+        self.phase = LifePhase::Ready;
         self.idle_since = now;
         self.failure.take().is_some()
     }
@@ -147,19 +147,19 @@ impl Life {
     /// The prototype is told to end, and its processes have so long after that; `None` means as long as they take.
     pub(crate) fn stops(&mut self, grace: Option<Duration>, now: Instant) {
         let grace = grace.map_or(NO_LIMIT, |grace| grace + MARGIN);
-        self.phase = Phase::Stopping { deadline: now + LONGEST_STOP.max(grace) };
+        self.phase = LifePhase::Stopping { deadline: now + LONGEST_STOP.max(grace) };
     }
 
     /// The prototype is not started again by itself.
     pub(crate) fn sleeps(&mut self) {
-        if self.phase == Phase::Down {
-            self.phase = Phase::Dormant;
+        if self.phase == LifePhase::Down {
+            self.phase = LifePhase::Dormant;
         }
     }
 
     /// The prototype is told to end, as it is not needed.
     pub(crate) fn rests(&mut self, now: Instant) {
-        self.phase = Phase::Resting { deadline: now + LONGEST_STOP };
+        self.phase = LifePhase::Resting { deadline: now + LONGEST_STOP };
     }
 
     /// A worker has left.
@@ -170,9 +170,9 @@ impl Life {
     /// The prototype is gone.
     pub(crate) fn died(&mut self, now: Instant) {
         if self.is_resting() {
-            self.phase = Phase::Dormant;
+            self.phase = LifePhase::Dormant;
         } else if !self.is_stopping() {
-            self.phase = Phase::Down;
+            self.phase = LifePhase::Down;
             self.backoff.failed(now);
         }
     }
@@ -192,32 +192,32 @@ impl Life {
     /// more.
     pub(crate) fn deadline(&self, starts: Starts, unneeded: Option<Duration>) -> Option<Instant> {
         let drain_deadline = self.drain_deadline.filter(|_| !self.is_stopping());
-        let has_time = starts == Starts::Permitted || self.phase != Phase::Down;
+        let has_time = starts == Starts::Permitted || self.phase != LifePhase::Down;
         let phase_deadline = self.phase_deadline(unneeded).filter(|_| has_time);
         drain_deadline.into_iter().chain(phase_deadline).min()
     }
 
-    /// The step that is due now; `unneeded` as for [`Life::deadline`].
+    /// The step that is due now; `unneeded` as for [`PrototypeLife::deadline`].
     pub(crate) fn due(&self, unneeded: Option<Duration>, now: Instant) -> Option<Due> {
         self.phase_deadline(unneeded).filter(|at| *at <= now)?;
         match self.phase {
-            Phase::Down => Some(Due::Start),
-            Phase::Ready => Some(Due::Rest),
-            Phase::Loading { .. } => Some(Due::GiveUp),
-            Phase::Stopping { .. } | Phase::Resting { .. } => Some(Due::Kill),
-            Phase::Dormant => None,
+            LifePhase::Down => Some(Due::Start),
+            LifePhase::Ready => Some(Due::Rest),
+            LifePhase::Loading { .. } => Some(Due::GiveUp),
+            LifePhase::Stopping { .. } | LifePhase::Resting { .. } => Some(Due::Kill),
+            LifePhase::Dormant => None,
         }
     }
 
     /// When it has been in its phase for too long.
     fn phase_deadline(&self, unneeded: Option<Duration>) -> Option<Instant> {
         match self.phase {
-            Phase::Loading { deadline } | Phase::Stopping { deadline } | Phase::Resting { deadline } => {
-                Some(deadline)
-            }
-            Phase::Down => self.backoff.restart_at(),
-            Phase::Ready => unneeded.map(|idle| self.idle_since + LEAST_PATIENCE.max(PATIENCE * idle)),
-            Phase::Dormant => None,
+            LifePhase::Loading { deadline }
+            | LifePhase::Stopping { deadline }
+            | LifePhase::Resting { deadline } => Some(deadline),
+            LifePhase::Down => self.backoff.restart_at(),
+            LifePhase::Ready => unneeded.map(|idle| self.idle_since + LEAST_PATIENCE.max(PATIENCE * idle)),
+            LifePhase::Dormant => None,
         }
     }
 }
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn an_unneeded_prototype_rests_and_sleeps() {
         let now = Instant::now();
-        let mut life = Life::new(true, now);
+        let mut life = PrototypeLife::new(true, now);
         life.loaded(now);
         assert_eq!(life.deadline(Starts::Permitted, None), None, "it keeps workers ready");
         assert_eq!(life.deadline(Starts::Permitted, Some(IDLE)), Some(now + PATIENCE * IDLE));
@@ -240,25 +240,25 @@ mod tests {
         life.rests(now);
         assert_eq!(life.due(None, now + LONGEST_STOP), Some(Due::Kill));
         life.died(now);
-        assert_eq!(life.phase(), Phase::Dormant);
+        assert_eq!(life.phase(), LifePhase::Dormant);
     }
 
     #[test]
     fn what_hangs_while_it_loads_is_given_up() {
         let now = Instant::now();
-        let mut life = Life::new(true, now);
+        let mut life = PrototypeLife::new(true, now);
         assert_eq!(life.due(None, now), None, "nobody has started it");
         life.started(now);
         assert_eq!(life.due(None, now), None);
         assert_eq!(life.due(None, now + LONGEST_LOADING), Some(Due::GiveUp));
         life.died(now);
-        assert_eq!((life.phase(), life.due(None, now)), (Phase::Down, Some(Due::Start)));
+        assert_eq!((life.phase(), life.due(None, now)), (LifePhase::Down, Some(Due::Start)));
     }
 
     #[test]
     fn what_is_not_started_any_more_has_no_time_for_it() {
         let now = Instant::now();
-        let mut life = Life::new(true, now);
+        let mut life = PrototypeLife::new(true, now);
         life.started(now);
         assert_eq!(life.deadline(Starts::Over, None), Some(now + LONGEST_LOADING));
         life.died(now);
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn what_is_replaced_has_a_time_to_finish() {
         let now = Instant::now();
-        let mut life = Life::new(true, now);
+        let mut life = PrototypeLife::new(true, now);
         life.loaded(now);
         life.is_replaced(Some(IDLE), now);
         assert!(!life.is_overdue(now) && life.is_overdue(now + IDLE));
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn a_prototype_that_was_told_to_end_is_not_started_again() {
         let now = Instant::now();
-        let mut life = Life::new(true, now);
+        let mut life = PrototypeLife::new(true, now);
         life.loaded(now);
         life.stops(Some(Duration::ZERO), now);
         life.died(now);

@@ -16,7 +16,7 @@ use corral_ipc::message::{AppId, FailedListener};
 
 /// An event.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum ApplyEvent {
     RouterReady,
     AppUp(AppId),
     AppFailed(AppId, String),
@@ -27,7 +27,7 @@ pub(crate) enum Event {
 
 /// A step that answers an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum ApplyAction {
     /// Wait on.
     None,
     /// Start the new applications, or fork workers for a new router.
@@ -54,11 +54,11 @@ pub(crate) struct Steps {
     awaits_apps: bool,
     /// Listeners that the router could not serve before.
     unserved: Vec<FailedListener>,
-    step: Step,
+    step: ApplyStep,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum ApplyStep {
     /// The router is starting.
     Router,
     /// These applications are not up yet.
@@ -72,7 +72,7 @@ enum Step {
 impl Steps {
     /// The way of a configuration with these new instances, after one with which these listeners were not served.
     pub(crate) fn new(is_tolerant: bool, new_apps: Vec<AppId>, unserved: Vec<FailedListener>) -> Self {
-        Self { is_tolerant, new_apps, awaits_apps: !is_tolerant, unserved, step: Step::Router }
+        Self { is_tolerant, new_apps, awaits_apps: !is_tolerant, unserved, step: ApplyStep::Router }
     }
 
     /// In force no sooner than its new applications work or have failed, as another process serves until then.
@@ -95,62 +95,62 @@ impl Steps {
 
     /// Whether the router swaps it in, which cannot be undone.
     pub(crate) fn is_committing(&self) -> bool {
-        self.step == Step::Committing
+        self.step == ApplyStep::Committing
     }
 
     /// Whether the router has been told about it.
     pub(crate) fn is_with_router(&self) -> bool {
-        matches!(self.step, Step::Preparing | Step::Committing)
+        matches!(self.step, ApplyStep::Preparing | ApplyStep::Committing)
     }
 
     /// Whether the router is what is waited for, and not applications.
     pub(crate) fn awaits_router(&self) -> bool {
-        !matches!(self.step, Step::Apps(_))
+        !matches!(self.step, ApplyStep::Apps(_))
     }
 
     /// Takes one step.
-    pub(crate) fn on(&mut self, event: Event) -> Action {
+    pub(crate) fn on(&mut self, event: ApplyEvent) -> ApplyAction {
         match (&mut self.step, event) {
-            (Step::Router, Event::RouterReady) => {
+            (ApplyStep::Router, ApplyEvent::RouterReady) => {
                 let waiting = self.new_apps.iter().copied().filter(|_| self.awaits_apps);
-                self.step = Step::Apps(waiting.collect());
-                Action::StartApps
+                self.step = ApplyStep::Apps(waiting.collect());
+                ApplyAction::StartApps
             }
-            (Step::Apps(waiting), Event::AppUp(app)) if waiting.contains(&app) => {
+            (ApplyStep::Apps(waiting), ApplyEvent::AppUp(app)) if waiting.contains(&app) => {
                 waiting.remove(&app);
                 self.prepare_if_complete()
             }
-            (Step::Apps(waiting), Event::AppFailed(app, reason)) if waiting.contains(&app) => {
+            (ApplyStep::Apps(waiting), ApplyEvent::AppFailed(app, reason)) if waiting.contains(&app) => {
                 // Its requests get 503 until it can.
                 if !self.is_tolerant {
-                    return Action::Fail(reason);
+                    return ApplyAction::Fail(reason);
                 }
                 waiting.remove(&app);
                 self.prepare_if_complete()
             }
-            (Step::Preparing, Event::Prepared(Ok(failed))) => {
+            (ApplyStep::Preparing, ApplyEvent::Prepared(Ok(failed))) => {
                 // What was wrong before does not keep others from being changed.
                 let is_news = |failed: &&FailedListener| !self.unserved.contains(failed);
                 if let Some(new) = failed.iter().filter(|_| !self.is_tolerant).find(is_news) {
-                    return Action::Fail(new.reason.clone());
+                    return ApplyAction::Fail(new.reason.clone());
                 }
-                self.step = Step::Committing;
-                Action::Commit { unserved: failed }
+                self.step = ApplyStep::Committing;
+                ApplyAction::Commit { unserved: failed }
             }
-            (Step::Preparing, Event::Prepared(Err(reason))) => Action::Fail(reason),
-            (Step::Committing, Event::Committed) => Action::Finish,
-            (_, Event::RouterDied) => Action::Fail(ROUTER_DIED.to_owned()),
-            _ => Action::None,
+            (ApplyStep::Preparing, ApplyEvent::Prepared(Err(reason))) => ApplyAction::Fail(reason),
+            (ApplyStep::Committing, ApplyEvent::Committed) => ApplyAction::Finish,
+            (_, ApplyEvent::RouterDied) => ApplyAction::Fail(ROUTER_DIED.to_owned()),
+            _ => ApplyAction::None,
         }
     }
 
     /// To be called when the applications have been started, as there may be none.
-    pub(crate) fn prepare_if_complete(&mut self) -> Action {
-        if self.step != Step::Apps(BTreeSet::new()) {
-            return Action::None;
+    pub(crate) fn prepare_if_complete(&mut self) -> ApplyAction {
+        if self.step != ApplyStep::Apps(BTreeSet::new()) {
+            return ApplyAction::None;
         }
-        self.step = Step::Preparing;
-        Action::Prepare
+        self.step = ApplyStep::Preparing;
+        ApplyAction::Prepare
     }
 }
 
@@ -176,26 +176,26 @@ mod tests {
         for event in events.split_ascii_whitespace() {
             let number = || AppId(event[1..].parse().unwrap());
             let event = match &event[..1] {
-                "r" => Event::RouterReady,
-                "+" => Event::AppUp(number()),
-                "-" => Event::AppFailed(number(), "app".into()),
-                "p" => Event::Prepared(Ok(vec![])),
-                "l" => Event::Prepared(Ok(vec![unserved(&event[1..])])),
-                "P" => Event::Prepared(Err("router".into())),
-                "c" => Event::Committed,
-                _ => Event::RouterDied,
+                "r" => ApplyEvent::RouterReady,
+                "+" => ApplyEvent::AppUp(number()),
+                "-" => ApplyEvent::AppFailed(number(), "app".into()),
+                "p" => ApplyEvent::Prepared(Ok(vec![])),
+                "l" => ApplyEvent::Prepared(Ok(vec![unserved(&event[1..])])),
+                "P" => ApplyEvent::Prepared(Err("router".into())),
+                "c" => ApplyEvent::Committed,
+                _ => ApplyEvent::RouterDied,
             };
             let mut action = steps.on(event);
-            if action == Action::StartApps {
+            if action == ApplyAction::StartApps {
                 actions.push("start".to_owned());
                 action = steps.prepare_if_complete();
             }
             actions.push(match action {
-                Action::None | Action::StartApps => continue,
-                Action::Prepare => "prepare".to_owned(),
-                Action::Commit { .. } => "commit".to_owned(),
-                Action::Finish => "finish".to_owned(),
-                Action::Fail(reason) => format!("fail:{}", reason.split(' ').next().unwrap()),
+                ApplyAction::None | ApplyAction::StartApps => continue,
+                ApplyAction::Prepare => "prepare".to_owned(),
+                ApplyAction::Commit { .. } => "commit".to_owned(),
+                ApplyAction::Finish => "finish".to_owned(),
+                ApplyAction::Fail(reason) => format!("fail:{}", reason.split(' ').next().unwrap()),
             });
         }
         assert_eq!(actions.join(" "), expected);
@@ -205,9 +205,9 @@ mod tests {
     fn a_router_is_waited_for_before_and_after_applications() {
         let mut steps = change(&[1]);
         assert!(steps.awaits_router());
-        steps.on(Event::RouterReady);
+        steps.on(ApplyEvent::RouterReady);
         assert!(!steps.awaits_router(), "applications may take as long as they do");
-        steps.on(Event::AppUp(AppId(1)));
+        steps.on(ApplyEvent::AppUp(AppId(1)));
         assert!(steps.awaits_router());
     }
 

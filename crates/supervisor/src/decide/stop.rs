@@ -25,7 +25,7 @@ pub(crate) struct Left {
 
 /// A step towards the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum StopStep {
     /// Have the routers finish.
     Drain,
     /// Tell all to end.
@@ -76,23 +76,23 @@ impl Stop {
         matches!(self, Self::Ending { .. } | Self::Killed)
     }
 
-    pub(crate) fn on_time(self, left: Left, now: Instant) -> Option<Step> {
+    pub(crate) fn on_time(self, left: Left, now: Instant) -> Option<StopStep> {
         match self {
-            Self::Draining { deadline } if deadline <= now || !left.routers => Some(Step::EndAll),
-            Self::Ending { deadline } if deadline <= now => Some(Step::KillAll),
+            Self::Draining { deadline } if deadline <= now || !left.routers => Some(StopStep::EndAll),
+            Self::Ending { deadline } if deadline <= now => Some(StopStep::KillAll),
             // What is left now are orphans: processes that applications started.
-            Self::Ending { .. } | Self::Killed if !left.children => Some(Step::KillOrphans),
+            Self::Ending { .. } | Self::Killed if !left.children => Some(StopStep::KillOrphans),
             _ => None,
         }
     }
 }
 
 /// The step that a signal asks for: SIGQUIT drains, SIGTERM and SIGINT do not. A second signal is for the impatient.
-pub(crate) fn on_signal(stop: Option<Stop>, number: i32) -> Option<Step> {
+pub(crate) fn on_signal(stop: Option<Stop>, number: i32) -> Option<StopStep> {
     match stop {
-        None if number == Signal::QUIT.as_raw() => Some(Step::Drain),
-        None | Some(Stop::Draining { .. }) => Some(Step::EndAll),
-        Some(Stop::Ending { .. }) => Some(Step::KillAll),
+        None if number == Signal::QUIT.as_raw() => Some(StopStep::Drain),
+        None | Some(Stop::Draining { .. }) => Some(StopStep::EndAll),
+        Some(Stop::Ending { .. }) => Some(StopStep::KillAll),
         Some(Stop::Killed) => None,
     }
 }
@@ -105,10 +105,10 @@ mod tests {
     fn each_signal_is_less_patient_than_the_one_before() {
         let now = Instant::now();
         let (term, quit) = (Signal::TERM.as_raw(), Signal::QUIT.as_raw());
-        assert_eq!(on_signal(None, quit), Some(Step::Drain));
-        assert_eq!(on_signal(None, term), Some(Step::EndAll));
-        assert_eq!(on_signal(Some(Stop::draining(now)), quit), Some(Step::EndAll));
-        assert_eq!(on_signal(Some(Stop::ending(Duration::ZERO, now)), term), Some(Step::KillAll));
+        assert_eq!(on_signal(None, quit), Some(StopStep::Drain));
+        assert_eq!(on_signal(None, term), Some(StopStep::EndAll));
+        assert_eq!(on_signal(Some(Stop::draining(now)), quit), Some(StopStep::EndAll));
+        assert_eq!(on_signal(Some(Stop::ending(Duration::ZERO, now)), term), Some(StopStep::KillAll));
         assert_eq!(on_signal(Some(Stop::Killed), term), None);
     }
 
@@ -119,13 +119,13 @@ mod tests {
         let left = |routers, children| Left { routers, children };
         let draining = Stop::draining(begin);
         assert_eq!(draining.on_time(left(true, true), begin), None);
-        assert_eq!(draining.on_time(left(true, true), later), Some(Step::EndAll));
-        assert_eq!(draining.on_time(left(false, true), begin), Some(Step::EndAll));
+        assert_eq!(draining.on_time(left(true, true), later), Some(StopStep::EndAll));
+        assert_eq!(draining.on_time(left(false, true), begin), Some(StopStep::EndAll));
         let ending = Stop::ending(Duration::ZERO, begin);
         assert_eq!(ending.on_time(left(true, true), begin), None);
-        assert_eq!(ending.on_time(left(false, false), begin), Some(Step::KillOrphans));
-        assert_eq!(ending.on_time(left(true, true), later), Some(Step::KillAll));
+        assert_eq!(ending.on_time(left(false, false), begin), Some(StopStep::KillOrphans));
+        assert_eq!(ending.on_time(left(true, true), later), Some(StopStep::KillAll));
         assert_eq!(Stop::Killed.on_time(left(true, true), later), None);
-        assert_eq!(Stop::Killed.on_time(left(false, false), later), Some(Step::KillOrphans));
+        assert_eq!(Stop::Killed.on_time(left(false, false), later), Some(StopStep::KillOrphans));
     }
 }

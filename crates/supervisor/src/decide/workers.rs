@@ -8,7 +8,7 @@ use corral_ipc::message::WorkerId;
 
 /// A worker that a prototype was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fork {
+pub(crate) enum ForkOrder {
     /// The worker is waited for.
     Awaited,
     /// The worker is not waited for any more, for example because the router has died.
@@ -132,11 +132,11 @@ impl<P> Workers<P> {
     }
 
     /// Whether a fork was asked for that has not been answered.
-    pub(crate) fn fork_of(&self, worker: WorkerId) -> Fork {
+    pub(crate) fn fork_of(&self, worker: WorkerId) -> ForkOrder {
         match worker {
-            _ if self.forking.contains(&worker) => Fork::Awaited,
-            _ if self.stale.contains(&worker) => Fork::Stale,
-            _ => Fork::Unasked,
+            _ if self.forking.contains(&worker) => ForkOrder::Awaited,
+            _ if self.stale.contains(&worker) => ForkOrder::Stale,
+            _ => ForkOrder::Unasked,
         }
     }
 
@@ -276,10 +276,10 @@ mod tests {
         assert_eq!(workers.lose_router(), [WorkerId(1)]);
         assert_eq!(
             [1, 2, 3].map(|number| workers.fork_of(WorkerId(number))),
-            [Fork::Unasked, Fork::Stale, Fork::Unasked]
+            [ForkOrder::Unasked, ForkOrder::Stale, ForkOrder::Unasked]
         );
         assert!(!workers.settle_fork(WorkerId(2)));
-        assert_eq!(workers.fork_of(WorkerId(2)), Fork::Unasked, "it was answered");
+        assert_eq!(workers.fork_of(WorkerId(2)), ForkOrder::Unasked, "it was answered");
         workers.want_spare();
         assert_eq!(fork(&mut workers, 3), Some(WorkerId(3)));
     }

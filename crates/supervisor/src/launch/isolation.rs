@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use corral_config::plan::{AppSpec, Isolation as Configured};
 use corral_sys::isolation::{IdMaps, Isolation, Namespaces};
-use corral_sys::spawn::{SpawnError, Step};
+use corral_sys::spawn::{SpawnError, StartStep};
 use corral_sys::user::Credentials;
 
 use super::cgroup::{Cgroups, Membership};
@@ -78,21 +78,21 @@ pub(super) fn explain(
     rights: Rights,
 ) -> LaunchError {
     let SpawnError { step, source } = error;
-    if step == Step::WorkingDirectory
+    if step == StartStep::WorkingDirectory
         && let Some(path) = &spec.working_directory
     {
         return LaunchError::WorkingDirectory { path: path.clone(), source };
     }
     let what = match step {
-        Step::Namespaces => {
+        StartStep::Namespaces => {
             let names: Vec<_> = names(spec).iter().map(|name| format!("\"{name}\"")).collect();
             format!("create the namespaces {}", names.join(", "))
         }
-        Step::Mount(idx) => match isolation.mounts.get(usize::from(idx)) {
+        StartStep::Mount(idx) => match isolation.mounts.get(usize::from(idx)) {
             Some(mount) => format!("mount \"/{}\"", mount.target.to_string_lossy()),
             None => step.to_string(),
         },
-        Step::Root | Step::ChangeRoot => match &spec.isolation.rootfs {
+        StartStep::Root | StartStep::ChangeRoot => match &spec.isolation.rootfs {
             Some(path) => format!("{step} ({})", path.display()),
             None => step.to_string(),
         },
@@ -113,51 +113,55 @@ fn names(spec: &AppSpec) -> Vec<&'static str> {
     names
 }
 
-fn advice(step: Step, error: &io::Error, wanted: &Configured, rights: Rights) -> Option<&'static str> {
+fn advice(step: StartStep, error: &io::Error, wanted: &Configured, rights: Rights) -> Option<&'static str> {
     let is = |kind| error.kind() == kind;
     let has_users = wanted.namespaces.credential;
     Some(match step {
-        Step::Namespaces if error.raw_os_error() == Some(NO_SPACE) => {
+        StartStep::Namespaces if error.raw_os_error() == Some(NO_SPACE) => {
             "the limits of namespaces in /proc/sys/user are reached, or 0"
         }
-        Step::Namespaces if is(io::ErrorKind::InvalidInput) => "this kernel lacks one of them",
-        Step::Namespaces if has_users => {
+        StartStep::Namespaces if is(io::ErrorKind::InvalidInput) => "this kernel lacks one of them",
+        StartStep::Namespaces if has_users => {
             "this system forbids user namespaces: look at kernel.unprivileged_userns_clone, \
              kernel.apparmor_restrict_unprivileged_userns and the seccomp profile of the container"
         }
-        Step::Namespaces if rights == Rights::OwnUser => {
+        StartStep::Namespaces if rights == Rights::OwnUser => {
             "start the daemon as root, or set \"credential\": true, too"
         }
-        Step::Namespaces => "the daemon lacks the capability CAP_SYS_ADMIN; set \"credential\": true, too",
-        Step::UserMap | Step::GroupMap => {
-            "the daemon may map only numbers that exist in its own namespace, and needs CAP_SETUID and CAP_SETGID"
-        }
-        Step::Cgroup => "the daemon may not move processes there, or the group has others below it",
-        Step::CgroupNamespace => {
+        StartStep::Namespaces => {
             "the daemon lacks the capability CAP_SYS_ADMIN; set \"credential\": true, too"
         }
-        Step::Mount(_) if is(io::ErrorKind::Unsupported) => "this needs Linux 5.12",
-        Step::Mount(_) if is(io::ErrorKind::PermissionDenied) => {
+        StartStep::UserMap | StartStep::GroupMap => {
+            "the daemon may map only numbers that exist in its own namespace, and needs CAP_SETUID and CAP_SETGID"
+        }
+        StartStep::Cgroup => "the daemon may not move processes there, or the group has others below it",
+        StartStep::CgroupNamespace => {
+            "the daemon lacks the capability CAP_SYS_ADMIN; set \"credential\": true, too"
+        }
+        StartStep::Mount(_) if is(io::ErrorKind::Unsupported) => "this needs Linux 5.12",
+        StartStep::Mount(_) if is(io::ErrorKind::PermissionDenied) => {
             "the system forbids the mount, as containers do that hide parts of /proc; or others may not pass the \
              folders on the way to it; switch it off in \"automount\""
         }
-        Step::Mount(_) => "switch it off in \"automount\", or make room for it in the rootfs",
-        Step::Propagation => "the daemon lacks the capability CAP_SYS_ADMIN",
-        Step::Root => "every user must be able to pass the folders on the way to it",
-        Step::ChangeRoot => "the daemon lacks the capability CAP_SYS_CHROOT; set \"credential\": true, too",
-        Step::Credentials if has_users => "the user or a group is not in \"uidmap\" or \"gidmap\"",
-        Step::Execute if wanted.rootfs.is_some() && is(io::ErrorKind::NotFound) => {
+        StartStep::Mount(_) => "switch it off in \"automount\", or make room for it in the rootfs",
+        StartStep::Propagation => "the daemon lacks the capability CAP_SYS_ADMIN",
+        StartStep::Root => "every user must be able to pass the folders on the way to it",
+        StartStep::ChangeRoot => {
+            "the daemon lacks the capability CAP_SYS_CHROOT; set \"credential\": true, too"
+        }
+        StartStep::Credentials if has_users => "the user or a group is not in \"uidmap\" or \"gidmap\"",
+        StartStep::Execute if wanted.rootfs.is_some() && is(io::ErrorKind::NotFound) => {
             "the rootfs lacks the loader of shared libraries: set \"language_deps\": true in \"automount\", or copy \
              them there"
         }
-        Step::Fork
-        | Step::Descriptors
-        | Step::Terminal
-        | Step::Credentials
-        | Step::Wall
-        | Step::WorkingDirectory
-        | Step::Session
-        | Step::Execute => return None,
+        StartStep::Fork
+        | StartStep::Descriptors
+        | StartStep::Terminal
+        | StartStep::Credentials
+        | StartStep::Wall
+        | StartStep::WorkingDirectory
+        | StartStep::Session
+        | StartStep::Execute => return None,
     })
 }
 

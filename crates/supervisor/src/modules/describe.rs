@@ -27,7 +27,7 @@ pub(super) fn describe(path: &Path, user: Option<&Credentials>) -> anyhow::Resul
     let (complaint, complaint_writer) = nonblocking_reader_pipe()?;
     let pid = start(path, user, &answer_writer, &complaint_writer)?;
     drop((answer_writer, complaint_writer));
-    let mut outputs = Outputs { answer: Output::of(answer), complaint: Output::of(complaint) };
+    let mut outputs = PipeTexts { answer: PipeText::of(answer), complaint: PipeText::of(complaint) };
     let heard = outputs.read(Instant::now() + LONGEST_DESCRIPTION);
     if heard.is_err() {
         let _ = signal::kill(pid, Signal::KILL);
@@ -69,13 +69,13 @@ fn variable(name: &OsStr, value: &OsStr) -> Option<CString> {
 }
 
 /// One end of a pipe, and the beginning of the text that came through it.
-struct Output {
+struct PipeText {
     pipe: File,
     text: Vec<u8>,
     ended: bool,
 }
 
-impl Output {
+impl PipeText {
     fn of(pipe: OwnedFd) -> Self {
         Self { pipe: File::from(pipe), text: Vec::new(), ended: false }
     }
@@ -98,12 +98,12 @@ impl Output {
     }
 }
 
-struct Outputs {
-    answer: Output,
-    complaint: Output,
+struct PipeTexts {
+    answer: PipeText,
+    complaint: PipeText,
 }
 
-impl Outputs {
+impl PipeTexts {
     /// Reads until the answer has ended: a process that the host may have left behind can still complain.
     fn read(&mut self, deadline: Instant) -> anyhow::Result<()> {
         while !self.answer.ended {
@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn complaints_say_why() {
         let text = b"libphp.so: warning\n\nerror while loading shared libraries: libphp8.4.so\n \n".to_vec();
-        let output = |text| Output { pipe: File::open("/dev/null").unwrap(), text, ended: true };
-        let mut outputs = Outputs { answer: output(Vec::new()), complaint: output(text) };
+        let output = |text| PipeText { pipe: File::open("/dev/null").unwrap(), text, ended: true };
+        let mut outputs = PipeTexts { answer: output(Vec::new()), complaint: output(text) };
         assert_eq!(outputs.last_complaint(), ": error while loading shared libraries: libphp8.4.so");
         outputs.complaint.text.clear();
         assert_eq!(outputs.last_complaint(), "");

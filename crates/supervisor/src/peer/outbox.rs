@@ -7,14 +7,14 @@ use corral_ipc::link::Packet;
 
 /// How much a child may leave unread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum OutboxLimit {
     /// For what a prototype is told of its workers, each of which is a number.
     Small,
     /// For configurations and figures, and all workers of all applications.
     Large,
 }
 
-impl Room {
+impl OutboxLimit {
     fn bytes(self) -> usize {
         match self {
             Self::Small => 4 << 20,
@@ -31,7 +31,7 @@ const MOST: usize = 1 << 17;
 pub(crate) struct Outbox {
     packets: VecDeque<Packet>,
     cost: usize,
-    room: Room,
+    room: OutboxLimit,
 }
 
 /// No room is left for another message.
@@ -39,7 +39,7 @@ pub(crate) struct Outbox {
 pub(crate) struct Full;
 
 impl Outbox {
-    pub(crate) fn new(room: Room) -> Self {
+    pub(crate) fn new(room: OutboxLimit) -> Self {
         Self { packets: VecDeque::new(), cost: 0, room }
     }
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_many_messages_and_an_end_of_it() {
-        let mut outbox = Outbox::new(Room::Small);
+        let mut outbox = Outbox::new(OutboxLimit::Small);
         let n_pushed = (0..1_000_000).take_while(|_| outbox.push(packet()).is_ok()).count();
         assert!((20_000..100_000).contains(&n_pushed), "{n_pushed}");
         outbox.pop();
@@ -99,14 +99,14 @@ mod tests {
 
     #[test]
     fn there_is_room_for_long_messages_and_not_for_as_much_in_short_ones() {
-        let mut outbox = Outbox::new(Room::Large);
+        let mut outbox = Outbox::new(OutboxLimit::Large);
         let n_pushed = (0..1_000_000).take_while(|_| outbox.push(packet()).is_ok()).count();
         assert_eq!(n_pushed, MOST);
     }
 
     #[test]
     fn a_message_that_is_alone_has_room() {
-        let mut outbox = Outbox::new(Room::Small);
+        let mut outbox = Outbox::new(OutboxLimit::Small);
         let long = Packet::new(&"x".repeat(5 << 20), &[]).unwrap();
         assert_eq!(outbox.push(long), Ok(()));
         assert_eq!(outbox.push(packet()), Err(Full));

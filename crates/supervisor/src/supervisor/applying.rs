@@ -3,7 +3,9 @@
 use std::os::fd::AsFd;
 
 use corral_config::plan::AppSpec;
-use corral_ipc::message::{AppId, FailedListener, GenerationId, Instance, Order, ToController, ToRouter};
+use corral_ipc::message::{
+    AppId, FailedListener, GenerationId, Revocable, StartedInstance, ToController, ToRouter,
+};
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
@@ -11,7 +13,7 @@ use crate::configuration::build::{Build, Content};
 use crate::configuration::builder::Builder;
 use crate::configuration::jobs::{Job, Purpose};
 use crate::configuration::{Apply, Configuration};
-use crate::decide::steps::{Action, Event, Steps};
+use crate::decide::steps::{ApplyAction, ApplyEvent, Steps};
 
 impl Supervisor {
     /// Begins the next job when nothing is being applied. While a successor starts, the configuration stays as it is.
@@ -73,30 +75,30 @@ impl Supervisor {
         let steps = if is_served { steps.awaiting_apps() } else { steps };
         self.configuration.apply = Some(Apply { purpose, build, router: router.id, steps });
         if router.role.is_ready {
-            self.advance(Event::RouterReady);
+            self.advance(ApplyEvent::RouterReady);
         }
     }
 
     /// Something happened that the current application of a configuration may have waited for.
-    pub(super) fn advance(&mut self, event: Event) {
+    pub(super) fn advance(&mut self, event: ApplyEvent) {
         if let Some(apply) = &mut self.configuration.apply {
             let action = apply.steps.on(event);
             self.act(action);
         }
     }
 
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: ApplyAction) {
         match action {
-            Action::None => {}
-            Action::StartApps => self.start_apps(),
-            Action::Prepare => {
+            ApplyAction::None => {}
+            ApplyAction::StartApps => self.start_apps(),
+            ApplyAction::Prepare => {
                 if let Err(error) = self.prepare() {
                     self.fail(format!("{error:#}"));
                 }
             }
-            Action::Commit { unserved } => self.commit(unserved),
-            Action::Finish => self.finish(),
-            Action::Fail(reason) => self.fail(reason),
+            ApplyAction::Commit { unserved } => self.commit(unserved),
+            ApplyAction::Finish => self.finish(),
+            ApplyAction::Fail(reason) => self.fail(reason),
         }
     }
 
@@ -124,8 +126,11 @@ impl Supervisor {
         let Some(Apply { build, router, .. }) = &self.configuration.apply else { return Ok(()) };
         let apps = &self.children.apps;
         let n_coming = |id: &AppId| apps.get(id).map_or(0, |app| app.workers.n_coming());
-        let instance =
-            |(id, spec): &(AppId, AppSpec)| Instance { id: *id, spec: spec.clone(), n_coming: n_coming(id) };
+        let instance = |(id, spec): &(AppId, AppSpec)| StartedInstance {
+            id: *id,
+            spec: spec.clone(),
+            n_coming: n_coming(id),
+        };
         let served = build.apps.iter().take(build.plan.applications.len());
         let applications = served.map(instance).collect();
         let Some(router) = self.children.routers.peer_mut(*router) else { return Ok(()) };
@@ -157,7 +162,7 @@ impl Supervisor {
 
     /// Takes back what the controller does not want any more. What is past the point of return is answered when it is
     /// in force; the first configuration is never taken back, as nothing would be served.
-    pub(super) fn revoke(&mut self, order: Order) {
+    pub(super) fn revoke(&mut self, order: Revocable) {
         let Configuration { in_force, apply, jobs, .. } = &mut self.configuration;
         let is_applied = in_force.is_some() && apply.as_ref().is_some_and(|apply| apply.is_revocable(order));
         if is_applied {
@@ -239,9 +244,9 @@ impl Supervisor {
     }
 }
 
-fn revocation(order: Order) -> &'static str {
+fn revocation(order: Revocable) -> &'static str {
     match order {
-        Order::Change(_) => "a change was taken back: a newer one takes its place",
-        Order::Restart(_) => "a restart was taken back: a newer change takes its place",
+        Revocable::Change(_) => "a change was taken back: a newer one takes its place",
+        Revocable::Restart(_) => "a restart was taken back: a newer change takes its place",
     }
 }

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use corral_ipc::message::{
-    Demand, FromController, GenerationId, Origin, Provision, Ticket, ToController, ToRouter,
+    ChangeOrigin, FromController, GenerationId, IssuedSecret, StartPolicy, Ticket, ToController, ToRouter,
 };
 
 use super::Supervisor;
@@ -34,8 +34,8 @@ impl Supervisor {
 
     fn greet_controller(&mut self) {
         let (document, origin) = match &self.configuration.in_force {
-            Some(build) => (Some(build.document.clone()), Origin::InForce),
-            None => (self.stored.document.clone(), Origin::Stored),
+            Some(build) => (Some(build.document.clone()), ChangeOrigin::InForce),
+            None => (self.stored.document.clone(), ChangeOrigin::Stored),
         };
         let start = ToController::Start {
             document,
@@ -50,7 +50,7 @@ impl Supervisor {
         if let Some(peer) = &mut self.children.controller.peer {
             peer.send(&start, &[self.inheritance.control.socket().as_fd()]);
         }
-        if origin == Origin::InForce {
+        if origin == ChangeOrigin::InForce {
             self.replace_by_files();
         }
     }
@@ -77,8 +77,8 @@ impl Supervisor {
                 let error = Some(TOO_BUSY.to_owned());
                 self.tell_controller(&ToController::Restarted { ticket, error });
             }
-            FromController::Apply { generation, plan, document, assets, store, demand } => {
-                self.plan_change(generation, Content { plan, document, assets }, store, demand);
+            FromController::Apply { generation, plan, document, assets, store, start_policy } => {
+                self.plan_change(generation, Content { plan, document, assets }, store, start_policy);
             }
             FromController::Revoke { order } => self.revoke(order),
             FromController::KeepStoredAside => self.stored.keep_aside(),
@@ -96,33 +96,39 @@ impl Supervisor {
                 let error = self.stored.set_record(&name, bytes).err();
                 self.tell_controller(&ToController::RecordStored { ticket, error });
             }
-            FromController::Provide { ticket, provisions } => self.provide(ticket, provisions),
+            FromController::Provide { ticket, secrets } => self.provide(ticket, secrets),
             FromController::Listening => self.on_listening(),
         }
         true
     }
 
-    fn plan_change(&mut self, generation: GenerationId, content: Content, store: bool, demand: Demand) {
+    fn plan_change(
+        &mut self,
+        generation: GenerationId,
+        content: Content,
+        store: bool,
+        start_policy: StartPolicy,
+    ) {
         self.configuration.note_number(generation);
-        let demand = match &self.inheritance.predecessor {
+        let start_policy = match &self.inheritance.predecessor {
             // A person at a terminal has asked for this one document.
-            _ if self.audience.console.is_some() => Demand::Everything,
-            Some(predecessor) => predecessor.demand,
-            None => demand,
+            _ if self.audience.console.is_some() => StartPolicy::Everything,
+            Some(predecessor) => predecessor.start_policy,
+            None => start_policy,
         };
-        let purpose = Purpose::Change { generation, store, demand };
+        let purpose = Purpose::Change { generation, store, start_policy };
         self.configuration.jobs.push(Job::Change { purpose, content });
     }
 
     /// A router that is not there yet gets all of them when it starts.
-    fn provide(&mut self, ticket: Ticket, provisions: Vec<Provision>) {
-        if self.provisions.take(&provisions).is_err() {
+    fn provide(&mut self, ticket: Ticket, secrets: Vec<IssuedSecret>) {
+        if self.secrets.take(&secrets).is_err() {
             return self.children.controller.give_up("provides more than a router can be told");
         }
         if self.children.routers.in_charge.role.peer.is_none() {
             self.tell_controller(&ToController::Provided { ticket });
         }
-        self.children.tell_routers(&ToRouter::Provide { ticket, provisions });
+        self.children.tell_routers(&ToRouter::Provide { ticket, secrets });
     }
 
     fn on_listening(&mut self) {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use corral_ipc::message::AppId;
-use corral_sys::signal::{self, Change, Ended, Pid, Signal};
+use corral_sys::signal::{self, ChildChange, Ended, Pid, Signal};
 
 use super::{Source, Supervisor};
 use crate::children::Child;
@@ -40,15 +40,15 @@ impl Supervisor {
     }
 
     /// Something has become of a child.
-    fn on_change(&mut self, pid: Pid, change: Change) {
+    fn on_change(&mut self, pid: Pid, change: ChildChange) {
         let Some(child) = self.children.find(pid) else {
             return; // a worker whose prototype died, or a process that an application left behind
         };
         match change {
-            Change::Ended(ended) => self.on_death(child, pid, ended),
-            Change::Stopped | Change::Continued => {
+            ChildChange::Ended(ended) => self.on_death(child, pid, ended),
+            ChildChange::Stopped | ChildChange::Continued => {
                 if let Some(peer) = self.children.peer_mut(child) {
-                    peer.set_stopped(change == Change::Stopped);
+                    peer.set_stopped(change == ChildChange::Stopped);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use corral_ipc::message::{AppId, DeskQuestion, Ticket, ToRouter};
+use corral_ipc::message::{AppId, DevQuestion, Ticket, ToRouter};
 
 use super::Supervisor;
 use crate::audience::say;
@@ -46,15 +46,15 @@ impl Supervisor {
         self.watch.iter_mut().for_each(|watch| watch.replaces(id));
     }
 
-    pub(super) fn on_desk_question(&mut self, router: RouterId, ticket: Ticket, question: DeskQuestion) {
+    pub(super) fn on_desk_question(&mut self, router: RouterId, ticket: Ticket, question: DevQuestion) {
         match question {
-            DeskQuestion::LastWords => {
+            DevQuestion::LastWords => {
                 // A daemon does not show them.
                 let explains = self.audience.console.as_ref().is_some_and(|console| console.explains);
                 let words = if explains { self.children.outputs.words_of_apps() } else { Vec::new() };
                 self.children.tell_router(router, &ToRouter::Told { ticket, words });
             }
-            DeskQuestion::IsCurrent => {
+            DevQuestion::IsCurrent => {
                 self.watch.iter_mut().for_each(|watch| watch.look(Instant::now()));
                 self.follow_change();
                 match &mut self.watch {

@@ -11,10 +11,10 @@ use crate::children::routers::threads_for;
 use crate::configuration::Unused;
 use crate::configuration::build::Content;
 use crate::configuration::jobs::{Job, Purpose};
-use crate::decide::steps::Event;
+use crate::decide::steps::ApplyEvent;
 use crate::ids::RouterId;
+use crate::issued_secrets::NOBODY;
 use crate::peer::Peer;
-use crate::provisions::NOBODY;
 
 /// Clients may use an open connection again for this long; they are asked to open another one then.
 pub(super) const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ impl Supervisor {
     /// Starts the router in charge.
     pub(super) fn start_router(&mut self) {
         let router = &mut self.children.routers.in_charge;
-        match self.programs.start_router(router.role.name, router.n_threads, &self.provisions) {
+        match self.programs.start_router(router.role.name, router.n_threads, &self.secrets) {
             Ok((peer, outputs)) => {
                 router.role.started(peer, Instant::now());
                 self.children.outputs.add(outputs);
@@ -42,7 +42,7 @@ impl Supervisor {
             return Ok(());
         }
         let successor = routers.successor_with(n_threads);
-        match self.programs.start_router(successor.role.name, n_threads, &self.provisions) {
+        match self.programs.start_router(successor.role.name, n_threads, &self.secrets) {
             Ok((peer, outputs)) => {
                 successor.role.started(peer, Instant::now());
                 self.children.outputs.add(outputs);
@@ -90,10 +90,10 @@ impl Supervisor {
             FromRouter::Ready => self.router_ready(id),
             FromRouter::Prepared { generation, failed } => self.router_prepared(id, generation, failed),
             FromRouter::NotPrepared { generation, reason } => {
-                self.advance_if_about(id, generation, Event::Prepared(Err(reason)));
+                self.advance_if_about(id, generation, ApplyEvent::Prepared(Err(reason)));
             }
             FromRouter::Committed { generation } => {
-                self.advance_if_about(id, generation, Event::Committed);
+                self.advance_if_about(id, generation, ApplyEvent::Committed);
             }
             FromRouter::Closed => {
                 children.routers.closed(id);
@@ -139,21 +139,21 @@ impl Supervisor {
             router.role.is_ready = true;
         }
         if self.children.routers.newest().id == id {
-            self.advance(Event::RouterReady);
+            self.advance(ApplyEvent::RouterReady);
         }
     }
 
     fn router_prepared(&mut self, id: RouterId, generation: GenerationId, failed: Vec<FailedListener>) {
         match self.configuration.applying(id, generation) {
             Some(apply) if failed.len() <= apply.build.listeners.len() => {
-                self.advance(Event::Prepared(Ok(failed)));
+                self.advance(ApplyEvent::Prepared(Ok(failed)));
             }
             Some(_) => self.children.end_router(id, "cannot serve more listeners than there are"),
             None => {}
         }
     }
 
-    fn advance_if_about(&mut self, id: RouterId, generation: GenerationId, event: Event) {
+    fn advance_if_about(&mut self, id: RouterId, generation: GenerationId, event: ApplyEvent) {
         if self.configuration.applying(id, generation).is_some() {
             self.advance(event);
         }
@@ -190,7 +190,7 @@ impl Supervisor {
         let is_change = |purpose: &Purpose| matches!(purpose, Purpose::Change { .. });
         let apply = &mut self.configuration.apply;
         let Some(apply) = apply.take_if(|apply| is_first && is_change(&apply.purpose)) else {
-            return self.advance(Event::RouterDied);
+            return self.advance(ApplyEvent::RouterDied);
         };
         apply.steps.new_apps().iter().for_each(|app| self.children.stop_app(*app));
         let content = Content::of(&apply.build);

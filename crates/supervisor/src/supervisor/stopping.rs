@@ -9,9 +9,9 @@ use corral_ipc::message::ToRouter;
 use corral_sys::process;
 
 use super::Supervisor;
-use crate::access_log::AccessLog;
+use crate::access_log::AccessLogFile;
 use crate::decide::background::Background;
-use crate::decide::stop::{self, Left, Step, Stop};
+use crate::decide::stop::{self, Left, Stop, StopStep};
 
 impl Supervisor {
     pub(super) fn on_stop_signal(&mut self, number: i32) {
@@ -27,15 +27,15 @@ impl Supervisor {
         step.into_iter().for_each(|step| self.take_stop_step(step));
     }
 
-    fn take_stop_step(&mut self, step: Step) {
+    fn take_stop_step(&mut self, step: StopStep) {
         match step {
-            Step::Drain => self.drain(),
-            Step::EndAll => self.end_all(),
-            Step::KillAll => {
+            StopStep::Drain => self.drain(),
+            StopStep::EndAll => self.end_all(),
+            StopStep::KillAll => {
                 self.stop = Some(Stop::Killed);
                 self.kill_all();
             }
-            Step::KillOrphans => self.kill_all(),
+            StopStep::KillOrphans => self.kill_all(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Supervisor {
             return;
         };
         for (idx, log) in (0..).zip(&mut build.access_logs) {
-            match AccessLog::open(log.path()) {
+            match AccessLogFile::open(log.path()) {
                 Ok(reopened) => *log = Rc::new(reopened),
                 Err(error) => {
                     tracing::error!(target: "alert", "reopen: {error}");

@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use corral_ipc::message::{Demand, ToRouter};
+use corral_ipc::message::{StartPolicy, ToRouter};
 use corral_sys::process;
 use corral_sys::signal::{Pid, Signal};
 
@@ -68,13 +68,13 @@ impl Supervisor {
     }
 
     /// How much has to work in a successor: what fails already must not keep a server from being upgraded.
-    fn what_works(&self) -> Demand {
+    fn what_works(&self) -> StartPolicy {
         let has_failed = |build: &Build| {
             let mut apps = build.apps.iter().filter_map(|(id, _)| self.children.apps.get(id));
             !build.unbound.is_empty() || !build.unserved.is_empty() || apps.any(|app| app.life.has_failed())
         };
         let in_force = self.configuration.in_force.as_ref();
-        if in_force.is_some_and(has_failed) { Demand::WhatStarts } else { Demand::Everything }
+        if in_force.is_some_and(has_failed) { StartPolicy::WhatStarts } else { StartPolicy::Everything }
     }
 
     /// Handles one message; false when there is none.

@@ -10,37 +10,37 @@ use rustix::mount::{
 };
 
 use super::{Isolation, Mount, Restrictions, Root, Source};
-use crate::spawn::Step;
+use crate::spawn::StartStep;
 
 impl Isolation {
     /// Joins the control group and changes the mounts and the root, in the namespaces that the
     /// process was made with.
-    pub(crate) fn enter(&self) -> Result<(), (Step, io::Error)> {
+    pub(crate) fn enter(&self) -> Result<(), (StartStep, io::Error)> {
         self.join_cgroup()?;
         if self.namespaces.mount {
             // What is mounted outside later is seen; what is mounted here stays here.
             let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
             rustix::mount::mount_change(c"/", propagation)
-                .map_err(|errno| (Step::Propagation, errno.into()))?;
+                .map_err(|errno| (StartStep::Propagation, errno.into()))?;
         }
-        let place = self.open_root().map_err(|error| (Step::Root, error))?;
+        let place = self.open_root().map_err(|error| (StartStep::Root, error))?;
         for (idx, mount) in (0..).zip(&self.mounts) {
-            mount.attach(place.as_fd()).map_err(|error| (Step::Mount(idx), error))?;
+            mount.attach(place.as_fd()).map_err(|error| (StartStep::Mount(idx), error))?;
         }
         if let Some(root) = &self.root {
-            root.enter(place.as_fd()).map_err(|error| (Step::ChangeRoot, error))?;
+            root.enter(place.as_fd()).map_err(|error| (StartStep::ChangeRoot, error))?;
         }
         Ok(())
     }
 
-    fn join_cgroup(&self) -> Result<(), (Step, io::Error)> {
+    fn join_cgroup(&self) -> Result<(), (StartStep, io::Error)> {
         if let Some(cgroup) = &self.cgroup {
             // 0 is the writing process.
-            rustix::io::write(cgroup, b"0").map_err(|errno| (Step::Cgroup, errno.into()))?;
+            rustix::io::write(cgroup, b"0").map_err(|errno| (StartStep::Cgroup, errno.into()))?;
         }
         // SAFETY: gives this process, which has one thread, another view of control groups.
         if self.namespaces.cgroup && unsafe { libc::unshare(libc::CLONE_NEWCGROUP) } < 0 {
-            return Err((Step::CgroupNamespace, io::Error::last_os_error()));
+            return Err((StartStep::CgroupNamespace, io::Error::last_os_error()));
         }
         Ok(())
     }

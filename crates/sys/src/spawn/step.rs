@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The step of a child at which starting it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum StartStep {
     /// Before there was a child.
     Fork,
     /// Leaving the session of its parent, and the terminal with it.
@@ -45,27 +45,27 @@ pub enum Step {
 pub(super) const WIRE_LEN: usize = 3;
 
 /// By their numbers. `Mount` comes with its index.
-const STEPS: [Step; 17] = [
-    Step::Fork,
-    Step::Session,
-    Step::Namespaces,
-    Step::UserMap,
-    Step::GroupMap,
-    Step::Cgroup,
-    Step::CgroupNamespace,
-    Step::Propagation,
-    Step::Root,
-    Step::Mount(0),
-    Step::ChangeRoot,
-    Step::Descriptors,
-    Step::Terminal,
-    Step::Credentials,
-    Step::Wall,
-    Step::WorkingDirectory,
-    Step::Execute,
+const STEPS: [StartStep; 17] = [
+    StartStep::Fork,
+    StartStep::Session,
+    StartStep::Namespaces,
+    StartStep::UserMap,
+    StartStep::GroupMap,
+    StartStep::Cgroup,
+    StartStep::CgroupNamespace,
+    StartStep::Propagation,
+    StartStep::Root,
+    StartStep::Mount(0),
+    StartStep::ChangeRoot,
+    StartStep::Descriptors,
+    StartStep::Terminal,
+    StartStep::Credentials,
+    StartStep::Wall,
+    StartStep::WorkingDirectory,
+    StartStep::Execute,
 ];
 
-impl Step {
+impl StartStep {
     /// Async-signal-safe.
     pub(super) fn to_wire(self) -> [u8; WIRE_LEN] {
         let idx = if let Self::Mount(idx) = self { idx } else { 0 };
@@ -83,7 +83,7 @@ impl Step {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for StartStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Fork => "create a process",
@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn steps_arrive_as_they_were_sent() {
-        for step in STEPS.into_iter().chain([Step::Mount(7), Step::Mount(u16::MAX)]) {
-            assert_eq!(Step::from_wire(step.to_wire()), step);
+        for step in STEPS.into_iter().chain([StartStep::Mount(7), StartStep::Mount(u16::MAX)]) {
+            assert_eq!(StartStep::from_wire(step.to_wire()), step);
         }
     }
 }

@@ -71,7 +71,7 @@ impl Run {
         self.start(Executable::Open(sh.as_fd())).unwrap()
     }
 
-    fn step_that_fails(&self) -> (Step, io::ErrorKind) {
+    fn step_that_fails(&self) -> (StartStep, io::ErrorKind) {
         let sh = File::open("/bin/sh").unwrap();
         let error = self.start(Executable::Open(sh.as_fd())).unwrap_err();
         (error.step, error.source.kind())
@@ -109,7 +109,7 @@ fn scripts_are_run_by_their_path() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(ran.unwrap(), ("hello\n".to_owned(), Ended::Code(0)));
     let error = run.start(Executable::Path(c"/no/such/program")).unwrap_err();
-    assert_eq!((error.step, error.source.kind()), (Step::Execute, io::ErrorKind::NotFound));
+    assert_eq!((error.step, error.source.kind()), (StartStep::Execute, io::ErrorKind::NotFound));
 }
 
 #[test]
@@ -190,11 +190,11 @@ fn privileges_are_dropped_for_good() {
 #[test]
 fn failures_name_their_step() {
     let missing = shell("true").in_directory("/no/such/directory");
-    assert_eq!(missing.step_that_fails(), (Step::WorkingDirectory, io::ErrorKind::NotFound));
+    assert_eq!(missing.step_that_fails(), (StartStep::WorkingDirectory, io::ErrorKind::NotFound));
 
     let not_a_program = File::open("/etc/passwd").unwrap();
     let error = shell("true").start(Executable::Open(not_a_program.as_fd())).unwrap_err();
-    assert_eq!((error.step, error.source.kind()), (Step::Execute, io::ErrorKind::PermissionDenied));
+    assert_eq!((error.step, error.source.kind()), (StartStep::Execute, io::ErrorKind::PermissionDenied));
     assert_eq!(error.to_string(), "run the executable");
 }
 

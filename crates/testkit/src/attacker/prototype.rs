@@ -141,11 +141,11 @@ impl Prototype {
         &self,
         worker: WorkerId,
         pid: u32,
-        hands: Option<NonZeroU32>,
+        concurrency: Option<NonZeroU32>,
         files: bool,
         fds: &[BorrowedFd<'_>],
     ) {
-        self.say(&FromPrototype::Forked { worker, pid, hands, files }, fds);
+        self.say(&FromPrototype::Forked { worker, pid, concurrency, files }, fds);
     }
 
     /// Makes a child of the prototype that does nothing.

@@ -24,7 +24,7 @@ use crate::tls::{Authority, TlsClient};
 pub struct Front {
     place: Address,
     authority: Authority,
-    shared: Arc<Shared>,
+    shared: Arc<FrontShared>,
 }
 
 /// At which end of a request it is held.
@@ -50,7 +50,7 @@ pub struct Refusal {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct FrontShared {
     behind: SocketAddr,
     trusted: TlsClient,
     state: Mutex<State>,
@@ -73,7 +73,7 @@ impl Front {
         let (place, authority) = (Address::fresh(), Authority::new("The front"));
         let bundle = authority.server("front", &[&place.socket().ip().to_string()]);
         let config = Arc::new(bundle.server_config());
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FrontShared {
             behind: pebble.address(),
             trusted: TlsClient::trusting(&pebble.root_ca_pem()),
             state: Mutex::default(),
@@ -136,7 +136,7 @@ impl Front {
     }
 }
 
-impl Shared {
+impl FrontShared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

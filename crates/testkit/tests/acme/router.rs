@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::io;
 use std::process::{Command, Stdio};
 
-use corral_ipc::message::{FromController, Provision, ProvisionKind, Ticket};
+use corral_ipc::message::{FromController, IssuedSecret, IssuedSecretKind, Ticket};
 use corral_testkit::attacker::{can_take_links, link_of};
 use corral_testkit::{Address, Authority, Bundle, Client, Daemon, Request, TlsClient, daemon, eventually};
 use serde_json::{Value, json};
@@ -83,11 +83,11 @@ impl Issuer {
 
     /// Provides, and waits until the router has it.
     #[track_caller]
-    fn provide(&self, mut provisions: Vec<Provision>) {
+    fn provide(&self, mut secrets: Vec<IssuedSecret>) {
         self.n_batches.set(self.n_batches.get() + 1);
         let n = self.n_batches.get().to_string();
-        provisions.push(token("batch", Some(&n)));
-        self.say(provisions);
+        secrets.push(token("batch", Some(&n)));
+        self.say(secrets);
         let plain = || Client::connect(self.plain.socket());
         let has_come = || (plain().get("/.well-known/acme-challenge/batch").text() == n).then_some(());
         eventually("the router has what was provided", has_come);
@@ -95,9 +95,9 @@ impl Issuer {
     }
 
     #[track_caller]
-    fn say(&self, provisions: Vec<Provision>) {
+    fn say(&self, secrets: Vec<IssuedSecret>) {
         let controller = self.daemon.expect_processes("controller", 1)[0];
-        let message = FromController::Provide { ticket: Ticket(1 << 40), provisions };
+        let message = FromController::Provide { ticket: Ticket(1 << 40), secrets };
         link_of(controller).send(&message, &[]).expect("main listens");
     }
 
@@ -149,18 +149,18 @@ impl Issuer {
 
 const UNRECOGNISED: &str = "UnrecognisedName";
 
-fn certificate(name: &str, pem: &str) -> Provision {
-    provision(ProvisionKind::Certificate, name, Some(pem))
+fn certificate(name: &str, pem: &str) -> IssuedSecret {
+    secret(IssuedSecretKind::Certificate, name, Some(pem))
 }
 
-fn challenge(name: &str, pem: &str) -> Provision {
-    provision(ProvisionKind::TlsAlpn, name, Some(pem))
+fn challenge(name: &str, pem: &str) -> IssuedSecret {
+    secret(IssuedSecretKind::TlsAlpn, name, Some(pem))
 }
 
-fn token(name: &str, answer: Option<&str>) -> Provision {
-    provision(ProvisionKind::HttpToken, name, answer)
+fn token(name: &str, answer: Option<&str>) -> IssuedSecret {
+    secret(IssuedSecretKind::HttpToken, name, answer)
 }
 
-fn provision(kind: ProvisionKind, name: &str, content: Option<&str>) -> Provision {
-    Provision { kind, name: name.to_owned(), bytes: content.map(|content| content.as_bytes().to_vec()) }
+fn secret(kind: IssuedSecretKind, name: &str, content: Option<&str>) -> IssuedSecret {
+    IssuedSecret { kind, name: name.to_owned(), bytes: content.map(|content| content.as_bytes().to_vec()) }
 }

@@ -24,7 +24,7 @@ fn strangers(server: &Daemon) -> Vec<u32> {
 
 /// Says what no prototype should.
 fn attack(prototype: &Prototype, n: usize, server: &Daemon) {
-    let forked = |worker, pid| FromPrototype::Forked { worker, pid, hands: None, files: false };
+    let forked = |worker, pid| FromPrototype::Forked { worker, pid, concurrency: None, files: false };
     match n % 5 {
         0 => {
             prototype.say_bytes(&[0xff; 600], &[]);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corral_testkit::{Daemon, Origin, Peer, Request, daemon, eventually};
+use corral_testkit::{Daemon, Origin, OriginPeer, Request, daemon, eventually};
 use serde_json::{Value, json};
 
 fn record(kind: u8, content: &[u8]) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn end(status: u8) -> Vec<u8> {
 }
 
 /// Reads a request up to the record that closes its body.
-fn read_request(peer: &mut Peer) -> Vec<u8> {
+fn read_request(peer: &mut OriginPeer) -> Vec<u8> {
     let mut received = Vec::new();
     while !matches!(received[..], [.., 1, 5, _, _, 0, 0, 0, 0]) {
         let more = peer.read();

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use corral_channel::{WorkerBell, WorkerEnd, file_sockets};
-use corral_ipc::message::{Door, Exit, FromPrototype, WorkerId};
+use corral_ipc::message::{Endpoint, Exit, FromPrototype, WorkerId};
 use corral_sys::doorbell;
 use corral_sys::socket::{self, Wait};
 use corral_testkit::Watchdog;
@@ -24,14 +24,14 @@ fn reason() -> String {
 
 /// Everything that a prototype says.
 fn messages() -> Vec<FromPrototype> {
-    let hands = NonZeroU32::new(2);
+    let concurrency = NonZeroU32::new(2);
     vec![
         FromPrototype::Ready,
         FromPrototype::Failed { reason: reason() },
-        FromPrototype::Forked { worker: WORKER, pid: 1, hands: None, files: false },
-        FromPrototype::Forked { worker: WORKER, pid: 1, hands, files: true },
-        FromPrototype::Started { worker: WORKER, pid: 1, door: Door::Socket },
-        FromPrototype::Started { worker: WORKER, pid: 1, door: Door::Port(80) },
+        FromPrototype::Forked { worker: WORKER, pid: 1, concurrency: None, files: false },
+        FromPrototype::Forked { worker: WORKER, pid: 1, concurrency, files: true },
+        FromPrototype::Started { worker: WORKER, pid: 1, endpoint: Endpoint::Socket },
+        FromPrototype::Started { worker: WORKER, pid: 1, endpoint: Endpoint::Port(80) },
         FromPrototype::ForkFailed { worker: WORKER, reason: reason() },
         FromPrototype::Exited { worker: WORKER, exit: Exit::Signal(9) },
     ]
@@ -128,7 +128,8 @@ fn check_forked(kinds: impl Fn(&[OwnedFd; 3], &OwnedFd) -> Vec<OwnedFd>) {
     let child = attack.prototype.fork();
     let fds = kinds(&all_of(&bell), &child.pidfd);
     let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
-    let message = FromPrototype::Forked { worker, pid: child.pid, hands: NonZeroU32::new(2), files: true };
+    let message =
+        FromPrototype::Forked { worker, pid: child.pid, concurrency: NonZeroU32::new(2), files: true };
     attack.prototype.say(&message, &fds);
     attack.expect_given_up();
     attack.expect_served();

@@ -23,7 +23,8 @@ fn workers_that_nobody_has_asked_for_cost_no_memory() {
     let main = attack.server.pid();
     let before = private_memory(main).unwrap();
     let watchdog = Watchdog::of(&attack.server);
-    let forked = FromPrototype::Forked { worker: WorkerId(u32::MAX), pid: 1, hands: None, files: false };
+    let forked =
+        FromPrototype::Forked { worker: WorkerId(u32::MAX), pid: 1, concurrency: None, files: false };
     let (_, memory) = WorkerEnd::create(&corral_channel::WorkerBell::create(1).unwrap().0).unwrap();
     let end = Instant::now() + FLOOD;
     while Instant::now() < end && attack.prototype.try_say(&forked, &[memory.as_fd()]) {}

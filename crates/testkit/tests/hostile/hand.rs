@@ -142,8 +142,8 @@ impl Stage {
         if !self.loops {
             fds.remove(1);
         }
-        let hands = NonZeroU32::new(1).filter(|_| self.loops);
-        prototype.forked(id, child.pid, hands, true, &fds);
+        let concurrency = NonZeroU32::new(1).filter(|_| self.loops);
+        prototype.forked(id, child.pid, concurrency, true, &fds);
         (Worker { id, child, end }, memory.into())
     }
 

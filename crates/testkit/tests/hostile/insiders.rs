@@ -11,8 +11,8 @@ use corral_config::plan::{AssetKind, Assets, Plan};
 use corral_config::settings::LogSettings;
 use corral_ipc::link::Link;
 use corral_ipc::message::{
-    AppId, AppStatus, Demand, FailedListener, FromController, FromReader, FromRouter, GenerationId, Status,
-    Ticket, WorkerId,
+    AppId, AppStatus, FailedListener, FromController, FromReader, FromRouter, GenerationId, StartPolicy,
+    Status, Ticket, WorkerId,
 };
 use corral_sys::socket::{self, Wait};
 use corral_testkit::attacker::{TARRYING, can_take_links, link_of, tarry};
@@ -332,7 +332,7 @@ fn apply(generation: u64) -> FromController {
         document: b"{}".to_vec(),
         assets: Assets::default(),
         store: false,
-        demand: Demand::Everything,
+        start_policy: StartPolicy::Everything,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use corral_channel::WorkerEnd;
-use corral_ipc::message::{Door, Exit, FromPrototype, WorkerId};
+use corral_ipc::message::{Endpoint, Exit, FromPrototype, WorkerId};
 use corral_sys::process;
 use corral_sys::signal::Pid;
 use corral_testkit::attacker::Prototype;
@@ -119,11 +119,11 @@ fn a_worker_that_nobody_has_asked_for_is_not_taken() {
 #[test]
 fn nobody_is_reached_at_a_port_of_its_choice() {
     let mut attack = begin();
-    for door in [Door::Port(attack.server.address().port()), Door::Port(22)] {
+    for endpoint in [Endpoint::Port(attack.server.address().port()), Endpoint::Port(22)] {
         let _ = attack.prototype.ready();
         let worker = attack.prototype.asked_to_fork();
         let child = attack.prototype.fork();
-        let started = FromPrototype::Started { worker, pid: child.pid, door };
+        let started = FromPrototype::Started { worker, pid: child.pid, endpoint };
         attack.prototype.say(&started, &[child.pidfd.as_fd()]);
         attack.expect_given_up();
     }

@@ -5,6 +5,8 @@ mod book;
 mod changelog;
 mod comments;
 mod dependencies;
+mod names;
+mod options;
 mod structure;
 mod tidy;
 mod walker;

@@ -16,8 +16,8 @@ use corral_channel::{
 use rustix::process::{Pid, getppid};
 
 use super::*;
-use crate::inbox::{Inbox, Next, Received};
-use crate::place::Place;
+use crate::inbox::{Inbox, NextRequest, ReceivedRequest};
+use crate::setup::WorkerSetup;
 
 const LANE: Lane = Lane(0);
 const CREDIT: usize = corral_channel::INITIAL_CREDIT as usize;
@@ -41,7 +41,7 @@ fn channel_of_child_of(parent: Pid) -> (Router, Inbox) {
     let beside = WorkerDescriptors { bell: None, files: Some(files) };
     let (port, mut lanes) = WorkerPort::map_with(memory, beside, bell.shape()).unwrap();
     let router = Router { port, lane: lanes.remove(0), n_requests: 0 };
-    (router, Inbox::new(Place { end, parent, report: None, doorbell: None }))
+    (router, Inbox::new(WorkerSetup { end, parent, report: None, doorbell: None }))
 }
 
 impl Router {
@@ -112,20 +112,20 @@ impl Router {
 }
 
 #[track_caller]
-fn next(inbox: &mut Inbox) -> Received {
+fn next(inbox: &mut Inbox) -> ReceivedRequest {
     match inbox.next() {
-        Next::Serve(received) => received,
-        Next::Leave => panic!("the worker leaves"),
+        NextRequest::Serve(received) => received,
+        NextRequest::Leave => panic!("the worker leaves"),
     }
 }
 
 /// Answers the next request as `script` says.
-fn serve(inbox: &mut Inbox, after: After, script: impl FnOnce(&mut Running<'_, Inbox>)) {
+fn serve(inbox: &mut Inbox, after: After, script: impl FnOnce(&mut RunningRequest<'_, Inbox>)) {
     let received = next(inbox);
     let (frame, payload) = inbox.begin(received);
     let view = message::decode_request(&payload).unwrap();
     let mut out = vec![];
-    let mut running = Running::new(inbox, frame, &view, &mut out);
+    let mut running = RunningRequest::new(inbox, frame, &view, &mut out);
     script(&mut running);
     running.conclude(after, Duration::ZERO);
     inbox.end(&frame, payload);
@@ -133,7 +133,7 @@ fn serve(inbox: &mut Inbox, after: After, script: impl FnOnce(&mut Running<'_, I
 
 /// Checks the frames that come of a response to a request without a body.
 #[track_caller]
-fn check(method: &str, script: impl FnOnce(&mut Running<'_, Inbox>), expected: &[&str]) {
+fn check(method: &str, script: impl FnOnce(&mut RunningRequest<'_, Inbox>), expected: &[&str]) {
     let (mut router, mut inbox) = channel();
     router.submit(method, b"", true);
     serve(&mut inbox, After::Another, script);

@@ -12,8 +12,8 @@ use corral_channel::{
 use rustix::process::getppid;
 
 use super::*;
-use crate::place::Place;
-use crate::runtime::{Exchange, Served};
+use crate::runtime::{Exchange, RequestEnd};
+use crate::setup::WorkerSetup;
 
 const LANE: Lane = Lane(0);
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -77,12 +77,12 @@ impl Crew for Scripts {
 struct Script<'a>(&'a Barrier);
 
 impl Server for Script<'_> {
-    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> Served {
+    fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         match request.head.path {
             b"/together" => {
                 self.0.wait();
             }
-            b"/leave" => return Served::Leave,
+            b"/leave" => return RequestEnd::Leave,
             b"/hijack" => drop(exchange.hijack().unwrap()),
             b"/body" => {
                 let mut buffer = [0; 100];
@@ -93,7 +93,7 @@ impl Server for Script<'_> {
             b"/long" => exchange.write(&vec![b'x'; 3 << 20]).unwrap(),
             _ => exchange.write(b"short").unwrap(),
         }
-        Served::Done
+        RequestEnd::Done
     }
 }
 
@@ -112,7 +112,7 @@ fn with_worker(n: u32, n_left: Option<u32>, talk: impl FnOnce(&mut Router)) {
     let mut scripts = Scripts { threads, barrier: Barrier::new(n as usize) };
     thread::scope(|scope| {
         scope.spawn(|| {
-            let inbox = Inbox::new(Place { end, parent, report: None, doorbell: None });
+            let inbox = Inbox::new(WorkerSetup { end, parent, report: None, doorbell: None });
             run(inbox, &mut scripts, n_left);
         });
         let talked = catch_unwind(AssertUnwindSafe(|| talk(&mut router)));

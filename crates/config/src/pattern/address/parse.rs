@@ -1,15 +1,15 @@
-//! The text of an address pattern, its negation left out, to a `Test`.
+//! The text of an address pattern, its negation left out, to a `AddressTest`.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{AddressPatternError as Error, Addresses, Test};
+use super::{AddressPatternError as Error, AddressTest, Addresses};
 
 /// Reads `unix`, or an address part with an optional port part.
-pub(super) fn parse(text: &[u8]) -> Result<Test, Error> {
+pub(super) fn parse(text: &[u8]) -> Result<AddressTest, Error> {
     if text == b"unix" {
-        return Ok(Test::Unix);
+        return Ok(AddressTest::Unix);
     }
     if text.len() < 2 {
         return Err(Error::TooShort);
@@ -21,7 +21,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Test, Error> {
         AddressPart::V4(text) => Addresses::V4(range::<Ipv4Addr>(text)?),
         AddressPart::V6(text) => Addresses::V6(range::<Ipv6Addr>(text)?),
     };
-    Ok(Test::Inet { addresses, ports: port.map_or(Ok(0..=u16::MAX), ports)? })
+    Ok(AddressTest::Inet { addresses, ports: port.map_or(Ok(0..=u16::MAX), ports)? })
 }
 
 /// The address part of a pattern, still as text.

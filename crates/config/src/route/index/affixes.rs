@@ -13,7 +13,7 @@ pub(super) struct Affixes {
     /// While steps are being filed; texts are read in the direction.
     filed: BTreeMap<Box<[u8]>, Vec<u32>>,
     /// Sorted by text.
-    entries: Vec<Entry>,
+    entries: Vec<AffixEntry>,
 }
 
 /// The end of a value from which texts are compared.
@@ -24,7 +24,7 @@ pub(super) enum Direction {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct AffixEntry {
     text: Box<[u8]>,
     steps: Vec<u32>,
     /// The longest other text that this one begins with.
@@ -50,13 +50,13 @@ impl Affixes {
         for (text, steps) in std::mem::take(&mut self.filed) {
             let mut parent = self.entries.len().checked_sub(1);
             while let Some(idx) = parent {
-                let entry: &Entry = &self.entries[idx];
+                let entry: &AffixEntry = &self.entries[idx];
                 if text.starts_with(&entry.text) {
                     break;
                 }
                 parent = entry.parent;
             }
-            self.entries.push(Entry { text, steps, parent });
+            self.entries.push(AffixEntry { text, steps, parent });
         }
     }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::StepIndex;
 use crate::json::parse;
 use crate::route::sample::Sample;
-use crate::route::{Route, Step};
+use crate::route::{Route, RouteStep};
 use crate::{Known, validate};
 
 fn route(steps: &[String]) -> Route {
@@ -47,7 +47,7 @@ fn check_undecided(steps: &[&str], host: &str, expect: Result<Option<usize>, ()>
     let index = StepIndex::new(&route.steps);
     let mut sample = Sample::get(host, &format!("/{}!", "a".repeat(64)));
     let found = index.choose(&route.steps, &mut sample).map_err(drop);
-    let number = |step: &Step| route.steps.iter().position(|other| std::ptr::eq(other, step));
+    let number = |step: &RouteStep| route.steps.iter().position(|other| std::ptr::eq(other, step));
     assert_eq!(found.map(|step| step.and_then(number)), expect, "{host}");
 }
 

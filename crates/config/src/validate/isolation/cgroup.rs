@@ -14,18 +14,18 @@ use crate::plan::{Cgroup, CgroupLimits};
 
 /// Reads `cgroup`.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Cgroup> {
-    let mut draft = Draft::default();
+    let mut draft = CgroupDraft::default();
     schema::read_nested(cx, field, &[CGROUP], &mut draft);
     Some(Cgroup { path: draft.path?, limits: draft.limits })
 }
 
 #[derive(Default)]
-struct Draft {
+struct CgroupDraft {
     path: Option<PathBuf>,
     limits: CgroupLimits,
 }
 
-const CGROUP: &[Member<Draft>] = &[
+const CGROUP: &[Member<CgroupDraft>] = &[
     required("path", STRING)
         .means(
         "the group: from the root of the hierarchy if it begins with a slash, else below the daemon's own \

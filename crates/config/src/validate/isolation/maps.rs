@@ -30,7 +30,7 @@ fn read_range(cx: &mut Context<'_>, name: &str, element: &Value) -> Option<IdRan
         cx.problem(format!("The \"{name}\" array must contain only object values."));
         return None;
     };
-    let mut draft = Draft::default();
+    let mut draft = MapDraft::default();
     schema::read_object(cx, members, &[RANGE], &mut draft);
     let range = IdRange { container: draft.container?, host: draft.host?, size: draft.size? };
     let is_too_long = |first: u32| u64::from(first) + u64::from(range.size) > u64::from(u32::MAX);
@@ -43,13 +43,13 @@ fn read_range(cx: &mut Context<'_>, name: &str, element: &Value) -> Option<IdRan
 
 /// Written by the rows below.
 #[derive(Default)]
-struct Draft {
+struct MapDraft {
     container: Option<u32>,
     host: Option<u32>,
     size: Option<u32>,
 }
 
-const RANGE: &[Member<Draft>] = &[
+const RANGE: &[Member<MapDraft>] = &[
     required("container", INTEGER).read(|cx, field, draft| draft.container = number(cx, field, 0)),
     required("host", INTEGER).read(|cx, field, draft| draft.host = number(cx, field, 0)),
     required("size", INTEGER).read(|cx, field, draft| draft.size = number(cx, field, 1)),

@@ -47,7 +47,7 @@ fn choose<T: Copy>(cx: &mut Context<'_>, field: Field<'_>, choices: &[(&str, T)]
 
 /// Reads `telemetry`.
 pub(super) fn telemetry(cx: &mut Context<'_>, field: Field<'_>) -> Option<TelemetrySettings> {
-    let mut draft = Draft::default();
+    let mut draft = ObserveDraft::default();
     schema::read_object(cx, field.value.as_object()?, &[TELEMETRY], &mut draft);
     Some(TelemetrySettings {
         endpoint: draft.endpoint?,
@@ -60,7 +60,7 @@ pub(super) fn telemetry(cx: &mut Context<'_>, field: Field<'_>) -> Option<Teleme
 }
 
 #[derive(Default)]
-struct Draft {
+struct ObserveDraft {
     endpoint: Option<String>,
     protocol: Option<TelemetryProtocol>,
     tls: UpstreamTls,
@@ -69,7 +69,7 @@ struct Draft {
     service_name: Option<String>,
 }
 
-const TELEMETRY: &[Member<Draft>] = &[
+const TELEMETRY: &[Member<ObserveDraft>] = &[
     required("endpoint", STRING)
         .means("URL of the collector; over HTTP with the full path, `http://127.0.0.1:4318/v1/traces`")
         .read(|cx, field, draft| draft.endpoint = endpoint(cx, field)),

@@ -7,7 +7,7 @@ use crate::validate::context::Context;
 
 /// The share of one file.
 pub(in crate::validate) fn of_file(cx: &mut Context<'_>, path: Template) -> Share {
-    Draft { paths: vec![path], ..Draft::default() }.into_share(cx)
+    ShareDraft { paths: vec![path], ..ShareDraft::default() }.into_share(cx)
 }
 
 /// A client that says where a path begins would be served any file that the router can read.
@@ -37,7 +37,7 @@ fn check_folders(cx: &mut Context<'_>, paths: &[Template]) {
 }
 
 /// The options as far as they are read.
-pub(super) struct Draft {
+pub(super) struct ShareDraft {
     pub(super) paths: Vec<Template>,
     pub(super) index: Option<String>,
     pub(super) types: Option<PatternSet>,
@@ -47,7 +47,7 @@ pub(super) struct Draft {
     pub(super) cache_control: Vec<CacheRule>,
 }
 
-impl Default for Draft {
+impl Default for ShareDraft {
     fn default() -> Self {
         Self {
             paths: Vec::new(),
@@ -61,7 +61,7 @@ impl Default for Draft {
     }
 }
 
-impl Draft {
+impl ShareDraft {
     pub(super) fn into_share(self, cx: &mut Context<'_>) -> Share {
         let Self { paths, index, types, fallback, confinement, listing, cache_control } = self;
         check_beginnings(cx, &paths, &confinement);

@@ -1,7 +1,7 @@
 //! `applications`: what they become, and what is wrong with them.
 
 use super::{check_problems, config};
-use crate::plan::{AppSpec, Growth, Guard, PhpSpec, PhpTarget, RuntimeSpec};
+use crate::plan::{AppSpec, Guard, PhpSpec, PhpTarget, PoolGrowth, RuntimeSpec};
 
 /// The only application, whose members besides `type` and `root` are given.
 #[track_caller]
@@ -83,8 +83,8 @@ fn processes_have_two_forms() {
 #[test]
 fn processes_may_be_left_to_the_server() {
     let processes = application(r#", "processes": "auto""#).processes;
-    assert_eq!((processes.growth, processes.spare), (Growth::ByWaiting, 1));
-    assert_eq!(application(r#", "processes": {}"#).processes.growth, Growth::ByRequests);
+    assert_eq!((processes.growth, processes.spare), (PoolGrowth::ByWaiting, 1));
+    assert_eq!(application(r#", "processes": {}"#).processes.growth, PoolGrowth::ByRequests);
     for wrong in ["many", "", "4"] {
         let detail = "The \"processes\" string must be \"auto\".";
         check_member("processes", &format!("{wrong:?}"), ("/processes", detail));

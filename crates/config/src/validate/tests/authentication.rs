@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{check_problems, config};
-use crate::authentication::{Asked, Forward, Jwt, KeySource, Method};
+use crate::authentication::{AuthRequest, Forward, Jwt, KeySource, Method};
 use crate::route::Destination;
 
 /// The methods of a document with an action that has this `authenticate`.
@@ -85,7 +85,7 @@ fn keys_are_files_or_at_a_url() {
 #[test]
 fn servers_are_asked_at_a_url_or_in_a_group() {
     let asked = forward(r#"{"url": "https://gate.example/check?a=b"}"#);
-    assert_eq!((asked.asked, asked.uri.as_str()), (Asked::Proxy(0), "/check?a=b"));
+    assert_eq!((asked.asked, asked.uri.as_str()), (AuthRequest::Proxy(0), "/check?a=b"));
     assert_eq!((asked.timeout, asked.cache), (Duration::from_secs(5), None));
     assert_eq!(asked.cache_key, ["Authorization", "Cookie"]);
     assert_eq!(forward(r#"{"url": "http://127.0.0.1:1"}"#).uri, "/");
@@ -120,7 +120,7 @@ fn applications_are_asked_by_inner_listeners() {
         Method::Forward(forward) => forward.asked,
         other => panic!("{other:?}"),
     });
-    assert_eq!(asked.collect::<Vec<_>>(), [0, 1, 0].map(Asked::Application));
+    assert_eq!(asked.collect::<Vec<_>>(), [0, 1, 0].map(AuthRequest::Application));
     let passes: Vec<_> = config.inner_listeners.iter().map(|listener| listener.pass.clone()).collect();
     assert_eq!(passes, [1, 0].map(|target| Destination::Application { app: 0, target }));
     assert!(config.plan().listeners.is_empty(), "main binds none of them");
@@ -140,7 +140,7 @@ fn groups_that_do_not_speak_http1_cannot_be_asked() {
         if is_good {
             let config = config(&document);
             assert!(
-                matches!(&config.authentications[0].methods[0], Method::Forward(forward) if forward.asked == Asked::Upstream(0))
+                matches!(&config.authentications[0].methods[0], Method::Forward(forward) if forward.asked == AuthRequest::Upstream(0))
             );
             continue;
         }

@@ -1,12 +1,12 @@
 //! Applications of `type: "fastcgi"` and `"cgi"`: what they become, and what is wrong with them.
 
 use super::{check_problems, config};
-use crate::gateway::{Entry, Protocol};
+use crate::gateway::{EntryPoint, Protocol};
 use crate::plan::{HttpSpec, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
 
 /// The program of the only application, and its entry points.
 #[track_caller]
-fn program(app: &str) -> (HttpSpec, Vec<Entry>) {
+fn program(app: &str) -> (HttpSpec, Vec<EntryPoint>) {
     let mut config = config(&format!(r#"{{"applications": {{"a": {{{app}}}}}}}"#));
     let RuntimeSpec::Http(http) = config.applications[0].runtime.clone() else { panic!("{config:?}") };
     (http, config.application_entries.remove(0))

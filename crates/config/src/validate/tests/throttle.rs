@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{check_problems, config};
-use crate::throttle::{Bound, Key, Rate, Throttle};
+use crate::throttle::{RequestRate, Throttle, ThrottleBound, ThrottleKey};
 
 /// The limits of a document with an action that has this one.
 #[track_caller]
@@ -16,27 +16,29 @@ fn throttle(limit: &str) -> Throttle {
 #[test]
 fn limits_have_defaults() {
     let requests = throttle(r#""limit_requests": {"rate": "10/s"}"#);
-    assert_eq!((requests.key, requests.status, requests.dry_run), (Key::Client, 429, false));
+    assert_eq!((requests.key, requests.status, requests.dry_run), (ThrottleKey::Client, 429, false));
     assert_eq!(requests.place, "/routes/0/action/limit_requests");
     assert!(!requests.exempt.matches(None));
-    let rate = Rate {
+    let rate = RequestRate {
         interval: Duration::from_millis(100),
         burst: 0,
         delay: false,
         headers: false,
         entries: 100_000,
     };
-    assert_eq!(requests.bound, Bound::Rate(rate));
+    assert_eq!(requests.bound, ThrottleBound::Rate(rate));
     let connections = throttle(r#""limit_connections": {"connections": 3}"#);
-    assert_eq!((connections.key, connections.status, connections.dry_run), (Key::Client, 503, false));
-    assert_eq!(connections.bound, Bound::Concurrency(NonZeroU32::new(3).unwrap()));
+    assert_eq!((connections.key, connections.status, connections.dry_run), (ThrottleKey::Client, 503, false));
+    assert_eq!(connections.bound, ThrottleBound::Concurrency(NonZeroU32::new(3).unwrap()));
 }
 
 #[test]
 fn the_client_s_address_is_a_key_of_its_own() {
     let key = |key: &str| throttle(&format!(r#""limit_requests": {{"rate": "1/s", "key": "{key}"}}"#)).key;
-    assert_eq!([key("$remote_addr"), key("${remote_addr}")], [Key::Client, Key::Client]);
-    assert!(matches!(key("$remote_addr$uri"), Key::Text(_)) && matches!(key(""), Key::Text(_)));
+    assert_eq!([key("$remote_addr"), key("${remote_addr}")], [ThrottleKey::Client, ThrottleKey::Client]);
+    assert!(
+        matches!(key("$remote_addr$uri"), ThrottleKey::Text(_)) && matches!(key(""), ThrottleKey::Text(_))
+    );
 }
 
 #[test]

@@ -6,8 +6,8 @@ use corral_config::plan::RuntimeSpec;
 use corral_config::{Known, json as values, validate};
 use serde_json::{Value, json};
 
-use super::super::document::{Surroundings, document};
-use super::super::logs::{Encoding, Level};
+use super::super::document::{DocumentContext, document};
+use super::super::logs::{CaddyLevel, LogEncoding};
 use super::*;
 
 /// Has the directives of the file of Octane, in its order.
@@ -32,7 +32,7 @@ fn variable(name: &str) -> Option<String> {
 
 #[test]
 fn the_file_of_octane_is_understood() {
-    let plan = Plan::parse(OCTANE, &variable).unwrap();
+    let plan = CaddyfilePlan::parse(OCTANE, &variable).unwrap();
     assert_eq!(plan.globals.admin.as_deref(), Some("localhost:2019"));
     assert_eq!(plan.site.addresses.listeners[0].address, "*:8000");
     assert_eq!(plan.root(), Path::new("/srv/a b/public"));
@@ -43,7 +43,7 @@ fn the_file_of_octane_is_understood() {
     assert_eq!(worker.number, NonZeroU32::new(3));
     assert_eq!(worker.watch, [Path::new("/srv/a/app"), Path::new("/srv/a/config")]);
     let log = plan.site.log.as_ref().unwrap();
-    assert_eq!((log.level, log.encoding, log.redactions.len()), (Level::Warn, Encoding::Json, 1));
+    assert_eq!((log.level, log.encoding, log.redactions.len()), (CaddyLevel::Warn, LogEncoding::Json, 1));
 }
 
 #[test]
@@ -54,7 +54,10 @@ fn older_files_name_the_worker_in_one_line() {
     let older = format!("{}{line}\n{}", &OCTANE[..begin], &OCTANE[end..]);
     for (count, expected) in [("", None), ("2", NonZeroU32::new(2))] {
         let variable = |name: &str| if name == "COUNT" { Some(count.to_owned()) } else { variable(name) };
-        assert_eq!(Plan::parse(&older, &variable).unwrap().site.php.worker.unwrap().number, expected);
+        assert_eq!(
+            CaddyfilePlan::parse(&older, &variable).unwrap().site.php.worker.unwrap().number,
+            expected
+        );
     }
 }
 
@@ -63,7 +66,7 @@ fn older_files_name_the_worker_in_one_line() {
 fn check_refused(line: &str, change: &str, expected: &str) {
     let text = OCTANE.replacen(line, change, 1);
     assert_ne!(text, OCTANE, "{line}");
-    let error = Plan::parse(&text, &variable).unwrap_err();
+    let error = CaddyfilePlan::parse(&text, &variable).unwrap_err();
     assert!(error.message.starts_with(expected), "{error}");
     let refused = text.lines().nth(error.line - 1).unwrap();
     assert!(change.starts_with(refused.trim()) || expected.contains("second site"), "{error}: {refused}");
@@ -106,7 +109,7 @@ fn whatever_else_there_is_is_refused_by_name_and_line() {
 #[test]
 fn requests_lead_to_the_worker() {
     let other = OCTANE.replace("index frankenphp-worker.php", "index index.php").replace("try_files", "#");
-    let error = Plan::parse(&other, &variable).unwrap_err();
+    let error = CaddyfilePlan::parse(&other, &variable).unwrap_err();
     assert!(
         error.message.contains("public/index.php") && error.message.contains("but the worker is"),
         "{error}"
@@ -121,7 +124,8 @@ fn what_lacks_is_named() {
         ("CADDY_SERVER_SERVER_NAME", "the site has no address"),
         ("APP_PUBLIC_PATH", "\"root\" needs a path"),
     ] {
-        let error = Plan::parse(OCTANE, &|name| variable(name).filter(|_| name != missing)).unwrap_err();
+        let error =
+            CaddyfilePlan::parse(OCTANE, &|name| variable(name).filter(|_| name != missing)).unwrap_err();
         assert_eq!(
             error.message,
             match missing {
@@ -136,9 +140,10 @@ fn what_lacks_is_named() {
 /// The result is a configuration that the daemon takes.
 #[test]
 fn the_configuration_is_valid() {
-    let plan = Plan::parse(OCTANE, &variable).unwrap();
+    let plan = CaddyfilePlan::parse(OCTANE, &variable).unwrap();
     let pages = [(404, PathBuf::from("/tmp/404.html"))];
-    let surroundings = Surroundings { owner: Some(("a", "b")), pages: &pages, folder: Path::new("/srv/a b") };
+    let surroundings =
+        DocumentContext { owner: Some(("a", "b")), pages: &pages, folder: Path::new("/srv/a b") };
     let text = document(&plan, &surroundings).to_string();
     let parsed = values::parse(text.as_bytes()).unwrap();
     let config = validate(&parsed, &Known::validated_elsewhere()).unwrap();
@@ -154,8 +159,8 @@ fn listeners_and_routes(address: &str, options: &str) -> (Value, Value) {
         "CADDY_GLOBAL_OPTIONS" => Some(options.to_owned()),
         _ => variable(name),
     };
-    let plan = Plan::parse(OCTANE, &variable).unwrap();
-    let surroundings = Surroundings { owner: None, pages: &[], folder: Path::new("/srv") };
+    let plan = CaddyfilePlan::parse(OCTANE, &variable).unwrap();
+    let surroundings = DocumentContext { owner: None, pages: &[], folder: Path::new("/srv") };
     let document = document(&plan, &surroundings);
     let parsed = values::parse(document.to_string().as_bytes()).unwrap();
     validate(&parsed, &Known::validated_elsewhere()).unwrap();

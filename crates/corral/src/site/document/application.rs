@@ -5,25 +5,25 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::super::{InMemory, Kind, Program, Python, Resident, Script, Site};
+use super::super::{InMemory, ProgramApp, Python, ScriptApp, Site, SiteKind, WorkerScript};
 use super::Choices;
 
 pub(super) fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
     let mut application = match &site.kind {
-        Kind::Static | Kind::Files => return None,
-        Kind::Program(Program { start, for_unit }) => {
+        SiteKind::Static | SiteKind::Files => return None,
+        SiteKind::Program(ProgramApp { start, for_unit }) => {
             let exec = if *for_unit { "exec " } else { "" };
             let command = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {exec}{start}");
             program(site, &command, *for_unit, choices)
         }
-        Kind::Go(go) => program(site, &go.start(), go.for_unit, choices),
-        Kind::Java { webapp } => java(site, webapp, choices),
-        Kind::Python(python) => python_application(site, python, choices),
-        Kind::Script(script) => script_application(site, script, choices),
-        Kind::Component(file) => {
+        SiteKind::Go(go) => program(site, &go.start(), go.for_unit, choices),
+        SiteKind::Java { webapp } => java(site, webapp, choices),
+        SiteKind::Python(python) => python_application(site, python, choices),
+        SiteKind::Script(script) => script_application(site, script, choices),
+        SiteKind::Component(file) => {
             json!({ "type": "wasm-wasi-component", "component": file, "processes": processes(choices) })
         }
-        Kind::FrontController { .. } | Kind::Scripts => php(site, choices),
+        SiteKind::FrontController { .. } | SiteKind::Scripts => php(site, choices),
     };
     if let Some((user, group)) = choices.owner {
         application["user"] = user.into();
@@ -52,7 +52,7 @@ fn python_application(site: &Site, python: &Python, choices: &Choices<'_>) -> Va
     application
 }
 
-fn script_application(site: &Site, script: &Script, choices: &Choices<'_>) -> Value {
+fn script_application(site: &Site, script: &ScriptApp, choices: &Choices<'_>) -> Value {
     json!({
         "type": script.language,
         "script": script.file,
@@ -75,7 +75,7 @@ fn php(site: &Site, choices: &Choices<'_>) -> Value {
 }
 
 /// All requests go to a script that stays in memory.
-fn kept(site: &Site, resident: &Resident, choices: &Choices<'_>) -> Value {
+fn kept(site: &Site, resident: &WorkerScript, choices: &Choices<'_>) -> Value {
     let mut worker = json!({ "script": resident.script });
     if !resident.environment.is_empty() {
         let variable = |(name, value): &(&str, String)| ((*name).to_owned(), json!(value));
@@ -88,7 +88,7 @@ fn kept(site: &Site, resident: &Resident, choices: &Choices<'_>) -> Value {
 fn classic(site: &Site, choices: &Choices<'_>) -> Value {
     let mut targets = Map::new();
     targets.insert("scripts".to_owned(), json!({ "root": site.root }));
-    if matches!(site.kind, Kind::FrontController { .. }) {
+    if matches!(site.kind, SiteKind::FrontController { .. }) {
         targets.insert("front".to_owned(), json!({ "root": site.root, "script": "index.php" }));
     }
     json!({ "type": "php", "processes": processes(choices), "targets": targets })

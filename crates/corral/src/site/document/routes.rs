@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::static_files::StaticFiles;
-use super::super::{InMemory, Kind, Scripts, Site};
+use super::super::{InMemory, ScriptPaths, Site, SiteKind};
 use super::public::{private_names, unknown_names};
 
 pub(super) fn routes(site: &Site, denied: &[String]) -> Value {
@@ -19,15 +19,15 @@ pub(super) fn routes(site: &Site, denied: &[String]) -> Value {
     }
     match &site.kind {
         // It knows best what is secret.
-        Kind::Program(_) | Kind::Go(_) | Kind::Java { .. } | Kind::Component(_) => {
+        SiteKind::Program(_) | SiteKind::Go(_) | SiteKind::Java { .. } | SiteKind::Component(_) => {
             steps = vec![json!({ "action": application })];
         }
-        Kind::Python(python) => {
+        SiteKind::Python(python) => {
             steps.extend(private_files(&application));
             steps.extend(static_files(&python.files, &application));
             steps.push(json!({ "action": application }));
         }
-        Kind::Script(script) => {
+        SiteKind::Script(script) => {
             if let Some(public) = &script.public {
                 let files = json!({ "share": share(public), "fallback": application });
                 steps.extend(private_files(&application));
@@ -35,29 +35,29 @@ pub(super) fn routes(site: &Site, denied: &[String]) -> Value {
             }
             steps.push(json!({ "action": application }));
         }
-        Kind::Files => steps.push(json!({ "action": { "share": share(&site.root) } })),
-        Kind::Static => {
+        SiteKind::Files => steps.push(json!({ "action": { "share": share(&site.root) } })),
+        SiteKind::Static => {
             steps.extend(private(site, &json!({ "return": 404 })));
             steps.push(json!({ "action": { "share": share(&site.root) } }));
         }
-        Kind::Scripts => {
+        SiteKind::Scripts => {
             steps.extend(private(site, &json!({ "return": 404 })));
             steps.push(scripts(&any_script(&[])));
             steps.push(source_code());
             steps.push(files(site, "applications/site/scripts"));
         }
-        Kind::FrontController { .. } if matches!(site.in_memory, InMemory::By(_)) => {
+        SiteKind::FrontController { .. } if matches!(site.in_memory, InMemory::By(_)) => {
             let resident = "applications/site";
             steps.extend(private(site, &json!({ "pass": resident })));
             steps.push(source_code());
             steps.push(files(site, resident));
         }
-        Kind::FrontController { scripts: paths, .. } => {
+        SiteKind::FrontController { scripts: paths, .. } => {
             let front = "applications/site/front";
             steps.extend(private(site, &json!({ "pass": front })));
             steps.push(scripts(&match paths {
-                Scripts::Listed(paths) => listed_scripts(paths),
-                Scripts::Any(folders) => any_script(folders),
+                ScriptPaths::Listed(paths) => listed_scripts(paths),
+                ScriptPaths::Any(folders) => any_script(folders),
             }));
             steps.push(source_code());
             steps.push(files(site, front));

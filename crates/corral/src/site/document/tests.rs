@@ -7,7 +7,7 @@ use corral_config::route::{Action, ActionKind, Destination, Facts};
 use corral_config::template::{Variable, Variables};
 use corral_config::{Config, Known, validate};
 
-use super::super::{Go, InMemory, Kind, Program, Resident, Script, Scripts};
+use super::super::{Go, InMemory, ProgramApp, ScriptApp, ScriptPaths, SiteKind, WorkerScript};
 use super::routes::PACKAGES;
 use super::*;
 
@@ -77,32 +77,32 @@ fn fate_of(action: &Action, path: &str, config: &Config) -> String {
 }
 
 #[track_caller]
-fn check(kind: &Kind, path: &str, expected: &str) {
+fn check(kind: &SiteKind, path: &str, expected: &str) {
     assert_eq!(fate(&site(kind), path), expected, "{path}");
 }
 
-fn program(start: &str, for_unit: bool) -> Kind {
-    Kind::Program(Program { start: start.to_owned(), for_unit })
+fn program(start: &str, for_unit: bool) -> SiteKind {
+    SiteKind::Program(ProgramApp { start: start.to_owned(), for_unit })
 }
 
-fn go(for_unit: bool) -> Kind {
-    Kind::Go(Go { package: ".".to_owned(), for_unit })
+fn go(for_unit: bool) -> SiteKind {
+    SiteKind::Go(Go { package: ".".to_owned(), for_unit })
 }
 
-fn front(scripts: Scripts) -> Kind {
-    Kind::FrontController { software: None, scripts }
+fn front(scripts: ScriptPaths) -> SiteKind {
+    SiteKind::FrontController { software: None, scripts }
 }
 
 /// A script that stays in memory answers whatever is not a file, sources by another spelling apart.
 #[test]
 fn a_resident_answers_for_everything() {
-    let resident = Resident {
+    let resident = WorkerScript {
         software: None,
         script: "/srv/site/worker.php".into(),
         project: "/srv/site".into(),
         environment: vec![("A", "1".to_owned())],
     };
-    let site = Site { in_memory: InMemory::By(resident), ..site(&front(Scripts::Listed(vec![]))) };
+    let site = Site { in_memory: InMemory::By(resident), ..site(&front(ScriptPaths::Listed(vec![]))) };
     for (path, expected) in [
         ("/", "/srv/site/ or application"),
         ("/a.css", "/srv/site/a.css or application"),
@@ -153,19 +153,19 @@ const PRIVATE: [&str; 28] = [
 
 #[test]
 fn a_public_folder_may_publish_packages() {
-    let public = Site { has_sources: false, ..site(&front(Scripts::Any(vec![]))) };
+    let public = Site { has_sources: false, ..site(&front(ScriptPaths::Any(vec![]))) };
     assert_eq!(fate(&public, "/vendor/a.js"), "/srv/site/vendor/a.js or front");
     assert_eq!(fate(&public, "/a.py"), "front");
     let file = "/srv/site/config.ru".into();
     let public = Some("/srv/site/public".into());
-    let rack = Kind::Script(Script { language: "ruby", interface: "Rack", file, public });
+    let rack = SiteKind::Script(ScriptApp { language: "ruby", interface: "Rack", file, public });
     check(&rack, "/vendor/a.js", "/srv/site/public/vendor/a.js or application");
     check(&rack, "/a.bak", "application");
 }
 
 #[test]
 fn a_front_controller_gets_what_is_no_file() {
-    let front = front(Scripts::Any(vec!["/admin/".into()]));
+    let front = front(ScriptPaths::Any(vec!["/admin/".into()]));
     check(&front, "/", "/srv/site/ or front");
     check(&front, "/posts/1", "/srv/site/posts/1 or front");
     check(&front, "/logo.png", "/srv/site/logo.png or front");
@@ -177,7 +177,7 @@ fn a_front_controller_gets_what_is_no_file() {
 
 #[test]
 fn a_front_controller_gets_scripts_that_are_not_there() {
-    let front = front(Scripts::Listed(vec!["/index.php".into(), "/api/v1.php".into(), "/admin/".into()]));
+    let front = front(ScriptPaths::Listed(vec!["/index.php".into(), "/api/v1.php".into(), "/admin/".into()]));
     check(&front, "/index.php", "scripts");
     check(&front, "/index.php/posts/1", "scripts");
     check(&front, "/api/v1.php/x", "scripts");
@@ -193,7 +193,7 @@ fn a_front_controller_gets_scripts_that_are_not_there() {
     assert!(!shows(b"application/x-httpd-php") && shows(b"image/png"), "but never shown");
 }
 
-fn site(kind: &Kind) -> Site {
+fn site(kind: &SiteKind) -> Site {
     Site { root: "/srv/site".into(), kind: kind.clone(), has_sources: true, in_memory: InMemory::No }
 }
 
@@ -201,7 +201,12 @@ fn site(kind: &Kind) -> Site {
 fn an_application_gets_what_is_no_file_of_its_public_folder() {
     let script = |public: Option<&str>| {
         let file = "/srv/site/config.ru".into();
-        Kind::Script(Script { language: "ruby", interface: "Rack", file, public: public.map(Into::into) })
+        SiteKind::Script(ScriptApp {
+            language: "ruby",
+            interface: "Rack",
+            file,
+            public: public.map(Into::into),
+        })
     };
     check(&script(Some("/srv/site/public")), "/a.css", "/srv/site/public/a.css or application");
     check(&script(None), "/config.ru", "application");
@@ -212,36 +217,38 @@ fn an_application_gets_what_is_no_file_of_its_public_folder() {
 
 #[test]
 fn plain_scripts_answer_for_themselves() {
-    check(&Kind::Scripts, "/", "/srv/site/ or scripts");
-    check(&Kind::Scripts, "/a.php", "scripts");
-    check(&Kind::Scripts, "/a.css", "/srv/site/a.css or scripts");
+    check(&SiteKind::Scripts, "/", "/srv/site/ or scripts");
+    check(&SiteKind::Scripts, "/a.php", "scripts");
+    check(&SiteKind::Scripts, "/a.css", "/srv/site/a.css or scripts");
 }
 
 #[test]
 fn secrets_and_source_are_not_served() {
-    for kind in
-        [front(Scripts::Any(vec![])), front(Scripts::Listed(vec!["/index.php".into()])), Kind::Scripts]
-    {
+    for kind in [
+        front(ScriptPaths::Any(vec![])),
+        front(ScriptPaths::Listed(vec!["/index.php".into()])),
+        SiteKind::Scripts,
+    ] {
         for path in ["/.env", "/.git/config", "/a/.htaccess", "/x.PHP", "/x.phtml", "/a.inc", "/b.Php/x"] {
             check(&kind, path, "404");
         }
     }
-    check(&Kind::Static, "/.env", "404");
+    check(&SiteKind::Static, "/.env", "404");
     for path in PRIVATE {
-        check(&Kind::Static, path, "404");
-        check(&Kind::Scripts, path, "404");
-        check(&front(Scripts::Any(vec![])), path, "front");
-        check(&Kind::Files, path, &format!("/srv/site{path}"));
+        check(&SiteKind::Static, path, "404");
+        check(&SiteKind::Scripts, path, "404");
+        check(&front(ScriptPaths::Any(vec![])), path, "front");
+        check(&SiteKind::Files, path, &format!("/srv/site{path}"));
         let name = path.rsplit('/').next().expect("there is a slash");
         assert!(path.starts_with(PACKAGES.trim_end_matches('*')) || is_private(name), "{path}");
     }
-    check(&Kind::Static, "/.well-known/security.txt", "/srv/site/.well-known/security.txt");
-    check(&Kind::Static, "/a.txt", "/srv/site/a.txt");
+    check(&SiteKind::Static, "/.well-known/security.txt", "/srv/site/.well-known/security.txt");
+    check(&SiteKind::Static, "/a.txt", "/srv/site/a.txt");
 }
 
 #[test]
 fn the_user_s_choices_are_in_the_document() {
-    let config = config(&site(&Kind::Scripts));
+    let config = config(&site(&SiteKind::Scripts));
     let app = &config.applications[0];
     assert_eq!((app.user.as_deref(), app.group.as_deref()), (Some("alice"), Some("users")));
     assert_eq!((app.processes.max.get(), app.processes.spare), (4, 4));
@@ -262,7 +269,7 @@ fn a_program_gets_every_request() {
 
 #[test]
 fn programs_for_unit_get_a_socket_and_others_a_port() {
-    let http = |kind: Kind| {
+    let http = |kind: SiteKind| {
         let config = config(&site(&kind));
         match config.applications[0].runtime.clone() {
             RuntimeSpec::Http(http) => http,
@@ -274,13 +281,13 @@ fn programs_for_unit_get_a_socket_and_others_a_port() {
     assert!(node.arguments[1].ends_with("; exec node app.js"), "{node:?}");
     assert_eq!(http(go(true)).kind, ProgramKind::External);
     assert_eq!(http(go(false)).kind, ProgramKind::Server);
-    let java = http(Kind::Java { webapp: "/srv/site/shop.war".into() });
+    let java = http(SiteKind::Java { webapp: "/srv/site/shop.war".into() });
     assert_eq!(java.files(), [Path::new("/srv/site/shop.war")]);
 }
 
 #[test]
 fn a_dollar_in_a_path_is_no_variable() {
-    let site = Site { root: "/srv/$uri".into(), ..site(&Kind::Static) };
+    let site = Site { root: "/srv/$uri".into(), ..site(&SiteKind::Static) };
     assert_eq!(fate(&site, "/a"), "/srv/$uri/a");
 }
 

@@ -1,6 +1,6 @@
 //! Folders as projects lay them out.
 
-use super::super::{Go, Program, Scripts};
+use super::super::{Go, ProgramApp, ScriptPaths};
 use super::*;
 
 /// Makes empty files, `name=content` for others.
@@ -22,18 +22,18 @@ fn look(files: &[&str]) -> (tempfile::TempDir, Site) {
 }
 
 #[track_caller]
-fn check_front(files: &[&str], root: &str, software: Option<&str>, expected: &Scripts) {
+fn check_front(files: &[&str], root: &str, software: Option<&str>, expected: &ScriptPaths) {
     let (folder, site) = look(files);
     assert_eq!(site.root, folder.path().canonicalize().unwrap().join(root));
-    let Kind::FrontController { software: found, scripts } = site.kind else {
+    let SiteKind::FrontController { software: found, scripts } = site.kind else {
         panic!("{:?} is no front controller", site.kind);
     };
     assert_eq!(found, software);
     assert_eq!(&scripts, expected);
 }
 
-fn listed(paths: &[&str]) -> Scripts {
-    Scripts::Listed(paths.iter().map(ToString::to_string).collect())
+fn listed(paths: &[&str]) -> ScriptPaths {
+    ScriptPaths::Listed(paths.iter().map(ToString::to_string).collect())
 }
 
 #[test]
@@ -70,37 +70,37 @@ fn wordpress_is_extended_while_it_runs() {
         "vendor/x/index.php",
     ];
     let folders = ["/wp-admin/", "/wp-admin/network/", "/wp-content/"];
-    check_front(&files, "", Some("WordPress"), &Scripts::Any(folders.map(str::to_owned).into()));
+    check_front(&files, "", Some("WordPress"), &ScriptPaths::Any(folders.map(str::to_owned).into()));
 }
 
 #[test]
 fn an_index_for_every_path_is_a_front_controller() {
     let rules = ".htaccess=RewriteEngine On\n  RewriteRule . /index.php [L]\n";
-    check_front(&["index.php", "about.php", rules], "", None, &Scripts::Any(vec![]));
+    check_front(&["index.php", "about.php", rules], "", None, &ScriptPaths::Any(vec![]));
     let routing = "index.php=<?php echo $_SERVER['REQUEST_URI'];";
     check_front(&[routing, "style.css"], "", None, &listed(&["/index.php"]));
-    check_front(&[routing, "lib/a.php"], "", None, &Scripts::Any(vec![]));
+    check_front(&[routing, "lib/a.php"], "", None, &ScriptPaths::Any(vec![]));
 }
 
 #[track_caller]
-fn check_kind(files: &[&str], expected: &Kind) {
+fn check_kind(files: &[&str], expected: &SiteKind) {
     assert_eq!(&look(files).1.kind, expected);
 }
 
 #[test]
 fn several_scripts_answer_for_themselves() {
-    check_kind(&["index.php"], &Kind::Scripts);
-    check_kind(&["index.php", "about.php"], &Kind::Scripts);
-    check_kind(&["index.php", "blog/index.php"], &Kind::Scripts);
-    check_kind(&["about.PHP"], &Kind::Scripts);
-    check_kind(&["index.html", "api/v1/list.php"], &Kind::Scripts);
-    check_kind(&["index.php", "about.php", ".htaccess=# RewriteRule index.php"], &Kind::Scripts);
+    check_kind(&["index.php"], &SiteKind::Scripts);
+    check_kind(&["index.php", "about.php"], &SiteKind::Scripts);
+    check_kind(&["index.php", "blog/index.php"], &SiteKind::Scripts);
+    check_kind(&["about.PHP"], &SiteKind::Scripts);
+    check_kind(&["index.html", "api/v1/list.php"], &SiteKind::Scripts);
+    check_kind(&["index.php", "about.php", ".htaccess=# RewriteRule index.php"], &SiteKind::Scripts);
 }
 
 #[test]
 fn python_is_run_where_there_is_no_php() {
     let (_folder, site) = look(&["app.py=app = Flask(__name__)", "index.html"]);
-    assert!(matches!(&site.kind, Kind::Python(python) if python.module == "app"), "{site:?}");
+    assert!(matches!(&site.kind, SiteKind::Python(python) if python.module == "app"), "{site:?}");
     assert_eq!(site.language(), Some("python"));
     assert_eq!(look(&["app.py=app = 1", "index.php"]).1.language(), Some("php"));
     check_refused(&["app.py=print(1)"], "a app.py in which neither", "`web: python3 app.py`");
@@ -110,7 +110,7 @@ fn python_is_run_where_there_is_no_php() {
 fn frameworks_in_python_are_known_by_what_they_make() {
     let python = |files: &[&str], module: &str, callable: &str| {
         let (_folder, site) = look(files);
-        let Kind::Python(python) = &site.kind else { panic!("{files:?}: {site:?}") };
+        let SiteKind::Python(python) = &site.kind else { panic!("{files:?}: {site:?}") };
         assert_eq!((python.module.as_str(), python.callable.as_str()), (module, callable), "{files:?}");
     };
     python(&["main.py=api = FastAPI(title='x')"], "main", "api");
@@ -136,7 +136,7 @@ fn ruby_and_perl_are_run_by_their_scripts() {
     for (name, language) in [("config.ru", "ruby"), ("app.psgi", "perl"), ("bin/app.psgi", "perl")] {
         let (folder, site) = look(&[name, "public/style.css"]);
         let folder = folder.path().canonicalize().unwrap();
-        let Kind::Script(script) = &site.kind else { panic!("{site:?}") };
+        let SiteKind::Script(script) = &site.kind else { panic!("{site:?}") };
         assert_eq!((script.language, &script.file), (language, &folder.join(name)));
         assert_eq!((site.root, &script.public), (folder.clone(), &Some(folder.join("public"))));
     }
@@ -150,18 +150,21 @@ fn a_component_is_run_where_there_is_nothing_else() {
     let component = "app.wasm=\0asm\x0d\0\x01\0";
     let (folder, site) = look(&[component, "index.html"]);
     let file = folder.path().canonicalize().unwrap().join("app.wasm");
-    assert_eq!((&site.kind, site.language()), (&Kind::Component(file.clone()), Some("wasm-wasi-component")));
+    assert_eq!(
+        (&site.kind, site.language()),
+        (&SiteKind::Component(file.clone()), Some("wasm-wasi-component"))
+    );
     assert_eq!(inspect(&file).unwrap(), site);
     assert_eq!(look(&[component, "index.php"]).1.language(), Some("php"));
     assert_eq!(look(&[component, "app.py=app = 1"]).1.language(), Some("python"));
-    check_kind(&["game.wasm=\0asm\x01\0\0\0", "index.html"], &Kind::Static);
+    check_kind(&["game.wasm=\0asm\x01\0\0\0", "index.html"], &SiteKind::Static);
 }
 
 #[test]
 fn without_scripts_it_is_static() {
-    check_kind(&["index.html", "a/b.css"], &Kind::Static);
-    check_kind(&["index.html", "node_modules/x/y.php", ".cache/z.php"], &Kind::Static);
-    check_kind(&["a.txt"], &Kind::Static);
+    check_kind(&["index.html", "a/b.css"], &SiteKind::Static);
+    check_kind(&["index.html", "node_modules/x/y.php", ".cache/z.php"], &SiteKind::Static);
+    check_kind(&["a.txt"], &SiteKind::Static);
 }
 
 #[test]
@@ -185,7 +188,7 @@ fn what_node_would_start_needs_no_script() {
     let main = r#"package.json={"main": "src/web.js"}"#;
     check_kind(&[main, &server("src/web.js"), &server("index.js")], &program("node src/web.js", false));
     check_kind(&[&server("app.js"), "index.html"], &program("node app.js", false));
-    check_kind(&["app.js=document.write(1)", "index.html"], &Kind::Static);
+    check_kind(&["app.js=document.write(1)", "index.html"], &SiteKind::Static);
 }
 
 #[test]
@@ -223,7 +226,7 @@ fn sources_are_not_taken_for_a_site() {
     check_refused(&["pom.xml"], "a project in Java", "mvn package");
     check_refused(&["a.war", "b.war"], "several .war files", "/a.war");
     check_refused(&["tool.py"], "sources (tool.py)", "Procfile");
-    check_kind(&["index.html", "tool.py"], &Kind::Static);
+    check_kind(&["index.html", "tool.py"], &SiteKind::Static);
 }
 
 #[test]
@@ -239,9 +242,9 @@ fn a_project_is_found_in_the_folder_above_it() {
         below(&["README.md", "src/artisan", "src/public/index.php"], "src/public").language(),
         Some("php")
     );
-    assert_eq!(below(&["public_html/index.html", "notes.txt"], "public_html").kind, Kind::Static);
-    assert_eq!(below(&["htdocs/index.php", "htdocs/a.php"], "htdocs").kind, Kind::Scripts);
-    assert_eq!(below(&["blog/index.php", "shop/index.php"], "").kind, Kind::Scripts);
+    assert_eq!(below(&["public_html/index.html", "notes.txt"], "public_html").kind, SiteKind::Static);
+    assert_eq!(below(&["htdocs/index.php", "htdocs/a.php"], "htdocs").kind, SiteKind::Scripts);
+    assert_eq!(below(&["blog/index.php", "shop/index.php"], "").kind, SiteKind::Scripts);
     check_refused(&[&django[..], &["index.html"]].concat(), "projects below it (Django in ", "corral run /");
     check_refused(
         &[&django[..], &["api/app.py=app = 1"]].concat(),
@@ -260,7 +263,7 @@ fn magento_s_public_folder_is_known() {
 fn files_are_served_as_they_are_where_the_user_says_so() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("app.py"), "app = 1").unwrap();
-    assert_eq!(files(folder.path()).unwrap().kind, Kind::Files);
+    assert_eq!(files(folder.path()).unwrap().kind, SiteKind::Files);
     assert!(files(&folder.path().join("app.py")).is_err());
 }
 
@@ -276,12 +279,12 @@ fn check_refused(files: &[&str], what: &str, remedy: &str) {
     assert!(said.contains(what) && said.contains(remedy) && said.contains("--static"), "{said}");
 }
 
-fn program(start: &str, for_unit: bool) -> Kind {
-    Kind::Program(Program { start: start.to_owned(), for_unit })
+fn program(start: &str, for_unit: bool) -> SiteKind {
+    SiteKind::Program(ProgramApp { start: start.to_owned(), for_unit })
 }
 
-fn go(package: &str, for_unit: bool) -> Kind {
-    Kind::Go(Go { package: package.to_owned(), for_unit })
+fn go(package: &str, for_unit: bool) -> SiteKind {
+    SiteKind::Go(Go { package: package.to_owned(), for_unit })
 }
 
 #[test]
@@ -308,7 +311,7 @@ fn web_applications_in_java_are_folders_and_archives() {
     let webapp = |files: &[&str], expected: &str| {
         let (folder, site) = look(files);
         let expected = fs::canonicalize(folder.path()).unwrap().join(expected);
-        assert_eq!(site.kind, Kind::Java { webapp: expected }, "{files:?}");
+        assert_eq!(site.kind, SiteKind::Java { webapp: expected }, "{files:?}");
         assert_eq!(site.language(), Some("java"));
     };
     webapp(&["index.jsp", "WEB-INF/web.xml"], "");
@@ -316,5 +319,5 @@ fn web_applications_in_java_are_folders_and_archives() {
     webapp(&["pom.xml", "src/A.java", "target/shop.war"], "target/shop.war");
     let folder = made_of(&["a.war", "b.war"]);
     let site = inspect(&folder.path().join("b.war")).unwrap();
-    assert!(matches!(&site.kind, Kind::Java { webapp } if webapp.ends_with("b.war")), "{site:?}");
+    assert!(matches!(&site.kind, SiteKind::Java { webapp } if webapp.ends_with("b.war")), "{site:?}");
 }

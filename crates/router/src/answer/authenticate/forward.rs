@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use corral_config::address::ListenAddress;
-use corral_config::authentication::{Asked, Forward};
+use corral_config::authentication::{AuthRequest, Forward};
 use corral_http::request::KnownField;
 
 use super::auth_scope::AuthScope;
@@ -87,11 +87,15 @@ async fn answer(
 ) -> Result<Result<SubrequestResponse, SubrequestError>, Gone> {
     let generation = &exchange.settings.generation;
     match forward.asked {
-        Asked::Proxy(idx) => subrequest::ask(exchange, &generation.servers.proxies[idx], &forward.uri).await,
-        Asked::Upstream(idx) => {
+        AuthRequest::Proxy(idx) => {
+            subrequest::ask(exchange, &generation.servers.proxies[idx], &forward.uri).await
+        }
+        AuthRequest::Upstream(idx) => {
             subrequest::ask(exchange, &generation.servers.upstreams[idx], &forward.uri).await
         }
-        Asked::Application(listener) => subrequest::ask_application(exchange, listener, &forward.uri).await,
+        AuthRequest::Application(listener) => {
+            subrequest::ask_application(exchange, listener, &forward.uri).await
+        }
     }
 }
 
@@ -99,9 +103,9 @@ async fn answer(
 fn title(exchange: &Exchange<'_>, forward: &Forward) -> String {
     let generation = &exchange.settings.generation;
     match forward.asked {
-        Asked::Proxy(idx) => generation.servers.proxies[idx].shared.title(None),
-        Asked::Upstream(idx) => generation.servers.upstreams[idx].shared.title(None),
-        Asked::Application(listener) => match &generation.config.inner_listeners[listener].address {
+        AuthRequest::Proxy(idx) => generation.servers.proxies[idx].shared.title(None),
+        AuthRequest::Upstream(idx) => generation.servers.upstreams[idx].shared.title(None),
+        AuthRequest::Application(listener) => match &generation.config.inner_listeners[listener].address {
             ListenAddress::Abstract(name) => String::from_utf8_lossy(name).into_owned(),
             address => address.to_string(),
         },

@@ -77,10 +77,10 @@ async fn verify(
     token: &[u8],
     store: &KeyStore,
     rules: &Rules,
-) -> Result<Result<Claims, jwt::Refusal>, NoKeys> {
+) -> Result<Result<Claims, jwt::TokenRefusal>, NoKeys> {
     let keys = store.keys().await?;
     let verified = jwt::verify(token, &keys, rules);
-    if !matches!(verified, Err(jwt::Refusal::UnknownKey)) {
+    if !matches!(verified, Err(jwt::TokenRefusal::UnknownKey)) {
         return Ok(verified);
     }
     Ok(match store.newer(&keys).await {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use corral_cgi::variables::Variables;
 use corral_channel::message::RequestHead;
-use corral_config::gateway::{Entry, Protocol};
+use corral_config::gateway::{EntryPoint, Protocol};
 use corral_config::template::{Exception, PathFault, Template};
 use smallvec::SmallVec;
 
@@ -30,7 +30,7 @@ pub(super) enum ParamsError {
 /// Describes a request whose body has so many bytes, if it has one.
 pub(super) fn describe(
     exchange: &Exchange<'_>,
-    entry: Option<&Entry>,
+    entry: Option<&EntryPoint>,
     place: &ScriptFile,
     length: Option<u64>,
     protocol: Protocol,
@@ -54,7 +54,7 @@ pub(super) fn describe(
 }
 
 /// Where the rest of the path would be below the folder of the scripts; empty without a rest, or without scripts.
-fn translated(entry: Option<&Entry>, place: &ScriptFile) -> Vec<u8> {
+fn translated(entry: Option<&EntryPoint>, place: &ScriptFile) -> Vec<u8> {
     let scripts = entry.and_then(|entry| entry.scripts.as_ref()).filter(|_| !place.path_info.is_empty());
     let root = scripts.map(|scripts| scripts.root.as_os_str().as_encoded_bytes());
     root.map(|root| [root.strip_suffix(b"/").unwrap_or(root), &place.path_info].concat()).unwrap_or_default()
@@ -62,7 +62,7 @@ fn translated(entry: Option<&Entry>, place: &ScriptFile) -> Vec<u8> {
 
 /// The variables of CGI and PHP beside those that all applications get.
 fn further<'v>(
-    entry: Option<&'v Entry>,
+    entry: Option<&'v EntryPoint>,
     place: &'v ScriptFile,
     uri: &'v [u8],
     translated: &'v [u8],
@@ -113,7 +113,7 @@ struct OwnParams<'g> {
 }
 
 impl<'g> OwnParams<'g> {
-    fn render(exchange: &Exchange<'_>, entry: Option<&'g Entry>) -> Result<Self, ParamsError> {
+    fn render(exchange: &Exchange<'_>, entry: Option<&'g EntryPoint>) -> Result<Self, ParamsError> {
         let mut own = Self { all: SmallVec::new(), text: Vec::new() };
         for (name, value) in entry.iter().flat_map(|entry| &entry.params) {
             let start = own.text.len();

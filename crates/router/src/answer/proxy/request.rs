@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use corral_cgi::variables::is_one_variable;
 use corral_config::address::ListenAddress;
-use corral_config::upstream::Host;
+use corral_config::upstream::UpstreamHost;
 use corral_http::path::append_encoded_path;
 use corral_http::request::{HttpVersion, KnownField, ParsedHead, RequestFraming};
 use corral_http::upstream::{NamedFields, is_hop_by_hop};
@@ -139,11 +139,11 @@ fn append_fields(exchange: &Exchange<'_>, server: &UpstreamServer, out: &mut Vec
 /// HTTP/1.1 demands a Host, which clients of HTTP/1.0 may not send.
 pub(super) fn append_host(server: &UpstreamServer, out: &mut Vec<u8>) {
     let host = match &server.origin.host {
-        Host::Address(address) => match address {
+        UpstreamHost::Address(address) => match address {
             ListenAddress::Inet(address) => address.to_string(),
             _ => "localhost".to_owned(),
         },
-        named @ Host::Named { .. } => named.to_string(),
+        named @ UpstreamHost::Named { .. } => named.to_string(),
     };
     response::append_field(out, b"Host", host.as_bytes());
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use corral_config::Config;
-use corral_config::route::Step;
+use corral_config::route::RouteStep;
 
 /// Says of each folder that a new configuration shares so what to write in its place.
 pub(crate) fn warn(config: &Config, before: Option<&Config>) {
@@ -31,7 +31,7 @@ fn remark(path: &str) -> String {
 /// Paths that are the same for every request.
 fn constants(config: &Config) -> BTreeSet<&[u8]> {
     let mut paths = BTreeSet::new();
-    for Step { action, .. } in config.routes.iter().flat_map(|route| route.steps()) {
+    for RouteStep { action, .. } in config.routes.iter().flat_map(|route| route.steps()) {
         action.visit_shares(&mut |share| {
             paths.extend(
                 share.paths.iter().filter_map(|path| path.is_constant()).filter(|path| !path.is_empty()),

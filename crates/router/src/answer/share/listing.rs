@@ -8,7 +8,7 @@ use std::io;
 
 use corral_config::percent;
 use corral_config::route::{Confinement, Listing};
-use corral_sys::folder::{self, Entry, Kind};
+use corral_sys::folder::{self, EntryKind, FolderEntry};
 
 use crate::exchange::Exchange;
 use crate::reply::compression::add_vary;
@@ -17,7 +17,7 @@ use crate::request::client::Gone;
 
 /// A part of a folder, in the order of the names' bytes.
 struct ListingPage {
-    entries: Vec<(Vec<u8>, Entry)>,
+    entries: Vec<(Vec<u8>, FolderEntry)>,
     /// The last name of this page, when there are more behind it.
     next: Option<Vec<u8>>,
 }
@@ -102,9 +102,9 @@ fn read(folder: &File, selection: &ListingFilter) -> io::Result<ListingPage> {
     let entries = names.into_iter().filter_map(|name| {
         let entry = folder::entry(folder, &name, selection.follow_links).ok()?;
         let is_shown = match entry.kind {
-            Kind::File | Kind::Folder => true,
-            Kind::Link => selection.show_links,
-            Kind::Other => false,
+            EntryKind::File | EntryKind::Folder => true,
+            EntryKind::Link => selection.show_links,
+            EntryKind::Other => false,
         };
         is_shown.then_some((name, entry))
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corral_config::plan::{Hands, Limits, MemoryBounds, Processes};
+use corral_config::plan::{Limits, MemoryBounds, Processes, WorkerConcurrency};
 
 use super::port::PoolPort;
 use super::verdict::{Finding, WorkerVerdict};
@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub(crate) struct PoolBounds {
     /// Requests that each worker runs at once.
-    pub(super) concurrency: Hands,
+    pub(super) concurrency: WorkerConcurrency,
     /// Most requests that workers have.
     pub(super) in_progress: usize,
     /// Most requests that workers have or that wait.
@@ -28,7 +28,7 @@ pub(crate) struct PoolBounds {
 impl PoolBounds {
     /// Requests wait only when all workers that there may be are busy, so the bound on those that wait is
     /// counted from there: otherwise none could wait for the first worker of an application that keeps none.
-    pub(crate) fn new(limits: &Limits, processes: &Processes, concurrency: Hands) -> Self {
+    pub(crate) fn new(limits: &Limits, processes: &Processes, concurrency: WorkerConcurrency) -> Self {
         let in_progress = limits.concurrency.map_or(usize::MAX, |concurrency| concurrency.get() as usize);
         let n_at_once = (processes.max.get() as usize).saturating_mul(concurrency.n.get() as usize);
         let n_places = in_progress.min(n_at_once);
@@ -66,7 +66,7 @@ impl PoolBounds {
 
 #[cfg(test)]
 mod tests {
-    use corral_config::plan::Growth;
+    use corral_config::plan::PoolGrowth;
 
     use super::*;
 
@@ -74,8 +74,9 @@ mod tests {
     fn only_what_has_little_else_to_do_ends_at_last() {
         let one = std::num::NonZeroU32::MIN;
         let processes =
-            Processes { max: one, spare: 1, idle_timeout: Duration::ZERO, growth: Growth::ByRequests };
-        let of = |limits: &Limits| PoolBounds::new(limits, &processes, Hands { n: one, ahead: false });
+            Processes { max: one, spare: 1, idle_timeout: Duration::ZERO, growth: PoolGrowth::ByRequests };
+        let of =
+            |limits: &Limits| PoolBounds::new(limits, &processes, WorkerConcurrency { n: one, ahead: false });
         let limits = Limits::default();
         assert_eq!(of(&limits).kill_after, None);
         let mut bounds = of(&limits);

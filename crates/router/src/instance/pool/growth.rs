@@ -12,7 +12,7 @@
 
 use std::time::{Duration, Instant};
 
-use corral_config::plan::Growth;
+use corral_config::plan::PoolGrowth;
 use corral_ipc::message::WorkerId;
 
 use super::Pool;
@@ -34,7 +34,7 @@ const N_LOOKS: u32 = 2;
 impl<P: PoolPort> Pool<P> {
     /// Whether requests wait and have to be looked after.
     pub(crate) fn needs_look(&self) -> bool {
-        self.processes.growth == Growth::ByWaiting
+        self.processes.growth == PoolGrowth::ByWaiting
             && self.idle.is_empty()
             && !(self.queue.is_empty() && self.ahead.is_empty())
     }

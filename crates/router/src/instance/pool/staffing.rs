@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use corral_config::plan::Growth;
+use corral_config::plan::PoolGrowth;
 
 use super::Pool;
 use super::pool_request::PoolRequest;
@@ -32,12 +32,14 @@ impl<P: PoolPort> Pool<P> {
         }
         let n_active = self.n_active().min(self.bounds.in_progress);
         match self.processes.growth {
-            Growth::ByRequests => {
+            PoolGrowth::ByRequests => {
                 n_active > (running + self.n_starting) as usize * self.n_at_once()
                     || self.n_idle_soon() < self.processes.spare.min(max)
             }
             // Further ones are `grow`'s business.
-            Growth::ByWaiting => running + self.n_starting < self.processes.spare.max(n_active.min(1) as u32),
+            PoolGrowth::ByWaiting => {
+                running + self.n_starting < self.processes.spare.max(n_active.min(1) as u32)
+            }
         }
     }
 
@@ -57,8 +59,8 @@ impl<P: PoolPort> Pool<P> {
         let longest = self.idle.first().filter(|_| self.has_too_many())?;
         let due = self.workers[*longest].idle_since + self.processes.idle_timeout;
         Some(match self.processes.growth {
-            Growth::ByRequests => due,
-            Growth::ByWaiting => due.max(self.now + PAUSE),
+            PoolGrowth::ByRequests => due,
+            PoolGrowth::ByWaiting => due.max(self.now + PAUSE),
         })
     }
 
@@ -80,7 +82,7 @@ impl<P: PoolPort> Pool<P> {
                 return;
             }
             self.dismiss(index, now);
-            if self.processes.growth == Growth::ByWaiting {
+            if self.processes.growth == PoolGrowth::ByWaiting {
                 return;
             }
         }
@@ -89,8 +91,8 @@ impl<P: PoolPort> Pool<P> {
     fn has_too_many(&self) -> bool {
         let spare = self.processes.spare;
         match self.processes.growth {
-            Growth::ByRequests => self.idle.len() > spare as usize,
-            Growth::ByWaiting => self.n_running() > spare,
+            PoolGrowth::ByRequests => self.idle.len() > spare as usize,
+            PoolGrowth::ByWaiting => self.n_running() > spare,
         }
     }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use corral_channel::{Corrupt, N_SLOTS, RequestSlot, SendError};
-use corral_config::plan::{Growth, Hands, Limits};
+use corral_config::plan::{Limits, PoolGrowth, WorkerConcurrency};
 
 use super::growth::LOOK;
 use super::serving::CancelOutcome;
@@ -105,16 +105,16 @@ impl Scene {
             max: NonZeroU32::new(max).expect("tests ask for at least one"),
             spare,
             idle_timeout: Duration::from_secs(1),
-            growth: Growth::ByRequests,
+            growth: PoolGrowth::ByRequests,
         };
         Self::with(n_workers, processes, limits)
     }
 
     fn with(n_workers: u32, processes: Processes, limits: &Limits) -> Self {
-        Self::of(n_workers, processes, limits, Hands::ONE)
+        Self::of(n_workers, processes, limits, WorkerConcurrency::ONE)
     }
 
-    fn of(n_workers: u32, processes: Processes, limits: &Limits, concurrency: Hands) -> Self {
+    fn of(n_workers: u32, processes: Processes, limits: &Limits, concurrency: WorkerConcurrency) -> Self {
         let now = Instant::now();
         let bounds = PoolBounds::new(limits, &processes, concurrency);
         let pool = Pool::new(processes, bounds, N_PROCESSORS, now);

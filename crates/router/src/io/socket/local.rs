@@ -4,7 +4,7 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::AsFd;
 
-use corral_sys::{aside, socket};
+use corral_sys::{deferred_close, socket};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
@@ -58,7 +58,7 @@ impl Drop for LocalStream {
     fn drop(&mut self) {
         let stream = self.stream.take_if(|_| self.closes_aside);
         if let Some(Ok(stream)) = stream.map(UnixStream::into_std) {
-            aside::close([stream.into()]);
+            deferred_close::close([stream.into()]);
         }
     }
 }

@@ -1,9 +1,12 @@
 //! The lines of `settings.http.log_route` (contract 2.3).
 
-use corral_config::route::{Facts, Route, Step, Undecided};
+use corral_config::route::{Facts, Route, RouteStep, Undecided};
 
 /// As `Route::choose`, with a line for each step on the way.
-pub(crate) fn choose<'r, F: Facts>(route: &'r Route, facts: &mut F) -> Result<Option<&'r Step>, Undecided> {
+pub(crate) fn choose<'r, F: Facts>(
+    route: &'r Route,
+    facts: &mut F,
+) -> Result<Option<&'r RouteStep>, Undecided> {
     for (idx, step) in route.steps().iter().enumerate() {
         let separator = if route.name().is_some() { "/" } else { "" };
         let name = route.name().unwrap_or_default();

@@ -8,7 +8,7 @@ use corral_ipc::message::QueueStatus;
 
 /// The processes that a queue needs.
 #[derive(Debug)]
-pub(super) struct Demand {
+pub(super) struct QueueDemand {
     per_process: NonZeroU32,
     least: u32,
     most: u32,
@@ -29,7 +29,7 @@ struct Lull {
     needed: u32,
 }
 
-impl Demand {
+impl QueueDemand {
     /// Nothing for an application without a queue.
     pub(super) fn of(spec: &AppSpec) -> Option<Self> {
         let processes = &spec.processes;
@@ -92,7 +92,7 @@ mod tests {
     /// wanted processes after each come out.
     #[track_caller]
     fn check(measured: &[(u64, Result<u64, ()>)], expected: &[u32]) {
-        let mut demand = Demand {
+        let mut demand = QueueDemand {
             per_process: NonZeroU32::new(10).unwrap(),
             least: 1,
             most: 8,

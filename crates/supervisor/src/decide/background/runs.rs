@@ -13,7 +13,7 @@ use corral_config::plan::{Overlap, ScheduleSpec};
 use corral_config::schedule::{self, Schedule, TimeZone, Timestamp};
 use corral_ipc::message::{Exit, RunStatus, ScheduleStatus, WorkerId};
 
-use super::{Now, Outcome, Step};
+use super::{CommandStep, Now, RunOutcome};
 
 #[derive(Debug)]
 pub(super) struct Runs {
@@ -24,7 +24,7 @@ pub(super) struct Runs {
     timeout: Option<Duration>,
     /// Random numbers of this process, for the jitter.
     random: RandomState,
-    next: Next,
+    next: NextRun,
     /// The clock when it was looked at last.
     seen: Timestamp,
     /// When to look at the clock.
@@ -43,7 +43,7 @@ pub(super) struct Runs {
 
 /// The next time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextRun {
     Wall(Timestamp),
     Instant(Instant),
     Never,
@@ -89,7 +89,7 @@ impl Runs {
             overlap: spec.overlap,
             timeout: spec.timeout,
             random: RandomState::new(),
-            next: Next::Never,
+            next: NextRun::Never,
             seen: now.wall,
             look_at: None,
             n_wanted: 0,
@@ -108,10 +108,11 @@ impl Runs {
     /// Sets the next time after now.
     fn plan(&mut self, now: Now) {
         self.next = match &self.schedule {
-            Schedule::Every(interval) => Next::Instant(now.instant + *interval + self.delay(now)),
+            Schedule::Every(interval) => NextRun::Instant(now.instant + *interval + self.delay(now)),
             Schedule::Cron(_) => {
                 let next = self.schedule.next(now.wall, &self.zone);
-                next.and_then(|next| next.checked_add(self.delay(now)).ok()).map_or(Next::Never, Next::Wall)
+                next.and_then(|next| next.checked_add(self.delay(now)).ok())
+                    .map_or(NextRun::Never, NextRun::Wall)
             }
         };
         self.plan_look(now);
@@ -126,9 +127,9 @@ impl Runs {
 
     fn plan_look(&mut self, now: Now) {
         self.look_at = match self.next {
-            Next::Never => None,
-            Next::Instant(at) => Some(at),
-            Next::Wall(at) => {
+            NextRun::Never => None,
+            NextRun::Instant(at) => Some(at),
+            NextRun::Wall(at) => {
                 let left = Duration::try_from(at.duration_since(now.wall)).unwrap_or_default();
                 Some(now.instant + left.min(LONGEST_SLEEP))
             }
@@ -151,7 +152,7 @@ impl Runs {
         waiting.into_iter().chain(overdue).min()
     }
 
-    pub(super) fn look(&mut self, may_start: bool, now: Now) -> Vec<Step> {
+    pub(super) fn look(&mut self, may_start: bool, now: Now) -> Vec<CommandStep> {
         let mut steps = self.end_overdue(now.instant);
         if may_start {
             self.note_clock(now);
@@ -170,13 +171,13 @@ impl Runs {
     }
 
     /// As `look`, where no run may begin. A time that has come is not forgotten.
-    pub(super) fn wait(&mut self, may_start: bool, now: Now) -> Vec<Step> {
+    pub(super) fn wait(&mut self, may_start: bool, now: Now) -> Vec<CommandStep> {
         let mut steps = self.end_overdue(now.instant);
         if may_start {
             self.note_clock(now);
             let is_due = self.has_come(now);
             if is_due && !std::mem::replace(&mut self.is_delayed, true) {
-                steps.push(Some(Step::Delayed));
+                steps.push(Some(CommandStep::Delayed));
             }
             self.plan_look(now);
             if is_due || self.n_waiting > 0 {
@@ -186,11 +187,11 @@ impl Runs {
         steps.into_iter().flatten().collect()
     }
 
-    fn end_overdue(&mut self, now: Instant) -> Vec<Option<Step>> {
+    fn end_overdue(&mut self, now: Instant) -> Vec<Option<CommandStep>> {
         let overdue = self.running.iter_mut().filter(|(_, run)| run.deadline.is_some_and(|at| at <= now));
         let end = |(worker, run): (&WorkerId, &mut Run)| {
             (run.deadline, run.timed_out) = (None, true);
-            Some(Step::End(*worker))
+            Some(CommandStep::End(*worker))
         };
         overdue.map(end).collect()
     }
@@ -201,7 +202,7 @@ impl Runs {
         let back = Duration::try_from(seen.duration_since(now.wall)).unwrap_or_default();
         let is_set = back >= LEAST_CORRECTION;
         if is_set
-            && matches!(self.next, Next::Wall(_))
+            && matches!(self.next, NextRun::Wall(_))
             && (!self.schedule.is_fixed() || back >= LARGEST_CORRECTION)
         {
             self.plan(now);
@@ -210,13 +211,13 @@ impl Runs {
 
     fn has_come(&self, now: Now) -> bool {
         match self.next {
-            Next::Wall(at) => at <= now.wall,
-            Next::Instant(at) => at <= now.instant,
-            Next::Never => false,
+            NextRun::Wall(at) => at <= now.wall,
+            NextRun::Instant(at) => at <= now.instant,
+            NextRun::Never => false,
         }
     }
 
-    fn come(&mut self) -> Option<Step> {
+    fn come(&mut self) -> Option<CommandStep> {
         let n_busy = self.running.len() + self.n_wanted as usize;
         match self.overlap {
             _ if n_busy == 0 => Some(self.want()),
@@ -227,19 +228,19 @@ impl Runs {
             }
             Overlap::Skip | Overlap::Queue | Overlap::Allow => {
                 self.n_skipped += 1;
-                Some(Step::Skipped)
+                Some(CommandStep::Skipped)
             }
         }
     }
 
-    fn want(&mut self) -> Step {
+    fn want(&mut self) -> CommandStep {
         self.n_wanted += 1;
-        Step::Start
+        CommandStep::Start
     }
 
-    pub(super) fn run_now(&mut self) -> Result<Step, &'static str> {
+    pub(super) fn run_now(&mut self) -> Result<CommandStep, &'static str> {
         match self.come() {
-            Some(Step::Start) => Ok(Step::Start),
+            Some(CommandStep::Start) => Ok(CommandStep::Start),
             None => Err("it runs, and will run again afterwards"),
             Some(_) => {
                 self.n_skipped -= 1;
@@ -254,7 +255,7 @@ impl Runs {
         self.running.insert(worker, Run { began: now.instant, wall: now.wall, deadline, timed_out: false });
     }
 
-    pub(super) fn ended(&mut self, worker: WorkerId, end: Outcome, now: Now) -> Option<Duration> {
+    pub(super) fn ended(&mut self, worker: WorkerId, end: RunOutcome, now: Now) -> Option<Duration> {
         let run = self.running.remove(&worker)?;
         let duration = now.instant.saturating_duration_since(run.began);
         self.note(&run, end, duration);
@@ -264,8 +265,8 @@ impl Runs {
         Some(duration)
     }
 
-    fn note(&mut self, run: &Run, end: Outcome, duration: Duration) {
-        let Outcome { exit, error, output } = end;
+    fn note(&mut self, run: &Run, end: RunOutcome, duration: Duration) {
+        let RunOutcome { exit, error, output } = end;
         self.n_runs += 1;
         self.n_failed += u64::from(exit != Some(Exit::Code(0)) || run.timed_out);
         let began = schedule::written(run.wall, &self.zone);
@@ -283,17 +284,17 @@ impl Runs {
         self.n_wanted = 0;
         for run in lost {
             let duration = now.instant.saturating_duration_since(run.began);
-            self.note(&run, Outcome::failed(reason), duration);
+            self.note(&run, RunOutcome::failed(reason), duration);
         }
     }
 
     pub(super) fn status(&self) -> ScheduleStatus {
         let next = match self.next {
-            Next::Wall(at) => Some(at),
-            Next::Instant(at) => {
+            NextRun::Wall(at) => Some(at),
+            NextRun::Instant(at) => {
                 Timestamp::now().checked_add(at.saturating_duration_since(Instant::now())).ok()
             }
-            Next::Never => None,
+            NextRun::Never => None,
         };
         ScheduleStatus {
             next: next.map(|next| schedule::written(next, &self.zone)),

@@ -1,9 +1,9 @@
 //! Which certificate a client gets.
 
-use corral_ipc::message::ProvisionKind;
+use corral_ipc::message::IssuedSecretKind;
 use serde_json::json;
 
-use super::{Issuer, UNRECOGNISED, certificate, provision};
+use super::{Issuer, UNRECOGNISED, certificate, secret};
 
 /// Options: listeners.{addr}.tls.acme, listeners.{addr}.tls.acme.names
 #[test]
@@ -15,7 +15,7 @@ fn a_name_without_a_certificate_gets_an_alert_until_it_has_one() {
     issuer.expect_shown("a.example", &bundle);
     issuer.expect_shown("A.Example", &bundle);
     issuer.expect_alert("b.example", UNRECOGNISED);
-    issuer.provide(vec![provision(ProvisionKind::Certificate, "a.example", None)]);
+    issuer.provide(vec![secret(IssuedSecretKind::Certificate, "a.example", None)]);
     issuer.expect_alert("a.example", UNRECOGNISED);
 }
 
@@ -105,7 +105,7 @@ fn what_is_no_certificate_changes_nothing() {
         other.pem().replace("CERTIFICATE", "X509 CRL"),
     ];
     let mut batch: Vec<_> = bad.iter().map(|pem| certificate("a.example", pem)).collect();
-    batch.extend(bad.iter().map(|pem| provision(ProvisionKind::TlsAlpn, "a.example", Some(pem))));
+    batch.extend(bad.iter().map(|pem| secret(IssuedSecretKind::TlsAlpn, "a.example", Some(pem))));
     batch.push(certificate("b.example", &good.pem()));
     issuer.provide(batch);
     issuer.expect_shown("a.example", &old);

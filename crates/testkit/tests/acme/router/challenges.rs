@@ -1,11 +1,11 @@
 //! `tls-alpn-01`: authorities validate a name by a handshake (RFC 8737).
 
-use corral_ipc::message::ProvisionKind;
+use corral_ipc::message::IssuedSecretKind;
 use corral_testkit::{Bundle, Http2, TlsClient};
 use rustls::version::{TLS12, TLS13};
 use serde_json::json;
 
-use super::{Issuer, UNRECOGNISED, challenge, provision};
+use super::{Issuer, UNRECOGNISED, challenge, secret};
 
 const ACME_TLS_1: &[&str] = &["acme-tls/1"];
 
@@ -46,7 +46,7 @@ fn authorities_get_the_certificate_of_the_challenge_and_nobody_else() {
     issuer.expect_shown("a.example", &usual);
     issuer.expect_shown_to(&issuer.client().protocols(&["acme-tls/1", "http/1.1"]), "a.example", &usual);
     Http2::connect_tls(issuer.daemon.address().socket(), &issuer.client(), "a.example").get("/").expect(204);
-    issuer.provide(vec![provision(ProvisionKind::TlsAlpn, "a.example", None)]);
+    issuer.provide(vec![secret(IssuedSecretKind::TlsAlpn, "a.example", None)]);
     issuer.expect_alert_to(&issuer.authority(), "a.example", UNRECOGNISED);
 }
 

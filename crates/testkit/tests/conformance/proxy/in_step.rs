@@ -1,7 +1,7 @@
 //! A connection to a server behind this one is kept only while both agree on which answer is to which request, however
 //! the server behaves: one client's answer must never be another's.
 
-use corral_testkit::{Authority, Client, Daemon, Origin, Peer, Request, daemon};
+use corral_testkit::{Authority, Client, Daemon, Origin, OriginPeer, Request, daemon};
 use serde_json::json;
 
 fn proxy(origin: &Origin) -> Daemon {
@@ -9,7 +9,7 @@ fn proxy(origin: &Origin) -> Daemon {
 }
 
 /// Answers with the first line of what it takes for the request.
-fn answer(peer: &mut Peer, head: &str) -> bool {
+fn answer(peer: &mut OriginPeer, head: &str) -> bool {
     let line = head.lines().next().unwrap_or_default();
     peer.write(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{line}", line.len()).as_bytes())
 }
@@ -20,7 +20,7 @@ fn without_bodies() -> Origin {
 }
 
 /// Answers the first request of its first connection as `first` does, all others as they should be.
-fn at_first(first: impl Fn(&mut Peer) + Send + Sync + 'static) -> Origin {
+fn at_first(first: impl Fn(&mut OriginPeer) + Send + Sync + 'static) -> Origin {
     Origin::start(move |peer| {
         if peer.number == 1 && peer.read_head().is_some() {
             first(peer);

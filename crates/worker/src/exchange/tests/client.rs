@@ -23,7 +23,7 @@ fn informational_responses_take_credit() {
 
 /// The client sends nothing more while it has got `frames`.
 #[track_caller]
-fn check_left(script: impl FnOnce(&mut Running<'_, Inbox>), frames: &[&str]) {
+fn check_left(script: impl FnOnce(&mut RunningRequest<'_, Inbox>), frames: &[&str]) {
     let (mut router, mut inbox) = channel();
     let id = router.submit("GET", b"", true);
     serve(&mut inbox, After::Another, |it| {
@@ -37,7 +37,7 @@ fn check_left(script: impl FnOnce(&mut Running<'_, Inbox>), frames: &[&str]) {
 fn a_client_that_has_left_is_not_fed_nothing_for_ever() {
     // It may be waiting.
     check_left(|it| (0..9).for_each(|_| it.write(b"").unwrap()), &["Response 200 end done"]);
-    let give_up = |it: &mut Running<'_, Inbox>| {
+    let give_up = |it: &mut RunningRequest<'_, Inbox>| {
         it.silence.begin_earlier();
         assert_eq!(it.write(b""), Err(ClientGone));
         assert_eq!(it.write(b"more"), Err(ClientGone));

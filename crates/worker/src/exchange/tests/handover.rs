@@ -14,7 +14,7 @@ fn file(len: usize) -> OwnedFd {
     SharedMemory::create("file", len).unwrap().1
 }
 
-fn send_file(it: &mut Running<'_, Inbox>, file: &OwnedFd, offset: u64) -> bool {
+fn send_file(it: &mut RunningRequest<'_, Inbox>, file: &OwnedFd, offset: u64) -> bool {
     it.send_file(&FileRest::of(file.as_fd(), offset).unwrap()).unwrap()
 }
 
@@ -53,7 +53,7 @@ fn a_file_ends_the_response_in_one_frame() {
 #[test]
 fn a_file_that_is_framed_has_to_be_read() {
     let large = file(100_000);
-    let script = |it: &mut Running<'_, Inbox>| {
+    let script = |it: &mut RunningRequest<'_, Inbox>| {
         it.respond(200, &[(b"transfer-Encoding", b"chunked")]);
         assert!(!send_file(it, &large, 0));
     };

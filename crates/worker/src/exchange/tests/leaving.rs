@@ -49,7 +49,7 @@ fn a_worker_leaves_when_told_and_everything_is_done() {
     router.submit("GET", b"", true);
     router.port.quit().unwrap();
     serve(&mut inbox, After::Another, |_| {});
-    assert!(matches!(inbox.next(), Next::Leave));
+    assert!(matches!(inbox.next(), NextRequest::Leave));
 }
 
 #[test]
@@ -57,5 +57,5 @@ fn an_orphan_leaves() {
     let (mut router, mut inbox) = channel_of_child_of(getpid());
     router.submit("GET", b"", true);
     serve(&mut inbox, After::Another, |_| {});
-    assert!(matches!(inbox.next(), Next::Leave));
+    assert!(matches!(inbox.next(), NextRequest::Leave));
 }

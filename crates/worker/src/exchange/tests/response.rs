@@ -112,7 +112,7 @@ fn a_flush_sends_what_there_is() {
 fn some_responses_have_no_body() {
     check("HEAD", |it| it.write(&[b'x'; 100_000]).unwrap(), &["Response 200 end done"]);
     for status in [204, 304] {
-        let script = |it: &mut Running<'_, Inbox>| {
+        let script = |it: &mut RunningRequest<'_, Inbox>| {
             it.respond(status, &[]);
             it.write(b"dropped").unwrap();
         };
@@ -122,7 +122,7 @@ fn some_responses_have_no_body() {
 
 #[test]
 fn a_response_that_ends_early() {
-    let script = |it: &mut Running<'_, Inbox>| {
+    let script = |it: &mut RunningRequest<'_, Inbox>| {
         it.write(b"early").unwrap();
         it.finish();
         it.finish();

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use corral_cgi::fastcgi::{Decoder, End, Event};
+use corral_cgi::fastcgi::{DecodeEvent, Decoder, RequestEndStatus};
 use corral_config::gateway::Protocol;
 
 use super::connection_return::ConnectionReturn;
@@ -120,19 +120,19 @@ impl<'k> ResponseReader<'k> {
         let mut rest = &input[..];
         loop {
             match decoder.next(&mut rest) {
-                Ok(Some(Event::Stdout(bytes))) => self.content.extend_from_slice(bytes),
-                Ok(Some(Event::Stderr(bytes))) => self.log.push(bytes),
-                Ok(Some(Event::End(end))) => {
+                Ok(Some(DecodeEvent::Stdout(bytes))) => self.content.extend_from_slice(bytes),
+                Ok(Some(DecodeEvent::Stderr(bytes))) => self.log.push(bytes),
+                Ok(Some(DecodeEvent::End(end))) => {
                     let is_clean =
                         matches!(decoder.next(&mut rest), Ok(None)) && decoder.is_done() && rest.is_empty();
                     let failure = match end {
-                        End::Complete if is_clean && self.is_asked => {
+                        RequestEndStatus::Complete if is_clean && self.is_asked => {
                             self.keep();
                             None
                         }
-                        End::Complete => None,
-                        End::Overloaded => Some(ServerFailure::Overloaded),
-                        End::UnknownRole => Some(ServerFailure::NoResponder),
+                        RequestEndStatus::Complete => None,
+                        RequestEndStatus::Overloaded => Some(ServerFailure::Overloaded),
+                        RequestEndStatus::UnknownRole => Some(ServerFailure::NoResponder),
                     };
                     self.close(failure);
                     break;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use corral_http::path::append_encoded_path;
 use corral_http::response::format_date;
-use corral_sys::folder::{Entry, Kind};
+use corral_sys::folder::{EntryKind, FolderEntry};
 
 use super::ListingPage;
 use crate::reply::html::escape;
@@ -32,20 +32,20 @@ pub(super) fn html(path: &[u8], page: &ListingPage) -> Vec<u8> {
     out
 }
 
-fn append_row(out: &mut Vec<u8>, path: &[u8], name: &[u8], entry: &Entry) {
+fn append_row(out: &mut Vec<u8>, path: &[u8], name: &[u8], entry: &FolderEntry) {
     out.extend_from_slice(b"<tr><td><a href=\"");
     append_escaped(out, &link(path, name, entry));
     out.extend_from_slice(b"\">");
     append_escaped(out, name);
-    if entry.kind == Kind::Folder {
+    if entry.kind == EntryKind::Folder {
         out.push(b'/');
     }
     out.extend_from_slice(b"</a><td>");
-    if entry.kind != Kind::Link {
+    if entry.kind != EntryKind::Link {
         out.extend_from_slice(&format_date(entry.modified.max(0).unsigned_abs()));
     }
     out.extend_from_slice(b"<td>");
-    if entry.kind == Kind::File {
+    if entry.kind == EntryKind::File {
         out.extend_from_slice(itoa::Buffer::new().format(entry.size).as_bytes());
     }
     out.push(b'\n');
@@ -77,33 +77,33 @@ pub(super) fn json(path: &[u8], page: &ListingPage) -> Vec<u8> {
     out
 }
 
-fn append_facts(out: &mut Vec<u8>, entry: &Entry) {
+fn append_facts(out: &mut Vec<u8>, entry: &FolderEntry) {
     let kind = match entry.kind {
-        Kind::File => "file",
-        Kind::Folder => "directory",
-        Kind::Link | Kind::Other => "link",
+        EntryKind::File => "file",
+        EntryKind::Folder => "directory",
+        EntryKind::Link | EntryKind::Other => "link",
     };
     let mut write =
         |text: std::fmt::Arguments<'_>| out.write_fmt(text).expect("writing to memory cannot fail");
     write(format_args!(",\"type\":\"{kind}\""));
-    if entry.kind == Kind::File {
+    if entry.kind == EntryKind::File {
         write(format_args!(",\"size\":{}", entry.size));
     }
-    if entry.kind != Kind::Link {
+    if entry.kind != EntryKind::Link {
         write(format_args!(",\"modified\":{}", entry.modified));
     }
     out.push(b'}');
 }
 
 /// The path of an entry, percent-encoded.
-fn link(path: &[u8], name: &[u8], entry: &Entry) -> Vec<u8> {
+fn link(path: &[u8], name: &[u8], entry: &FolderEntry) -> Vec<u8> {
     let mut link = Vec::with_capacity(path.len() + name.len() + 2);
     append_encoded_path(path, &mut link);
     if !path.ends_with(b"/") {
         link.push(b'/');
     }
     append_encoded_path(name, &mut link);
-    if entry.kind == Kind::Folder {
+    if entry.kind == EntryKind::Folder {
         link.push(b'/');
     }
     link

@@ -58,13 +58,13 @@ fn links_are_shown_as_far_as_they_may_be_followed() {
     let folder = Folder::with(&["a"]);
     std::os::unix::fs::symlink("a", folder.0.path().join("link")).unwrap();
     std::os::unix::fs::symlink("nowhere", folder.0.path().join("dangling")).unwrap();
-    let kinds = |selection: &ListingFilter| -> Vec<Kind> {
+    let kinds = |selection: &ListingFilter| -> Vec<EntryKind> {
         folder.page(selection).entries.iter().map(|(_, entry)| entry.kind).collect()
     };
-    assert_eq!(kinds(&all()), [Kind::File, Kind::File]);
+    assert_eq!(kinds(&all()), [EntryKind::File, EntryKind::File]);
     let unfollowed = ListingFilter { follow_links: false, ..all() };
-    assert_eq!(kinds(&unfollowed), [Kind::File, Kind::Link, Kind::Link]);
-    assert_eq!(kinds(&ListingFilter { show_links: false, ..unfollowed }), [Kind::File]);
+    assert_eq!(kinds(&unfollowed), [EntryKind::File, EntryKind::Link, EntryKind::Link]);
+    assert_eq!(kinds(&ListingFilter { show_links: false, ..unfollowed }), [EntryKind::File]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ fn automatic(n_workers: u32) -> Scene {
         max: NonZeroU32::new(3).expect("three"),
         spare: 1,
         idle_timeout: Duration::from_secs(1),
-        growth: Growth::ByWaiting,
+        growth: PoolGrowth::ByWaiting,
     };
     Scene::with(n_workers, processes, &Limits::default())
 }

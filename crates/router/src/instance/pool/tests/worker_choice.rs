@@ -7,9 +7,10 @@ fn scene(n_workers: u32, n_at_once: u32, ahead: bool) -> Scene {
         max: NonZeroU32::new(n_workers).expect("tests ask for at least one"),
         spare: n_workers,
         idle_timeout: Duration::from_secs(1),
-        growth: Growth::ByRequests,
+        growth: PoolGrowth::ByRequests,
     };
-    let concurrency = Hands { n: NonZeroU32::new(n_at_once).expect("tests ask for at least one"), ahead };
+    let concurrency =
+        WorkerConcurrency { n: NonZeroU32::new(n_at_once).expect("tests ask for at least one"), ahead };
     let limits = Limits { kill_after: Some(Duration::from_secs(1)), ..Limits::default() };
     Scene::of(n_workers, processes, &limits, concurrency)
 }

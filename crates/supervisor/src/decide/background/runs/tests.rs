@@ -29,12 +29,12 @@ impl Bench {
     }
 
     /// Time goes on for the process by `seconds`, and for the wall by `wall` more.
-    fn pass(&mut self, seconds: u64, wall: i64) -> Vec<Step> {
+    fn pass(&mut self, seconds: u64, wall: i64) -> Vec<CommandStep> {
         self.now.instant += Duration::from_secs(seconds);
         let on_wall = i64::try_from(seconds).unwrap() + wall;
         self.now.wall = Timestamp::from_second(self.now.wall.as_second() + on_wall).unwrap();
         let steps = self.runs.look(true, self.now);
-        for _ in steps.iter().filter(|step| **step == Step::Start) {
+        for _ in steps.iter().filter(|step| **step == CommandStep::Start) {
             self.n_started += 1;
             self.runs.forking(WorkerId(self.n_started), self.now);
         }
@@ -42,7 +42,7 @@ impl Bench {
     }
 
     fn end(&mut self, worker: u32) {
-        let end = Outcome { exit: Some(Exit::Code(0)), error: None, output: vec![] };
+        let end = RunOutcome { exit: Some(Exit::Code(0)), error: None, output: vec![] };
         self.runs.ended(WorkerId(worker), end, self.now);
     }
 
@@ -61,7 +61,7 @@ fn a_run_begins_at_its_time() {
     let mut bench = Bench::new("*/5 * * * *", "2026-01-05T10:04:57Z", Overlap::Skip);
     assert_eq!((bench.sleep(), bench.next()), (3, "2026-01-05T11:05:00+01:00".to_owned()));
     assert_eq!(bench.pass(2, 0), []);
-    assert_eq!(bench.pass(1, 0), [Step::Start]);
+    assert_eq!(bench.pass(1, 0), [CommandStep::Start]);
     assert_eq!((bench.sleep(), bench.next()), (10, "2026-01-05T11:10:00+01:00".to_owned()));
     bench.end(1);
     let last = bench.runs.status().last.unwrap();
@@ -75,9 +75,9 @@ fn a_run_waits_for_room_and_is_not_lost() {
     assert_eq!(bench.sleep(), 1);
     bench.now.instant += Duration::from_secs(1);
     bench.now.wall = "2026-01-05T10:05:00Z".parse().unwrap();
-    assert_eq!(bench.runs.wait(true, bench.now), [Step::Delayed]);
+    assert_eq!(bench.runs.wait(true, bench.now), [CommandStep::Delayed]);
     assert_eq!((bench.runs.wait(true, bench.now), bench.sleep()), (vec![], 1), "it is said once");
-    assert_eq!(bench.pass(600, 0), [Step::Start], "times that have passed make one run");
+    assert_eq!(bench.pass(600, 0), [CommandStep::Start], "times that have passed make one run");
     assert_eq!(bench.next(), "2026-01-05T11:20:00+01:00");
     bench.end(1);
     assert_eq!((bench.runs.status().runs, bench.runs.status().failed), (1, 0));
@@ -88,7 +88,7 @@ fn a_run_waits_for_room_and_is_not_lost() {
 fn a_machine_that_has_slept_catches_up_with_one_run() {
     let mut bench = Bench::new("0 3 * * *", "2026-01-05T00:30:00Z", Overlap::Queue);
     // Two nights, during which only the clock on the wall goes on.
-    assert_eq!(bench.pass(10, 2 * 86_400 + 3600 * 3), [Step::Start]);
+    assert_eq!(bench.pass(10, 2 * 86_400 + 3600 * 3), [CommandStep::Start]);
     bench.end(1);
     assert_eq!(bench.pass(10, 0), []);
     assert_eq!(bench.next(), "2026-01-08T03:00:00+01:00");
@@ -97,7 +97,7 @@ fn a_machine_that_has_slept_catches_up_with_one_run() {
 #[test]
 fn a_clock_that_is_set_back_runs_no_fixed_time_twice() {
     let mut bench = Bench::new("0 3 * * *", "2026-01-05T01:59:59Z", Overlap::Skip);
-    assert_eq!(bench.pass(1, 0), [Step::Start]);
+    assert_eq!(bench.pass(1, 0), [CommandStep::Start]);
     bench.end(1);
     assert_eq!(bench.pass(60, -120), [], "02:59 again");
     assert_eq!(bench.pass(120, 0), [], "03:01 again");
@@ -115,14 +115,14 @@ fn a_clock_that_is_set_back_does_not_stop_what_goes_by_it() {
     // A clock that is kept by others goes back a little.
     let mut daily = Bench::new("0 3 * * *", "2026-01-05T01:59:59Z", Overlap::Skip);
     assert_eq!(daily.pass(1, -1), []);
-    assert_eq!(daily.pass(1, 0), [Step::Start]);
+    assert_eq!(daily.pass(1, 0), [CommandStep::Start]);
 }
 
 #[test]
 fn so_long_after_each_other_knows_no_clock() {
     let mut bench = Bench::new("@every 30s", "2026-01-05T10:01:00Z", Overlap::Skip);
     assert_eq!(bench.pass(29, -86_400), []);
-    assert_eq!(bench.pass(1, 86_400), [Step::Start]);
+    assert_eq!(bench.pass(1, 86_400), [CommandStep::Start]);
     bench.end(1);
     assert_eq!(bench.sleep(), 30);
 }
@@ -131,24 +131,24 @@ fn so_long_after_each_other_knows_no_clock() {
 fn a_time_that_comes_while_the_command_runs_is_left_out_or_waits_or_runs_beside() {
     let every = |overlap| Bench::new("@every 30s", "2026-01-05T10:01:00Z", overlap);
     let mut skip = every(Overlap::Skip);
-    assert_eq!([skip.pass(30, 0), skip.pass(30, 0)], [[Step::Start], [Step::Skipped]]);
+    assert_eq!([skip.pass(30, 0), skip.pass(30, 0)], [[CommandStep::Start], [CommandStep::Skipped]]);
     assert_eq!((skip.runs.status().skipped, skip.runs.run_now()), (1, Err("it runs")));
     let mut queue = every(Overlap::Queue);
-    assert_eq!(queue.pass(30, 0), [Step::Start]);
+    assert_eq!(queue.pass(30, 0), [CommandStep::Start]);
     for _ in 0..10 {
         assert_eq!(queue.pass(30, 0), []);
     }
-    assert_eq!(queue.pass(30, 0), [Step::Skipped], "ten wait");
+    assert_eq!(queue.pass(30, 0), [CommandStep::Skipped], "ten wait");
     queue.end(1);
-    assert_eq!((queue.sleep(), queue.pass(0, 0)), (0, vec![Step::Start]));
+    assert_eq!((queue.sleep(), queue.pass(0, 0)), (0, vec![CommandStep::Start]));
     assert_eq!(queue.runs.status().waiting, 9);
     let mut allow = every(Overlap::Allow);
     for _ in 0..32 {
-        assert_eq!(allow.pass(30, 0), [Step::Start]);
+        assert_eq!(allow.pass(30, 0), [CommandStep::Start]);
     }
-    assert_eq!(allow.pass(30, 0), [Step::Skipped]);
+    assert_eq!(allow.pass(30, 0), [CommandStep::Skipped]);
     allow.end(5);
-    assert_eq!(allow.pass(30, 0), [Step::Start]);
+    assert_eq!(allow.pass(30, 0), [CommandStep::Start]);
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn a_run_that_takes_too_long_is_told_to_end_once() {
         timeout: Some(Duration::from_secs(5)),
     };
     let mut bench = Bench::with("2026-01-05T10:01:00Z", &spec);
-    assert_eq!(bench.pass(3600, 0), [Step::Start]);
+    assert_eq!(bench.pass(3600, 0), [CommandStep::Start]);
     assert_eq!(bench.sleep(), 5);
-    assert_eq!(bench.pass(5, 0), [Step::End(WorkerId(1))]);
+    assert_eq!(bench.pass(5, 0), [CommandStep::End(WorkerId(1))]);
     assert_eq!(bench.pass(5, 0), []);
     bench.end(1);
     assert!(bench.runs.status().last.unwrap().timed_out);
@@ -180,7 +180,7 @@ fn jitter_is_never_early() {
     };
     for _ in 0..50 {
         let bench = Bench::with("2026-01-05T10:30:00Z", &spec(60));
-        let Next::Wall(next) = bench.runs.next else { panic!("{bench:?}", bench = bench.runs) };
+        let NextRun::Wall(next) = bench.runs.next else { panic!("{bench:?}", bench = bench.runs) };
         let delay = next.as_second() - "2026-01-05T11:00:00Z".parse::<Timestamp>().unwrap().as_second();
         assert!((0..=60).contains(&delay), "{delay}");
     }

@@ -38,7 +38,7 @@ fn start(services: &mut Services, worker: u32, now: Instant) {
 fn each_place_has_restarts_of_its_own() {
     let mut now = Instant::now();
     let mut services = services(2, now);
-    assert_eq!(services.look(now), [Step::Start, Step::Start]);
+    assert_eq!(services.look(now), [CommandStep::Start, CommandStep::Start]);
     assert_eq!((services.look(now), services.deadline()), (vec![], None));
     start(&mut services, 1, now);
     start(&mut services, 2, now);
@@ -46,7 +46,7 @@ fn each_place_has_restarts_of_its_own() {
         now += Duration::from_millis(1);
         services.ended(WorkerId(number - if number == 3 { 2 } else { 1 }), now);
         now = services.deadline().unwrap();
-        assert_eq!(services.look(now), [Step::Start]);
+        assert_eq!(services.look(now), [CommandStep::Start]);
         start(&mut services, number, now);
     }
     now += Duration::from_millis(1);
@@ -63,9 +63,9 @@ fn each_place_has_restarts_of_its_own() {
 fn what_was_wanted_is_wanted_again() {
     let now = Instant::now();
     let mut services = services(1, now);
-    assert_eq!(services.look(now), [Step::Start]);
+    assert_eq!(services.look(now), [CommandStep::Start]);
     services.lost(now);
-    assert_eq!(services.look(now + Duration::from_secs(1)), [Step::Start]);
+    assert_eq!(services.look(now + Duration::from_secs(1)), [CommandStep::Start]);
     services.ended(WorkerId(7), now);
     assert_eq!(services.deadline(), None, "it is nobody's");
 }
@@ -77,15 +77,15 @@ fn a_queue_has_processes_started_and_told_to_end() {
     assert_eq!((services.look(now), services.deadline()), (vec![], None), "its length is not known");
     services.measured(Ok(9), now);
     assert_eq!(services.deadline(), Some(now));
-    assert_eq!(services.look(now), [Step::Start; 3], "never more");
+    assert_eq!(services.look(now), [CommandStep::Start; 3], "never more");
     (1..=3).for_each(|worker| start(&mut services, worker, now));
     services.measured(Ok(1), now);
-    assert_eq!(services.look(now), [Step::Retire(WorkerId(3)), Step::Retire(WorkerId(2))]);
+    assert_eq!(services.look(now), [CommandStep::Retire(WorkerId(3)), CommandStep::Retire(WorkerId(2))]);
     services.measured(Ok(3), now);
     assert_eq!(services.look(now), [], "those that are about to end count");
     services.ended(WorkerId(2), now);
     assert_eq!(services.deadline(), Some(now));
-    assert_eq!(services.look(now), [Step::Start], "one has ended, without a pause");
+    assert_eq!(services.look(now), [CommandStep::Start], "one has ended, without a pause");
     services.measured(Err("broken".into()), now);
     assert_eq!((services.look(now), services.queue().unwrap().wanted), (vec![], 3));
 }
@@ -95,12 +95,12 @@ fn a_start_that_is_not_needed_any_more_is_ended_when_it_has_begun() {
     let now = Instant::now();
     let mut services = by_queue(now);
     services.measured(Ok(1), now);
-    assert_eq!(services.look(now), [Step::Start]);
+    assert_eq!(services.look(now), [CommandStep::Start]);
     services.forking(WorkerId(1), now);
     services.measured(Ok(0), now);
     assert_eq!((services.look(now), services.deadline()), (vec![], None), "nobody could tell it");
     services.begun(WorkerId(1), now);
-    assert_eq!(services.look(now), [Step::Retire(WorkerId(1))]);
+    assert_eq!(services.look(now), [CommandStep::Retire(WorkerId(1))]);
 }
 
 #[test]
@@ -125,5 +125,5 @@ fn a_lost_prototype_takes_along_what_was_told_to_end() {
     services.measured(Ok(1), now);
     services.look(now);
     services.lost(now);
-    assert_eq!(services.look(now + Duration::from_secs(1)), [Step::Start]);
+    assert_eq!(services.look(now + Duration::from_secs(1)), [CommandStep::Start]);
 }

@@ -1,13 +1,13 @@
 //! Servers that fail, and what is said about it.
 
-use corral_testkit::{Frame, Http2, Http2Origin, Origin, Peer, Request, flag, kind};
+use corral_testkit::{Frame, Http2, Http2Origin, Origin, OriginPeer, Request, flag, kind};
 use h2::Reason;
 use serde_json::{Value, json};
 
 use super::{proxy, proxy_with};
 
 /// A server that greets, and treats each stream as its function says.
-fn scripted(act: impl Fn(&mut Peer, u32) + Send + Sync + 'static) -> Origin {
+fn scripted(act: impl Fn(&mut OriginPeer, u32) + Send + Sync + 'static) -> Origin {
     Origin::start(move |peer| {
         peer.greet(&[]);
         while let Some(stream) = peer.read_stream() {
@@ -16,12 +16,12 @@ fn scripted(act: impl Fn(&mut Peer, u32) + Send + Sync + 'static) -> Origin {
     })
 }
 
-fn send(peer: &mut Peer, frame: &Frame) {
+fn send(peer: &mut OriginPeer, frame: &Frame) {
     peer.write(&frame.encode());
 }
 
 /// `:status: 200`, with a body to come.
-fn begin(peer: &mut Peer, stream: u32) {
+fn begin(peer: &mut OriginPeer, stream: u32) {
     send(peer, &Frame::new(kind::HEADERS, flag::END_HEADERS, stream, [0x88]));
 }
 

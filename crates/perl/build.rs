@@ -6,8 +6,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const HOW_TO_GET_PERL: &str = "corral-perl needs Perl's headers and shared library. On Debian and Ubuntu: apt-get install \
-     libperl-dev. For a Perl elsewhere, built with -Duseshrplib, set CORRAL_PERL to its perl.";
+const HOW_TO_GET_PERL: &str = "corral-perl needs Perl's headers and shared library. On Debian and Ubuntu: apt-get \
+    install libperl-dev. For a Perl elsewhere, built with -Duseshrplib, set CORRAL_PERL to its perl.";
 
 fn main() {
     println!("cargo::rerun-if-env-changed=CORRAL_PERL");

@@ -5,8 +5,9 @@
 use std::path::Path;
 use std::process::Command;
 
-const HOW_TO_GET_PYTHON: &str = "corral-python needs the shared library and the headers of a Python from 3.9 on. On Debian \
-     and Ubuntu: apt-get install python3-dev. For a Python elsewhere, built with --enable-shared, set PYO3_PYTHON to it.";
+const HOW_TO_GET_PYTHON: &str = "corral-python needs the shared library and the headers of a Python from 3.9 on. On \
+    Debian and Ubuntu: apt-get install python3-dev. For a Python elsewhere, built with --enable-shared, set \
+    PYO3_PYTHON to it.";
 
 /// Prints the executable, the version, the folder of headers, that of the shared library, then the folders of the
 /// standard library and of packages.
@@ -17,7 +18,8 @@ print('%d.%d' % sys.version_info[:2])
 print(sysconfig.get_path('include'))
 print(sysconfig.get_config_var('LIBDIR') or '')
 paths = [sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib'), *site.getsitepackages(), *sys.path]
-paths += ['/etc/python%d.%d' % sys.version_info[:2], '/usr/lib/python3', '/usr/local/lib/python%d.%d' % sys.version_info[:2]]
+paths += ['/etc/python%d.%d' % sys.version_info[:2], '/usr/lib/python3']
+paths += ['/usr/local/lib/python%d.%d' % sys.version_info[:2]]
 print(os.pathsep.join(sorted({p for p in paths if os.path.isdir(p) and p != os.getcwd()})))
 ";
 

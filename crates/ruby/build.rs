@@ -6,8 +6,8 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-const HOW_TO_GET_RUBY: &str = "corral-ruby needs Ruby's headers and shared library. On Debian and Ubuntu: apt-get install \
-     ruby-dev. For a Ruby elsewhere, built with --enable-shared, set CORRAL_RUBY to its ruby.";
+const HOW_TO_GET_RUBY: &str = "corral-ruby needs Ruby's headers and shared library. On Debian and Ubuntu: apt-get \
+    install ruby-dev. For a Ruby elsewhere, built with --enable-shared, set CORRAL_RUBY to its ruby.";
 
 fn main() {
     println!("cargo::rerun-if-env-changed=CORRAL_RUBY");

@@ -220,7 +220,8 @@ impl<H: EngineHost> RunningEngine<H> {
                 self.failed(&name, &policy.issuer.directory, &failure, now);
             }
             Some(Done::Forbidden { name, policy }) => {
-                tracing::info!(target: "notice", "certificate for {name}: no rule of \"on_demand\" allows it any more; not renewed");
+                tracing::info!(target: "notice", "certificate for {name}: no rule of \"on_demand\" allows it any \
+                    more; not renewed");
                 self.shared.schedule().forbidden(&name, &policy.issuer.directory);
             }
             Some(Done::Asked { name, policy, suggestion }) => {

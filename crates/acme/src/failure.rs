@@ -211,12 +211,14 @@ const PROBLEMS: &[(&str, &str, &str)] = &[
     (
         "connection",
         "the authority cannot connect to the name",
-        "open port 80 for http-01 or port 443 for tls-alpn-01 in every firewall, and correct the name's A and AAAA records",
+        "open port 80 for http-01 or port 443 for tls-alpn-01 in every firewall, and correct the name's A and AAAA \
+        records",
     ),
     (
         "unauthorized",
         "the authority did not get the answer of this server",
-        "the name's A and AAAA records must lead to this server alone; a proxy in front must pass on /.well-known/acme-challenge/",
+        "the name's A and AAAA records must lead to this server alone; a proxy in front must pass on \
+        /.well-known/acme-challenge/",
     ),
     (
         "incorrectResponse",

@@ -2,7 +2,7 @@
 //! failures.
 //!
 //! `schedule` decides what is next for each name; it is given the time and touches nothing. `engine` runs what was
-//! decided, with instant-acme for the protocol. Everything that must outlive the process is written through `EngineHost`
+//! decided, with instant-acme for the protocol. Everything that must outlive the process goes through `EngineHost`
 //! before the step that depends on it, so that a daemon that was killed goes on with the same order. Sockets and files
 //! belong to others: routers answer the challenges, main stores the records.
 

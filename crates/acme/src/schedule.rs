@@ -369,8 +369,8 @@ const LONGEST_PUT_OFF: Duration = Duration::from_secs(8 * 86_400);
 const KEPT_AFTER_END: Duration = Duration::from_secs(30 * 86_400);
 
 /// The error of a certificate that came and is to be renewed at once.
-pub(crate) const DUE_ALREADY: &str = "the certificate that the authority sent is to be renewed already; this machine's clock must be \
-                           right, and certificates must live for five minutes or longer";
+pub(crate) const DUE_ALREADY: &str = "the certificate that the authority sent is to be renewed already; this \
+    machine's clock must be right, and certificates must live for five minutes or longer";
 
 /// The error of a wildcard without `dns-01`.
 pub(crate) const NEEDS_DNS: &str =

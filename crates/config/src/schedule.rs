@@ -97,7 +97,8 @@ fn named(text: &str) -> Result<&'static str, ScheduleError> {
         "@hourly" => Ok("0 * * * *"),
         "@reboot" => Err(ScheduleError::Reboot),
         _ => Err(ScheduleError::Fields(format!(
-            "there is \"@hourly\", \"@daily\", \"@weekly\", \"@monthly\", \"@yearly\" and \"@every 30s\", and not \"{text}\""
+            "there is \"@hourly\", \"@daily\", \"@weekly\", \"@monthly\", \"@yearly\" and \"@every 30s\", and not \
+            \"{text}\""
         ))),
     }
 }
@@ -106,7 +107,8 @@ fn cron(text: &str) -> Result<Schedule, ScheduleError> {
     let n_fields = text.split_whitespace().count();
     if n_fields != 5 {
         let detail = format!(
-            "five fields are expected (minute, hour, day of the month, month, day of the week), and there are {n_fields}"
+            "five fields are expected (minute, hour, day of the month, month, day of the week), and there are \
+            {n_fields}"
         );
         return Err(ScheduleError::Fields(detail));
     }

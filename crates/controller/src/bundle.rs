@@ -41,7 +41,8 @@ pub(crate) enum BundleError {
     NoCertificate,
     /// The key could not prove the certificate that clients are shown.
     #[error(
-        "the private key does not belong to the first certificate; the server's own comes before those that vouch for it"
+        "the private key does not belong to the first certificate; the server's own comes before those that vouch \
+        for it"
     )]
     Mismatch,
     /// A certificate's block has another content.

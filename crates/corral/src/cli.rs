@@ -101,7 +101,8 @@ pub(crate) enum Command {
     /// to it as they are: `corral exec shop -- mysqldump shop > file` writes the file byte for byte. The exit code is
     /// the command's, 128 and its number for a signal, 127 and 126 for a command that is not there or cannot be run.
     #[command(
-        after_help = "Examples:\n  corral exec shop -- php artisan migrate\n  corral exec blog -- python manage.py shell"
+        after_help = "Examples:\n  corral exec shop -- php artisan migrate\n  corral exec blog -- python manage.py \
+            shell"
     )]
     Exec(ExecOptions),
 

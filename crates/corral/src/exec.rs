@@ -26,7 +26,8 @@ pub(crate) struct ExecOptions {
     /// Name of the application in the configuration
     pub(crate) application: String,
     /// The command with its arguments, which can follow `--`
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
     /// Folder to run it in, as the application sees it [default: the application's working_directory, or else the
     /// folder of its code]

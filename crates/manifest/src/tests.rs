@@ -83,7 +83,8 @@ fn both_notations_say_the_same() {
     check(
         &[(
             "a.json",
-            "// comment\n{ \"listeners\": { \"*:80\": { \"pass\": \"routes\", }, },\n \"routes\": [ { \"action\": { \"return\": 200 } }, ] }",
+            "// comment\n{ \"listeners\": { \"*:80\": { \"pass\": \"routes\", }, },\n \"routes\": [ { \"action\": { \
+            \"return\": 200 } }, ] }",
         )],
         document,
     );

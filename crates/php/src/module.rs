@@ -52,7 +52,8 @@ impl SapiModule {
         let has_no_locks = files::opcache_lacks_folder(spec);
         if has_no_locks {
             complain(format_args!(
-                "opcache is off, as it cannot make a file for its locks in /tmp; \"opcache.lockfile_path\" names another folder"
+                "opcache is off, as it cannot make a file for its locks in /tmp; \"opcache.lockfile_path\" names \
+                another folder"
             ));
         }
         let ini_entries = settings::ini_entries(spec, if has_no_locks { WITHOUT_OPCACHE } else { "" });

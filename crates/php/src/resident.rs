@@ -92,7 +92,7 @@ impl Residence {
             variables: variables.as_ptr(),
             n_variables: variables.len(),
         };
-        // SAFETY: PHP is started in this thread and runs nothing. `worker` leads to `session`, `chosen` and `variables`,
+        // SAFETY: PHP is started in this thread, and is idle. `worker` leads to `session`, `chosen` and `variables`,
         // which outlive the call and are not used otherwise meanwhile; a process has one resident.
         let status = unsafe { ffi::corral_worker_run(&raw const worker) };
         session.conclude(status)

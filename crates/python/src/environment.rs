@@ -14,9 +14,9 @@ pub(crate) fn mismatch(home: &Path, own: &str) -> Option<String> {
     let theirs = version_in(&config).or_else(|| version_of_folder(home)).filter(|theirs| *theirs != own)?;
     let path = home.display();
     Some(format!(
-        "the virtual environment \"{path}\" is for Python {theirs}, and this is Python {own}, which does not find what is \
-         installed there: make it anew (python{own} -m venv --clear {path}) and install the requirements again, or run \
-         the application with the module for Python {theirs}"
+        "the virtual environment \"{path}\" is for Python {theirs}, and this is Python {own}, which does not find \
+        what is installed there: make it anew (python{own} -m venv --clear {path}) and install the requirements \
+        again, or run the application with the module for Python {theirs}"
     ))
 }
 

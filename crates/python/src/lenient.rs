@@ -12,7 +12,8 @@ pub(crate) const LONG_BODY: &str =
     "the application sends more than its Content-Length says: the rest is left out of the response";
 pub(crate) const FIELD_LISTS: &str =
     "the application gives start_response() headers as lists where PEP 3333 wants tuples";
-pub(crate) const STARTED_TWICE: &str = "the application calls start_response() twice without exc_info, which PEP 3333 wants: the last call counts";
+pub(crate) const STARTED_TWICE: &str = "the application calls start_response() twice without exc_info, which PEP \
+    3333 wants: the last call counts";
 pub(crate) const STARTED_LATE: &str =
     "the application calls start_response() behind the head of the response: that call is ignored";
 pub(crate) const UNENDED: &str =

@@ -96,7 +96,10 @@ impl Attacker {
     #[must_use]
     pub fn config(&self, names: &[&str]) -> Value {
         let applications = names.iter().map(|name| ((*name).to_owned(), self.application()));
-        let application = |name| json!({ "match": { "uri": format!("/{name}") }, "action": { "pass": format!("applications/{name}") } });
+        let application = |name| {
+            json!({ "match": { "uri": format!("/{name}") },
+            "action": { "pass": format!("applications/{name}") } })
+        };
         let routes = names.iter().map(application).chain([json!({ "action": { "return": 204 } })]);
         json!({
             "applications": applications.collect::<serde_json::Map<_, _>>(),

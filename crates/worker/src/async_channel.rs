@@ -1,5 +1,5 @@
 //! The channel of a worker that runs many requests at once in one thread. Nothing here waits: an interpreter's event
-//! loop asks what has come ([`AsyncChannel::receive`]), sleeps until the bell rings, and leaves what cannot be sent yet.
+//! loop asks what has come ([`AsyncChannel::receive`]), sleeps until the bell rings, and keeps what cannot be sent yet.
 //!
 //! The interpreter's loop sleeps in epoll and not on the futex of the channel, so the router wakes it by a byte through
 //! a socket: a writer to a counter could be made to block. While something comes, the loop looks at the ring after each

@@ -60,8 +60,8 @@ pub enum DnsError {
     },
     /// The program ran too long, and was killed.
     #[error(
-        "\"{program} {action}\" has not ended within {} s and was killed: {said}; if it needs longer, raise \"timeout\" \
-         of the challenge \"dns\"",
+        "\"{program} {action}\" has not ended within {} s and was killed: {said}; if it needs longer, raise \
+        \"timeout\" of the challenge \"dns\"",
         limit.as_secs()
     )]
     ProgramTimeout {
@@ -160,8 +160,8 @@ pub enum DnsError {
     },
     /// `BADSIG` (RFC 8945 section 5.2.2).
     #[error(
-        "the DNS server {server} has another secret for the key \"{key}\" (BADSIG); copy \"secret\" of \"key\" from the \
-         server"
+        "the DNS server {server} has another secret for the key \"{key}\" (BADSIG); copy \"secret\" of \"key\" from \
+        the server"
     )]
     WrongSecret {
         /// The address of the server.
@@ -171,7 +171,8 @@ pub enum DnsError {
     },
     /// `BADTIME` (RFC 8945 section 5.2.3).
     #[error(
-        "the clocks of this machine and of the DNS server {server} differ too much{difference} (BADTIME); set them right"
+        "the clocks of this machine and of the DNS server {server} differ too much{difference} (BADTIME); set them \
+        right"
     )]
     Clocks {
         /// The address of the server.

@@ -13,7 +13,8 @@ use super::*;
 const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
 
 /// By `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout`.
-const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n";
+const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n\
+    -----END PUBLIC KEY-----\n";
 
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()

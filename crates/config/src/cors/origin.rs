@@ -257,7 +257,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_origin_matches_itself_alone(host in "[a-z0-9]{1,5}(\\.[a-z0-9]{1,5}){0,3}", port in 1u16.., other in ".{0,30}") {
+        fn an_origin_matches_itself_alone(
+            host in "[a-z0-9]{1,5}(\\.[a-z0-9]{1,5}){0,3}",
+            port in 1u16..,
+            other in ".{0,30}",
+        ) {
             let origin = format!("ws://{host}:{port}");
             let pattern = OriginPattern::parse(&origin).unwrap();
             prop_assert!(pattern.matches(origin.as_bytes()));
@@ -265,7 +269,10 @@ mod tests {
         }
 
         #[test]
-        fn what_matches_is_an_origin(pattern in "(https|x)://(\\*\\.)?[a-z.]{1,4}(:[0-9*]{1,3})?", origin in "(https|x)://[a-z.:0-9/]{0,9}") {
+        fn what_matches_is_an_origin(
+            pattern in "(https|x)://(\\*\\.)?[a-z.]{1,4}(:[0-9*]{1,3})?",
+            origin in "(https|x)://[a-z.:0-9/]{0,9}",
+        ) {
             crate::fuzz::fuzz_origin(format!("{pattern}\n{origin}").as_bytes());
         }
 

@@ -60,7 +60,8 @@ struct AcmeDraft {
 const ACME: &[Member<AcmeDraft>] = &[
     optional("names", STRING.or(ARRAY))
         .default("those of the routes")
-        .means("host names beside those that the listener's routes have as plain [`host`](routes.md#conditions); `*.example.com` needs the challenge `dns`")
+        .means("host names beside those that the listener's routes have as plain [`host`](routes.md#conditions); \
+            `*.example.com` needs the challenge `dns`")
         .read(|cx, field, draft| {
             draft.names = one_or_more(cx, field, host_name);
             let mut known = HashSet::new();
@@ -73,7 +74,9 @@ const ACME: &[Member<AcmeDraft>] = &[
     optional("directory", STRING)
         .default("Let's Encrypt's")
         .means("the authority, as the URL of its ACME directory")
-        .read(|cx, field, draft| draft.directory = formed(cx, field, advice::DIRECTORY, |text| is_url(text, &["https"]))),
+        .read(|cx, field, draft| {
+            draft.directory = formed(cx, field, advice::DIRECTORY, |text| is_url(text, &["https"]));
+        }),
     optional("ca", STRING)
         .default("the system's authorities")
         .means("the bundle of `/certificates` that the directory's own certificate is verified by")
@@ -83,17 +86,20 @@ const ACME: &[Member<AcmeDraft>] = &[
         }),
     optional("profile", STRING)
         .default("the authority's own")
-        .means("which of the authority's kinds of certificates is ordered: Let's Encrypt has `classic`, `tlsserver` and, for six days, `shortlived`")
+        .means("which of the authority's kinds of certificates is ordered: Let's Encrypt has `classic`, `tlsserver` \
+            and, for six days, `shortlived`")
         .read(|cx, field, draft| draft.profile = name(cx, field)),
     optional("eab", OBJECT)
         .read(|cx, field, draft| draft.eab = external_account(cx, field)),
     optional("challenge", STRING.or(OBJECT))
         .default("by the ports that are listened on")
-        .means("[how names are proved](#challenges): `\"http\"`, `\"tls-alpn\"` or `{\"dns\": …}`, with [what puts a record into the DNS](#by-the-dns)")
+        .means("[how names are proved](#challenges): `\"http\"`, `\"tls-alpn\"` or `{\"dns\": …}`, with [what puts a \
+            record into the DNS](#by-the-dns)")
         .read(|cx, field, draft| draft.challenge = challenge(cx, field)),
     optional("on_demand", OBJECT)
         .default("no others")
-        .means("[names that are not in the configuration](#on-demand): ordered when a client asks for one that a rule allows")
+        .means("[names that are not in the configuration](#on-demand): ordered when a client asks for one that a \
+            rule allows")
         .read(|cx, field, draft| draft.on_demand = on_demand(cx, field)),
 ];
 
@@ -285,7 +291,8 @@ const DNS: &[Member<DnsDraft>] = &[
         .read(|cx, field, draft| draft.resolver = formed(cx, field, DNS_SERVER, is_dns_server)),
     optional("timeout", INTEGER)
         .default("120")
-        .means("seconds until the program has to end, and the zone's servers have to have the record; with 0, they are not asked")
+        .means("seconds until the program has to end, and the zone's servers have to have the record; with 0, they \
+            are not asked")
         .read(|cx, field, draft| draft.timeout = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or(draft.timeout)),
     optional("delay", INTEGER)
         .default("0")
@@ -367,7 +374,10 @@ const REFUSED_FOR: Duration = Duration::from_mins(5);
 
 const ON_DEMAND: &[Member<OnDemandDraft>] = &[
     required("allow", STRING.or(ARRAY))
-        .means("a URL, which is asked with `?domain=NAME` and allows by status 200, or an array of host names, `*.example.com` among them")
+        .means(
+            "a URL, which is asked with `?domain=NAME` and allows by status 200, or an array of host names, \
+            `*.example.com` among them",
+        )
         .read(|cx, field, draft| draft.allow = allow(cx, field)),
     optional("per_address", INTEGER)
         .default("10")
@@ -380,11 +390,14 @@ const ON_DEMAND: &[Member<OnDemandDraft>] = &[
     optional("remember_allowed", INTEGER)
         .default("3600")
         .means("seconds for which a yes of the URL counts")
-        .read(|cx, field, draft| draft.allowed_for = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or(draft.allowed_for)),
-    optional("remember_refused", INTEGER)
-        .default("300")
-        .means("seconds for which a no counts")
-        .read(|cx, field, draft| draft.refused_for = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or(draft.refused_for)),
+        .read(|cx, field, draft| {
+            draft.allowed_for = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or(draft.allowed_for)
+        }),
+    optional("remember_refused", INTEGER).default("300").means("seconds for which a no counts").read(
+        |cx, field, draft| {
+            draft.refused_for = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or(draft.refused_for)
+        },
+    ),
 ];
 
 fn allow(cx: &mut Context<'_>, field: Field<'_>) -> Option<Allow> {

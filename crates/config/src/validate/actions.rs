@@ -34,7 +34,8 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
         }
         (Some(_), Some(_)) => {
             cx.problem_with_advice(
-                "The \"action\" object must have just one of \"pass\", \"return\", \"share\", or \"proxy\" options set.",
+                "The \"action\" object must have just one of \"pass\", \"return\", \"share\", or \"proxy\" options \
+                set.",
                 FURTHER,
             );
             None

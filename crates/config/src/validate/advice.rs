@@ -5,8 +5,8 @@ use super::types::{ARRAY, BOOL, INTEGER, NUMBER, STRING, Types, type_of};
 use crate::json::{Number, Value};
 
 /// The forms of an address to listen on.
-pub(super) const LISTENER: &str = "An address is \"*:PORT\", \"IP:PORT\", \"[IPv6]:PORT\", \"unix:PATH\" or \"unix:@NAME\", \
-     with a PORT from 1 to 65535; a host name is not one.";
+pub(super) const LISTENER: &str = "An address is \"*:PORT\", \"IP:PORT\", \"[IPv6]:PORT\", \"unix:PATH\" or \
+    \"unix:@NAME\", with a PORT from 1 to 65535; a host name is not one.";
 
 /// The forms of `rate`.
 pub(super) const RATE: &str =
@@ -17,15 +17,15 @@ pub(super) const CERTIFICATE: &str =
     "Name an uploaded bundle, or set \"acme\" to true for automatic certificates.";
 
 /// The form of a host name.
-pub(super) const HOST_NAME: &str = "A host name is written as in a browser, without \"https://\" and port; \"*.\" in front stands for \
-     one label, and an address is none.";
+pub(super) const HOST_NAME: &str = "A host name is written as in a browser, without \"https://\" and port; \"*.\" in \
+    front stands for one label, and an address is none.";
 
 /// The form of the URL of a directory.
 pub(super) const DIRECTORY: &str = "The form is \"https://HOST/PATH\", as the authority has published it.";
 
 /// The forms of an origin.
-pub(super) const ORIGIN: &str = "The form is \"https://HOST\" as browsers write it, with \":PORT\" where that is not the usual \
-     one, and without a path; \"*.\" in front of the host stands for all names below it.";
+pub(super) const ORIGIN: &str = "The form is \"https://HOST\" as browsers write it, with \":PORT\" where that is not \
+    the usual one, and without a path; \"*.\" in front of the host stands for all names below it.";
 
 /// The form of the URL of a set of keys.
 pub(super) const KEY_URL: &str = "The form is \"https://HOST/PATH\" or \"http://HOST:PORT/PATH\".";
@@ -38,18 +38,20 @@ pub(super) const PROXY: &str = "The form is \"http://HOST:PORT\", \"https://HOST
      with a port and without a path.";
 
 /// The forms of a server in `mirror`.
-pub(super) const MIRROR: &str = "The form is \"http://HOST:PORT\", \"https://HOST:PORT\", \"http://unix:PATH\" or \"upstreams/NAME\", \
-     with a port and without a path.";
+pub(super) const MIRROR: &str = "The form is \"http://HOST:PORT\", \"https://HOST:PORT\", \"http://unix:PATH\" or \
+    \"upstreams/NAME\", with a port and without a path.";
 
 /// The forms of `fastcgi`, `scgi` and `uwsgi`.
 pub(super) const GATEWAY: &str = "The form is \"unix:PATH\", \"HOST:PORT\" or \"upstreams/NAME\".";
 
 /// The forms of a name in `servers`.
-pub(super) const SERVER: &str = "The form is \"HOST:PORT\", \"http://HOST:PORT\", \"https://HOST:PORT\" or \"unix:PATH\", with a port and without a path.";
+pub(super) const SERVER: &str = "The form is \"HOST:PORT\", \"http://HOST:PORT\", \"https://HOST:PORT\" or \
+    \"unix:PATH\", with a port and without a path.";
 
 /// The forms of an address pattern.
-pub(super) const ADDRESS_PATTERN: &str = "A pattern is an IP address, a range \"FROM-TO\", a network such as \"10.0.0.0/8\", \
-     any of these with \":PORT\" or \":FROM-TO\" behind it, \"*:PORT\" or \"unix\"; a host name is not one.";
+pub(super) const ADDRESS_PATTERN: &str = "A pattern is an IP address, a range \"FROM-TO\", a network such as \
+    \"10.0.0.0/8\", any of these with \":PORT\" or \":FROM-TO\" behind it, \"*:PORT\" or \"unix\"; a host name is \
+    not one.";
 
 /// How a value of a wrong type is written in the right one; empty when that cannot be known.
 pub(super) fn for_type(expected: Types, value: &Value) -> String {

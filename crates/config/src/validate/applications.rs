@@ -234,8 +234,9 @@ const COMMON: &[Member<Common>] = &[
     optional("abandoned", STRING)
         .default("by the method")
         .means(
-            "`\"run\"` or `\"drop\"`: what becomes of [requests whose clients leave](#clients-that-leave-while-they-wait) \
-             while they wait for a worker. Without it, `GET`, `HEAD`, `OPTIONS` and `TRACE` are dropped and others run",
+            "`\"run\"` or `\"drop\"`: what becomes of [requests whose clients \
+            leave](#clients-that-leave-while-they-wait) while they wait for a worker. Without it, `GET`, `HEAD`, \
+            `OPTIONS` and `TRACE` are dropped and others run",
         )
         .read(|cx, field, draft| draft.abandoned = abandoned(cx, field).unwrap_or_default()),
     optional("restart", OBJECT).read(|cx, field, draft| draft.restart = restart::read(cx, field)),

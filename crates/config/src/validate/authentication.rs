@@ -22,7 +22,8 @@ use crate::upstream::{Origin, ProxyOptions, Upstream, UpstreamTls};
 
 /// The row of `authenticate`.
 pub(super) const AUTHENTICATE: Label = optional("authenticate", OBJECT).means(
-    "[what a client has to show](authentication.md): a password, a token, the word of another server or a certificate (beyond Unit)",
+    "[what a client has to show](authentication.md): a password, a token, the word of another server or a \
+    certificate (beyond Unit)",
 );
 
 /// Reads `authenticate`: the place in `Config::authentications`.
@@ -210,7 +211,8 @@ const PLACES: &[Member<JwtDraft>] = &[
         .read(|cx, field, draft| draft.cookie = name(cx, field).map(String::into_bytes)),
     optional("argument", STRING)
         .default("none")
-        .means("the query parameter of the token, for requests without `Authorization` and cookie; other servers log URLs")
+        .means("the query parameter of the token, for requests without `Authorization` and cookie; other servers log \
+            URLs")
         .read(|cx, field, draft| draft.argument = name(cx, field).map(String::into_bytes)),
 ];
 
@@ -310,7 +312,8 @@ const SERVERS: &[Member<ForwardDraft>] = &[
         },
     ),
     optional("pass", STRING)
-        .means("or an application, `applications/NAME` or `applications/NAME/TARGET`, or [servers](proxy.md#groups), `upstreams/NAME`")
+        .means("or an application, `applications/NAME` or `applications/NAME/TARGET`, or [servers](proxy.md#groups), \
+            `upstreams/NAME`")
         .read(|cx, field, draft| draft.pass = asked(cx, field)),
     optional("uri", STRING).default("`\"/\"`").means("beside `pass`: the path that is asked for").read(
         |cx, field, draft| {

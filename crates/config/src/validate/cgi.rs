@@ -64,8 +64,8 @@ const PROCESS_EACH: &[Member<CgiDraft>] = &[
         .read(|cx, field, draft| draft.concurrency = count(cx, field)),
 ];
 
-const TARGETS: &str = "several sets of `root`, `script`, `index`, `split_path`, `params` under a name each, passed to as \
-    `applications/NAME/TARGET`";
+const TARGETS: &str = "several sets of `root`, `script`, `index`, `split_path`, `params` under a name each, passed \
+    to as `applications/NAME/TARGET`";
 
 /// The options of an entry point, which make no sense beside `targets`.
 const TWINS: &[&str] = &["root", "script", "index", "split_path", "params"];

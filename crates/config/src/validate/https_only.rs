@@ -29,7 +29,8 @@ const YEAR: u32 = 31_536_000;
 const HTTPS_ONLY: &[Member<HttpsOnly>] = &[
     optional("max_age", INTEGER)
         .default("31536000")
-        .means("seconds for which browsers use nothing but TLS for the host (`Strict-Transport-Security`); 0: they forget it")
+        .means("seconds for which browsers use nothing but TLS for the host (`Strict-Transport-Security`); 0: they \
+            forget it")
         .read(|cx, field, draft| {
             let seconds = integer(cx, field, 0..=INT_MAX).and_then(|seconds| u32::try_from(seconds).ok());
             draft.max_age = seconds.unwrap_or(draft.max_age);

@@ -105,7 +105,9 @@ const LISTENER: &[Member<ListenerDraft>] = &[
     optional("application", STRING)
         .means("an application by its name alone, as old configurations have it")
         .read(|cx, field, draft| draft.application = application(cx, field)),
-    optional("tls", OBJECT).means("encryption by [TLS](tls.md)").read(|cx, field, draft| draft.tls = tls::read(cx, field)),
+    optional("tls", OBJECT)
+        .means("encryption by [TLS](tls.md)")
+        .read(|cx, field, draft| draft.tls = tls::read(cx, field)),
     optional("https_only", BOOL.or(OBJECT))
         .default("`false`")
         .means(
@@ -127,7 +129,8 @@ const LISTENER: &[Member<ListenerDraft>] = &[
         )
         .read(|cx, field, draft| draft.proxy_protocol = forwarded::read_proxy_protocol(cx, field)),
     optional("forwarded", OBJECT)
-        .means("[the client's address and scheme](clients.md#request-headers) when a proxy tells them in request headers")
+        .means("[the client's address and scheme](clients.md#request-headers) when a proxy tells them in request \
+            headers")
         .read(|cx, field, draft| draft.forwarded = forwarded::read(cx, field)),
     optional("client_ip", OBJECT)
         .means("the same as [older configurations](clients.md#request-headers) have it")

@@ -116,7 +116,8 @@ const MODULES_OF_WASM: &str = "The \"wasm\" application type is not supported: i
 
 const LANGUAGES: &[&str] = &["java", "perl", "php", "python", "ruby", "wasm-wasi-component"];
 
-const MISSING: &str = "Put corral-NAME beside the executable corral, or into the folder of --modulesdir, and start the daemon again.";
+const MISSING: &str = "Put corral-NAME beside the executable corral, or into the folder of --modulesdir, and start \
+    the daemon again.";
 
 const MORE_VERSIONS: &str = "For another version, build its module against it and put that beside the others, \
      or run the application by \"http\" or \"proxy\".";
@@ -126,7 +127,8 @@ const ALIASES: &[(&[&str], Option<&str>, &str)] = &[
     (
         &["nodejs", "node", "node.js", "javascript", "js", "typescript", "deno", "bun"],
         Some("external"),
-        "A program in Node.js is \"external\" with the package unit-http, or \"http\" when it serves HTTP itself; its \"executable\" runs it.",
+        "A program in Node.js is \"external\" with the package unit-http, or \"http\" when it serves HTTP itself; \
+        its \"executable\" runs it.",
     ),
     (
         &["rust", "dotnet", "elixir", "binary", "executable", "program", "command", "exec"],

@@ -62,8 +62,8 @@ const APPLICATION: &[Member<PhpDraft>] = &[
         .read(|cx, field, draft| draft.target.worker = php_worker::read(cx, field)),
     optional("params", OBJECT)
         .means(
-            "an object: variables for `$_SERVER`, as texts with variables, beside [those of CGI](cgi-variables.md) or in \
-             their place; `null` takes one away (beyond Unit)",
+            "an object: variables for `$_SERVER`, as texts with variables, beside [those of CGI](cgi-variables.md) \
+            or in their place; `null` takes one away (beyond Unit)",
         )
         .read(|cx, field, draft| draft.params = entry::params(cx, field)),
     optional("options", OBJECT)

@@ -60,7 +60,8 @@ const WORKER: &[Member<PhpWorkerDraft>] = &[
         .means("requests after which the script is told to end, and started anew in another process")
         .read(|cx, field, draft| draft.max_requests = count(cx, field)),
     optional("watch", ARRAY)
-        .means("absolute paths of files or folders whose change starts it anew, with the code in these folders, as `restart.watch` does")
+        .means("absolute paths of files or folders whose change starts it anew, with the code in these folders, as \
+            `restart.watch` does")
         .read(|cx, field, draft| draft.watch = absolute_paths(cx, field)),
     optional("env", OBJECT)
         .means("variables for the script, which each request finds in `$_SERVER`, too")

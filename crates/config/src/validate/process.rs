@@ -135,7 +135,8 @@ fn refuse_of_requests(cx: &mut Context<'_>, members: &Object) {
 fn check_number(cx: &mut Context<'_>, members: &Object, has_schedule: bool) {
     let detail = match members.get(b"processes".as_slice()) {
         Some(_) if has_schedule => {
-            "A command with a \"schedule\" has no number of \"processes\": \"overlap\" says whether it runs beside itself."
+            "A command with a \"schedule\" has no number of \"processes\": \"overlap\" says whether it runs beside \
+            itself."
         }
         Some(Value::Object(members)) if members.contains_key(b"queue".as_slice()) => return,
         Some(Value::Object(_) | Value::String(_)) => {

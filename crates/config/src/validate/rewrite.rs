@@ -9,8 +9,8 @@ use crate::template::{Rewrite, Template};
 
 /// The row of `rewrite`.
 pub(super) const REWRITE: Label = optional("rewrite", STRING).or_beyond_unit(OBJECT).means(
-    "a text with variables that becomes the path, and where it has a `?` the query too, or an object that says both: see \
-     [rewrites](#rewrites). `$request_uri` stays",
+    "a text with variables that becomes the path, and where it has a `?` the query too, or an object that says both: \
+    see [rewrites](#rewrites). `$request_uri` stays",
 );
 
 /// Reads a text, or an object that says of path and query one by one what becomes of them.

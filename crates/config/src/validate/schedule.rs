@@ -34,7 +34,8 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<ScheduleSpe
 
 const SCHEDULE: &[Member<ScheduleDraft>] = &[
     required("cron", STRING)
-        .means("five fields of cron, `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, or `@every` with a duration")
+        .means("five fields of cron, `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, or `@every` with a \
+            duration")
         .read(|cx, field, draft| draft.cron = cron(cx, field)),
     optional("time_zone", STRING)
         .default("the daemon's")
@@ -49,8 +50,8 @@ const SCHEDULE: &[Member<ScheduleDraft>] = &[
     optional("overlap", STRING)
         .default("`\"skip\"`")
         .means(
-            "what becomes of a time that comes while the command runs: `\"skip\"`, `\"queue\"` (it runs afterwards; ten \
-             wait at most) or `\"allow\"` (32 run at once at most)",
+            "what becomes of a time that comes while the command runs: `\"skip\"`, `\"queue\"` (it runs afterwards; \
+            ten wait at most) or `\"allow\"` (32 run at once at most)",
         )
         .read(|cx, field, draft| draft.overlap = overlap(cx, field).unwrap_or_default()),
     optional("timeout", INTEGER)

@@ -115,12 +115,14 @@ const REMARKS: &[(&[&str], &str, &str)] = &[
     (
         &["certificates"],
         "listeners",
-        "Certificates are uploaded: by `corral certificate put NAME FILE`, or to /certificates/NAME of the control API.",
+        "Certificates are uploaded: by `corral certificate put NAME FILE`, or to /certificates/NAME of the control \
+        API.",
     ),
     (
         &["js_modules"],
         "listeners",
-        "JavaScript modules are uploaded: by `corral js-module put NAME FILE`, or to /js_modules/NAME of the control API.",
+        "JavaScript modules are uploaded: by `corral js-module put NAME FILE`, or to /js_modules/NAME of the control \
+        API.",
     ),
     (
         &["max_body_size", "client_max_body_size"],

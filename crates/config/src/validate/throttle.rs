@@ -124,7 +124,8 @@ impl Whose {
 const WHOSE: &[Member<Whose>] = &[
     optional("key", STRING)
         .default("`\"$remote_addr\"`")
-        .means("a text with [variables](routes.md#variables): requests with the same text share the limit, those with an empty one have none")
+        .means("a text with [variables](routes.md#variables): requests with the same text share the limit, those \
+            with an empty one have none")
         .read(|cx, field, whose| whose.key = key(cx, field)),
     optional("status", INTEGER)
         .default("429; of `limit_connections` 503")

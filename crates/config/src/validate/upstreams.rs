@@ -89,7 +89,8 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
         .read(|cx, field, draft| draft.servers = Some(servers(cx, field))),
     optional("protocol", STRING)
         .default("`http`")
-        .means("what the servers speak; with `fastcgi`, `scgi` or `uwsgi` an [action](fastcgi.md) of that name leads to them")
+        .means("what the servers speak; with `fastcgi`, `scgi` or `uwsgi` an [action](fastcgi.md) of that name leads \
+            to them")
         .read(|cx, field, draft| draft.gateway = protocol(cx, field)),
     optional("processes", INTEGER).at_most(bounds::KEPT_CONNECTIONS)
         .default("0")

@@ -125,7 +125,8 @@ fn heads_are_those_of_unit() {
 fn bodies_come_in_chunks_too() {
     let server = in_force("{}");
     let answer = server.raw(
-        b"PUT /config HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n{\"rout\r\n8\r\nes\": []}\r\n0\r\n\r\n",
+        b"PUT /config HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n{\"rout\r\n8\r\nes\": \
+            []}\r\n0\r\n\r\n",
     );
     assert_eq!(answer.status(), "200 OK");
     server.check("GET", "/config", "", "200 OK", r#"{"routes": []}"#);

@@ -134,7 +134,8 @@ const VALUED: &[Valued] = &[
     Valued {
         name: "--user",
         value: "username",
-        help: "one user for the daemon's own processes and for applications without \"user\" (default: two that differ)",
+        help: "one user for the daemon's own processes and for applications without \"user\" (default: two that \
+            differ)",
         set: text!(user),
     },
     Valued {

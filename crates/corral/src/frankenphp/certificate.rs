@@ -86,8 +86,8 @@ impl LocalCertificate {
             Err(reason) => format!("The next start makes another one: {reason}"),
         };
         format!(
-            "browsers will warn that the connection is not private: the certificate for {names} is signed by itself, and \
-             by no authority that they know. {place}"
+            "browsers will warn that the connection is not private: the certificate for {names} is signed by itself, \
+            and by no authority that they know. {place}"
         )
     }
 }

@@ -10,7 +10,8 @@ pub(crate) struct RunOptions {
     #[arg(default_value = ".", conflicts_with = "config")]
     pub(crate) path: PathBuf,
     /// Serve what this JSON, YAML or folder of such files says; several are merged
-    #[arg(long, value_name = "FILE|FOLDER", conflicts_with_all = ["listen", "workers", "php_ini", "files", "worker", "no_worker"])]
+    #[arg(long, value_name = "FILE|FOLDER")]
+    #[arg(conflicts_with_all = ["listen", "workers", "php_ini", "files", "worker", "no_worker"])]
     pub(crate) config: Vec<PathBuf>,
     /// Serve changed code, or changed files of --config, from the next request on; so it is at a terminal
     #[arg(long)]

@@ -12,13 +12,18 @@ use super::{Site, SiteKind, component, go, java, php, program, python, resident,
 pub(crate) enum SiteError {
     #[error("\"{}\" does not exist; name the folder of a site", .0.display())]
     Missing(PathBuf),
-    #[error("\"{}\" is neither a folder nor a component of WebAssembly nor an archive of Java; name the folder that the file is in", .0.display())]
+    #[error("\"{}\" is neither a folder nor a component of WebAssembly nor an archive of Java; name the folder that \
+        the file is in", .0.display())]
     NotFolder(PathBuf),
     #[error("\"{}\" is empty; put a site into it", .0.display())]
     Empty(PathBuf),
     #[error("the folder \"{}\" cannot be read ({reason}); run this as a user who may read it", path.display())]
     Unreadable { path: PathBuf, reason: io::ErrorKind },
-    #[error("there is no script \"{}\" in \"{}\"; --worker names one below the folder of the site", script.display(), folder.display())]
+    #[error(
+        "there is no script \"{}\" in \"{}\"; --worker names one below the folder of the site",
+        script.display(),
+        folder.display()
+    )]
     NoWorker { script: PathBuf, folder: PathBuf },
     #[error("\"{}\" has {what}: {remedy}; or serve its files as they are: corral run --static", path.display())]
     Unknown { path: PathBuf, what: String, remedy: String },

@@ -43,7 +43,8 @@ pub(super) fn find(project: &Path, public: &Path) -> InMemory {
         return InMemory::No;
     }
     if !loads_runtime(public) {
-        let lack = "Symfony's runtime for workers is installed, but index.php does not load vendor/autoload_runtime.php";
+        let lack = "Symfony's runtime for workers is installed, but index.php does not load \
+            vendor/autoload_runtime.php";
         return if has_runtime { InMemory::Lacks(lack.to_owned()) } else { InMemory::No };
     }
     let runtime = has_runtime.then(|| ("APP_RUNTIME", r"Runtime\FrankenPhpSymfony\Runtime".to_owned()));
@@ -59,7 +60,8 @@ fn octane(project: &Path, public: &Path) -> InMemory {
     let script = public.join(OCTANE_SCRIPT);
     if !script.is_file() {
         return InMemory::Lacks(format!(
-            "Laravel Octane is installed, but {} is missing, which `php artisan octane:install --server=frankenphp` makes",
+            "Laravel Octane is installed, but {} is missing, which `php artisan octane:install --server=frankenphp` \
+            makes",
             script.display()
         ));
     }
@@ -88,7 +90,8 @@ pub(super) fn named(project: &Path, script: &Path) -> Option<WorkerScript> {
 /// Whether this version of symfony/runtime can ask for requests by itself.
 fn has_runner(version: &str) -> bool {
     let mut numbers = version.trim_start_matches('v').split('.').map(|number| number.parse::<u32>().ok());
-    matches!((numbers.next().flatten(), numbers.next().flatten()), (Some(major), Some(minor)) if (major, minor) >= (7, 4))
+    let version = numbers.next().flatten().zip(numbers.next().flatten());
+    version.is_some_and(|version| version >= (7, 4))
 }
 
 fn loads_runtime(public: &Path) -> bool {

@@ -45,8 +45,9 @@ fn ordinary_responses() {
 #[test]
 fn fields_about_the_connection_end_here() {
     check(
-        "HTTP/1.1 200 OK\r\nServer: x\r\nDate: d\r\nConnection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\n\
-         Upgrade: h2c\r\nTrailer: t\r\nProxy-Connection: close\r\nContent-Length: 0\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nServer: x\r\nDate: d\r\nConnection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: \
+        timeout=5\r\nUpgrade: h2c\r\nTrailer: t\r\nProxy-Connection: close\r\nContent-Length: 0\r\nSet-Cookie: \
+        a\r\nSet-Cookie: b\r\n\r\n",
         "200 Length(0) kept Date=d; Set-Cookie=a; Set-Cookie=b;",
     );
 }
@@ -183,7 +184,8 @@ fn a_connection_field_has_few_options() {
 proptest::proptest! {
     /// The body of the fuzz target, in a form that runs everywhere.
     #[test]
-    fn pieces_make_no_difference(step: u8, text in "(HTTP/1\\.[01] [0-9]{3}\r?\n)((Content-Length|Connection|X): ?[ -~]{0,9}\r?\n){0,3}\r?\n?[a-c\r\n]{0,9}") {
+    fn pieces_make_no_difference(step: u8, text in "(HTTP/1\\.[01] [0-9]{3}\r?\n)((Content-Length|Connection|X): ?[ \
+        -~]{0,9}\r?\n){0,3}\r?\n?[a-c\r\n]{0,9}") {
         let mut data = vec![step];
         data.extend_from_slice(text.as_bytes());
         crate::fuzz::fuzz_upstream(&data);

@@ -70,8 +70,8 @@ pub enum FromPrototype {
         /// The problem, its place, and the remedy.
         reason: String,
     },
-    /// A worker runs. Carries its channel's memory, the push of its event loop's bell if it says how many `concurrency` it
-    /// has, the socket of its `files` if it sends any, and its pidfd if there is one.
+    /// A worker runs. Carries its channel's memory, the push of its event loop's bell if it says its `concurrency`, the
+    /// socket of its `files` if it sends any, and its pidfd if there is one.
     Forked {
         /// The worker's number.
         worker: WorkerId,

@@ -92,8 +92,8 @@ pub enum ToRouter {
         /// Which one.
         generation: GenerationId,
     },
-    /// A worker is ready for requests. Carries its channel's memory, the push of its bell if it has `concurrency`, and the
-    /// socket of its `files` if it sends any.
+    /// A worker is ready for requests. Carries its channel's memory, the push of its bell if it says its
+    /// `concurrency`, and the socket of its `files` if it sends any.
     WorkerReady {
         /// The worker's application.
         app: AppId,

@@ -31,7 +31,8 @@ fn problems_of_yaml_have_lines_and_columns() {
     check_faults(
         &[(
             "site.yaml",
-            "listeners:\n  '*:80':\n    pass: routes/nope\nroutes:\n  - action: {return: 200}\n  - action:\n      pass: 1\n",
+            "listeners:\n  '*:80':\n    pass: routes/nope\nroutes:\n  - action: {return: 200}\n  - action:\n      \
+            pass: 1\n",
         )],
         &["site.yaml:3:5: /listeners/*:80/pass: ", "site.yaml:7:7: /routes/1/action/pass: "],
     );

@@ -87,7 +87,11 @@ fn a_request_that_was_taken_back_is_not_run() {
 #[test]
 fn a_request_ahead_waits_for_its_turn_with_its_body() {
     let mut host = app(&[
-        ("index.php", "<?php touch('at'); while (!file_exists('go')) { clearstatcache(); usleep(1000); } echo str_repeat('x', 400000);"),
+        (
+            "index.php",
+            "<?php touch('at'); while (!file_exists('go')) { clearstatcache(); usleep(1000); } echo \
+            str_repeat('x', 400000);",
+        ),
         ("second.php", "<?php echo md5(file_get_contents('php://input'));"),
     ])
     .start();

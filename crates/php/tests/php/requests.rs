@@ -38,12 +38,12 @@ fn server_variables_are_exactly_these() {
     let response = host.worker().ask(&host, &request);
     let expected = format!(
         "CONTENT_LENGTH=2\nCONTENT_TYPE=application/json\nDOCUMENT_ROOT={root}\nDOCUMENT_URI=/sub/a.php/x/y\n\
-         GATEWAY_INTERFACE=CGI/1.1\nHTTP_CONTENT_LENGTH=2\n\
-         HTTP_CONTENT_TYPE=application/json\nHTTP_HOST=example.com:8080\nHTTP_X_ONE_TWO=3\nPATH_INFO=/x/y\nPATH_TRANSLATED={root}/x/y\n\
-         PHP_SELF=/sub/a.php/x/y\nQUERY_STRING=q=1&r=%20\nREMOTE_ADDR=192.0.2.7\nREQUEST_METHOD=POST\nREQUEST_SCHEME=http\n\
-         REQUEST_URI=/sub/a.php/x/y?q=1&r=%20\nSCRIPT_FILENAME={root}/sub/a.php\nSCRIPT_NAME=/sub/a.php\n\
-         SERVER_ADDR=192.0.2.1\nSERVER_NAME=example.com\nSERVER_PORT=8080\nSERVER_PROTOCOL=HTTP/1.1\n\
-         SERVER_SOFTWARE=Corral/{}\n",
+        GATEWAY_INTERFACE=CGI/1.1\nHTTP_CONTENT_LENGTH=2\nHTTP_CONTENT_TYPE=application/json\n\
+        HTTP_HOST=example.com:8080\nHTTP_X_ONE_TWO=3\nPATH_INFO=/x/y\nPATH_TRANSLATED={root}/x/y\n\
+        PHP_SELF=/sub/a.php/x/y\nQUERY_STRING=q=1&r=%20\nREMOTE_ADDR=192.0.2.7\nREQUEST_METHOD=POST\n\
+        REQUEST_SCHEME=http\nREQUEST_URI=/sub/a.php/x/y?q=1&r=%20\nSCRIPT_FILENAME={root}/sub/a.php\n\
+        SCRIPT_NAME=/sub/a.php\nSERVER_ADDR=192.0.2.1\nSERVER_NAME=example.com\nSERVER_PORT=8080\n\
+        SERVER_PROTOCOL=HTTP/1.1\nSERVER_SOFTWARE=Corral/{}\n",
         env!("CARGO_PKG_VERSION")
     );
     assert_eq!(response.text(), expected);
@@ -205,7 +205,8 @@ fn a_body_can_be_read_until_the_very_end() {
 
 #[test]
 fn the_environment_is_visible_and_fields_are_not_in_it() {
-    let script = "<?php echo getenv('COLOUR'), $_ENV['COLOUR'] ?? '-', getenv('HTTP_PROXY') ?: 'none', getenv('REMOTE_ADDR') ?: 'none';";
+    let script = "<?php echo getenv('COLOUR'), $_ENV['COLOUR'] ?? '-', getenv('HTTP_PROXY') ?: 'none', \
+        getenv('REMOTE_ADDR') ?: 'none';";
     let mut host =
         app(&[("index.php", script)]).variable("COLOUR=blue").admin("variables_order", "EGPCS").start();
     let response = host.worker().ask(&host, &get("/").field("Proxy", "evil"));

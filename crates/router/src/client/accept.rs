@@ -78,7 +78,8 @@ async fn permit(services: &LoopServices, handle: &ListenerHandle) -> ConnectionP
     if let Some(suppressed) = admission.throttle.full.admit(Millis::of(services.deadlines.now())) {
         let most = admission.most();
         tracing::warn!(
-            "there are {most} connections (settings.limits.connections): idle ones are closed, new ones wait{suppressed}"
+            "there are {most} connections (settings.limits.connections): idle ones are closed, new ones \
+            wait{suppressed}"
         );
     }
     let make_room = || services.deadlines.expire_oldest_idle() > 0;

@@ -30,7 +30,10 @@ pub(crate) enum AppFailure {
     Framing(#[from] FramingError),
     #[error("the response's status is {status}, with which none can end")]
     NotFinal { status: u16 },
-    #[error("the worker {pid} was ended after it ran the request for {:.1} s (limits.kill_after)", .elapsed.as_secs_f64())]
+    #[error(
+        "the worker {pid} was ended after it ran the request for {:.1} s (limits.kill_after)",
+        .elapsed.as_secs_f64()
+    )]
     Killed { pid: u32, elapsed: Duration },
     #[error("the worker {pid} was ended as it used {} (limits.memory.hard)", Mebibytes(*.used))]
     Outgrown { pid: u32, used: u64 },

@@ -50,7 +50,8 @@ impl UncertifiedClients {
         let Some(suppressed) = self.missing.admit(now) else { return };
         if name.is_empty() {
             tracing::warn!(
-                "a client that names no host got no certificate, as none is there yet: see /status/certificates{suppressed}"
+                "a client that names no host got no certificate, as none is there yet: see \
+                /status/certificates{suppressed}"
             );
         } else {
             tracing::warn!(

@@ -282,7 +282,9 @@ proptest! {
 
     /// Whatever clients send, a template gives bytes or an exception, and the engine goes on.
     #[test]
-    fn no_request_breaks_a_template(names in prop::collection::vec((".{0,8}", prop::collection::vec(any::<u8>(), 0..8)), 0..8)) {
+    fn no_request_breaks_a_template(
+        names in prop::collection::vec((".{0,8}", prop::collection::vec(any::<u8>(), 0..8)), 0..8),
+    ) {
         thread_local! {
             static ENGINE: Engine = engine(&[]).expect("no module can fail");
         }

@@ -80,7 +80,8 @@ fn hashes_and_codes_are_those_of_the_standards() {
                 "80070713463e7749b90c2dc24911e275",
             ),
             (
-                "crypto.createHmac('sha256', Buffer.from('6b6579', 'hex')).update(Buffer.from('The quick brown fox jumps over the lazy dog')).digest('hex')",
+                "crypto.createHmac('sha256', Buffer.from('6b6579', 'hex')).update(Buffer.from('The quick brown fox \
+                jumps over the lazy dog')).digest('hex')",
                 "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8",
             ),
             (
@@ -91,7 +92,8 @@ fn hashes_and_codes_are_those_of_the_standards() {
             ("crypto.createHash('md5').digest().length", "16"),
             ("Buffer.isBuffer(crypto.createHash('sha256').digest())", "true"),
             (
-                "(() => { const one = crypto.createHash('md5').update('ab'); const two = one.copy().update('c'); return [one.digest('hex') === two.digest('hex'), typeof two.update] })()",
+                "(() => { const one = crypto.createHash('md5').update('ab'); const two = one.copy().update('c'); \
+                return [one.digest('hex') === two.digest('hex'), typeof two.update] })()",
                 "false,function",
             ),
             (
@@ -167,7 +169,8 @@ fn buffers_know_encodings() {
         ("Buffer.from('YQ==YQ', 'base64') + Buffer.from('a', 'base64')", "a"),
         ("Buffer.from('6162zz63', 'hex') + Buffer.from('616', 'hex')", "aba"),
         (
-            "Buffer.from([104, 105]) + Buffer.from(new Uint8Array([33])) + Buffer.from(new Uint8Array([1, 63]).buffer, 1)",
+            "Buffer.from([104, 105]) + Buffer.from(new Uint8Array([33])) + Buffer.from(new Uint8Array([1, \
+            63]).buffer, 1)",
             "hi!?",
         ),
         ("Buffer.from('\\xe9', 'latin1').length + Buffer.from([233]).toString('binary')", "1é"),
@@ -183,7 +186,8 @@ fn buffers_know_encodings() {
         ("Buffer.from('abcabc').indexOf('ca') + Buffer.from('abc').indexOf('x') * 10", "-8"),
         ("Buffer.from('abcdef').slice(1, -1).toString('utf8', 1, 3)", "cd"),
         (
-            "(() => { const b = Buffer.alloc(8); const end = b.writeUInt32BE(0x61626364, 2); return b.readUInt16BE(2) + ' ' + end + b.slice(2, end) })()",
+            "(() => { const b = Buffer.alloc(8); const end = b.writeUInt32BE(0x61626364, 2); return \
+            b.readUInt16BE(2) + ' ' + end + b.slice(2, end) })()",
             "24930 6abcd",
         ),
         (
@@ -191,7 +195,8 @@ fn buffers_know_encodings() {
             "aXYdXY",
         ),
         (
-            "'' + new TextDecoder().decode(new TextEncoder().encode('é\u{fffd}')) + new TextEncoder().encodeInto('éa', new Uint8Array(2)).read",
+            "'' + new TextDecoder().decode(new TextEncoder().encode('é\u{fffd}')) + new \
+            TextEncoder().encodeInto('éa', new Uint8Array(2)).read",
             "é\u{fffd}1",
         ),
         (

@@ -128,7 +128,8 @@ impl Headroom {
         {
             tracing::error!(
                 target: "alert",
-                "application \"{}\": it may have {} processes, and {} carries {most} at most: it gets no more than that",
+                "application \"{}\": it may have {} processes, and {} carries {most} at most: it gets no more than \
+                that",
                 spec.name, processes.max, self.what
             );
             processes.max = most;

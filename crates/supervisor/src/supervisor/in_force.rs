@@ -75,7 +75,10 @@ impl Supervisor {
     /// Warnings about the configuration in force, for the person who has sent it.
     pub(super) fn warnings(&self) -> Vec<String> {
         let not_stored = self.stored.why_not().map(|reason| {
-            format!("it is in force, but not stored, and would be lost with a restart; storing is tried again: {reason}")
+            format!(
+                "it is in force, but not stored, and would be lost with a restart; storing is tried again: \
+                {reason}"
+            )
         });
         let shortage = self.configuration.in_force.as_ref().and_then(|build| self.shortage(build));
         not_stored.into_iter().chain(shortage.map(|shortage| shortage.to_string())).collect()

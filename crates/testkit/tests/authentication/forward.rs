@@ -86,10 +86,12 @@ fn with_session(request: Request, user: &str) -> Request {
 fn a_server_decides_who_goes_on() {
     let gate = Gate::start();
     let origin = Origin::echo();
-    let forward = json!({ "url": gate.url(), "copy_fields": ["X-Asked", "X-Roles", "X-Absent"], "user_field": "X-User" });
+    let forward = json!({ "url": gate.url(), "copy_fields": ["X-Asked", "X-Roles", "X-Absent"],
+        "user_field": "X-User" });
     let server = daemon()
         .routes(json!([{ "action": {
-            "authenticate": { "forward": forward }, "request_headers": { "X-Name": "$remote_user" }, "proxy": origin.url()
+            "authenticate": { "forward": forward }, "request_headers": { "X-Name": "$remote_user" },
+            "proxy": origin.url()
         } }]))
         .start();
     let request = Request::post("/any?q=1").field("Host", "site.example").body("body");

@@ -64,7 +64,10 @@ fn secrets_are_for_hmac_alone() {
     let key = Key::new("RS256");
     let server = guarded(&json!({ "jwt": { "key": key.public() } }));
     let site = corral_testkit::site().file("confused", std::fs::read(key.public()).unwrap());
-    let script = "import sys,hmac,hashlib,base64,json\nk=open(sys.argv[1],'rb').read()\nb=lambda d: base64.urlsafe_b64encode(d).rstrip(b'=')\nm=b(json.dumps({'alg':sys.argv[2]}).encode())+b'.'+b(json.dumps({'sub':'x','exp':9999999999}).encode())\ns=b(hmac.new(k,m,hashlib.sha256).digest()) if sys.argv[2]=='HS256' else b''\nprint((m+b'.'+s).decode())";
+    let script = "import sys,hmac,hashlib,base64,json\nk=open(sys.argv[1],'rb').read()\nb=lambda d: \
+        base64.urlsafe_b64encode(d).rstrip(b'=')\n\
+        m=b(json.dumps({'alg':sys.argv[2]}).encode())+b'.'+b(json.dumps({'sub':'x','exp':9999999999}).encode())\n\
+        s=b(hmac.new(k,m,hashlib.sha256).digest()) if sys.argv[2]=='HS256' else b''\nprint((m+b'.'+s).decode())";
     for algorithm in ["HS256", "none", "None"] {
         let forged = crate::output(
             "/usr/bin/python3",
@@ -122,7 +125,8 @@ fn claims_are_for_conditions_and_variables() {
         .config(json!({ "routes": {
             "main": [{ "action": { "authenticate": { "jwt": jwt }, "pass": "routes/inside" } }],
             "inside": [
-                { "match": { "jwt_claims": { "teams": "red" } }, "action": { "return": 200, "body": "red $remote_user $jwt_claim_teams" } },
+                { "match": { "jwt_claims": { "teams": "red" } }, "action": { "return": 200,
+                "body": "red $remote_user $jwt_claim_teams" } },
                 { "match": { "jwt_claims": { "teams": "!blue" } }, "action": { "return": 200, "body": "not blue" } },
                 { "action": { "return": 200, "body": "other [$jwt_claim_none]" } }
             ]

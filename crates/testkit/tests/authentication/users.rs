@@ -44,7 +44,8 @@ fn a_listener_asks_for_all_of_its_requests() {
                 inner.to_string(): { "pass": "routes" },
                 outer.to_string(): { "pass": "routes", "authenticate": authenticate }
             },
-            "routes": [{ "match": { "remote_user": "alice" }, "action": { "return": 200 } }, { "action": { "return": 204 } }]
+            "routes": [{ "match": { "remote_user": "alice" }, "action": { "return": 200 } },
+            { "action": { "return": 204 } }]
         }))
         .start();
     let send = |address: &Address, request: &Request| Client::connect(address.socket()).send(request).status;
@@ -109,8 +110,16 @@ fn the_access_log_has_the_user() {
 fn applications_know_the_user() {
     let site = site()
         .file("users", users())
-        .file("index.php", "<?php echo $_SERVER['REMOTE_USER'] ?? 'none', ' ', $_SERVER['AUTH_TYPE'] ?? 'none', ' ', $_SERVER['PHP_AUTH_USER'] ?? 'none';")
-        .file("app.py", "def application(environ, start_response):\n    start_response('200 OK', [])\n    return [f\"{environ.get('REMOTE_USER', 'none')} {environ.get('AUTH_TYPE', 'none')}\".encode()]\n");
+        .file(
+            "index.php",
+            "<?php echo $_SERVER['REMOTE_USER'] ?? 'none', ' ', $_SERVER['AUTH_TYPE'] ?? 'none', ' ', \
+            $_SERVER['PHP_AUTH_USER'] ?? 'none';",
+        )
+        .file(
+            "app.py",
+            "def application(environ, start_response):\n    start_response('200 OK', [])\n    return \
+            [f\"{environ.get('REMOTE_USER', 'none')} {environ.get('AUTH_TYPE', 'none')}\".encode()]\n",
+        );
     let authenticate = json!({ "basic": { "file": site.path("users") } });
     let server = daemon()
         .config(json!({
@@ -118,7 +127,8 @@ fn applications_know_the_user() {
             "routes": [
                 { "match": { "uri": "/open/php" }, "action": { "rewrite": "/", "pass": "applications/php" } },
                 { "match": { "uri": "/open/python" }, "action": { "pass": "applications/python" } },
-                { "match": { "uri": "/php" }, "action": { "authenticate": authenticate, "rewrite": "/", "pass": "applications/php" } },
+                { "match": { "uri": "/php" }, "action": { "authenticate": authenticate, "rewrite": "/",
+                "pass": "applications/php" } },
                 { "action": { "authenticate": authenticate, "pass": "applications/python" } }
             ]
         }))

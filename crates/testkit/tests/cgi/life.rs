@@ -11,9 +11,21 @@ fn scripts() -> Site {
     site()
         .file("who.php", "<?php echo getmypid();")
         .file("slow.php", "<?php usleep(1000 * ($_GET['ms'] ?? 3)); echo getmypid();")
-        .file("crash.php", "<?php file_put_contents(__DIR__ . '/w/crashes', 'x', FILE_APPEND); posix_kill(getmypid(), 9);")
-        .file("half.php", "<?php while (ob_get_level()) ob_end_clean(); echo 'half'; flush(); usleep(50000); posix_kill(getmypid(), 9);")
-        .file("wait.php", "<?php file_put_contents(__DIR__ . '/w/began', getmypid()); while (!file_exists(__DIR__ . '/w/go')) { usleep(2000); clearstatcache(); } echo 'done';")
+        .file(
+            "crash.php",
+            "<?php file_put_contents(__DIR__ . '/w/crashes', 'x', FILE_APPEND); \
+            posix_kill(getmypid(), 9);",
+        )
+        .file(
+            "half.php",
+            "<?php while (ob_get_level()) ob_end_clean(); echo 'half'; flush(); usleep(50000); \
+            posix_kill(getmypid(), 9);",
+        )
+        .file(
+            "wait.php",
+            "<?php file_put_contents(__DIR__ . '/w/began', getmypid()); while (!file_exists(__DIR__ . \
+            '/w/go')) { usleep(2000); clearstatcache(); } echo 'done';",
+        )
         .writable_folder("w")
 }
 

@@ -87,8 +87,8 @@ fn its_environment_is_that_of_the_application() {
 fn perl_s_cgi_module_reads_forms_and_answers() {
     let site = script(
         "form.pl",
-        "#!/usr/bin/perl\nuse CGI; my $q = CGI->new;\nprint $q->header(-status => '201 Created', -type => 'text/plain'),\
-         join ',', map { \"$_=\" . $q->param($_) } sort $q->param;\n",
+        "#!/usr/bin/perl\nuse CGI; my $q = CGI->new;\nprint $q->header(-status => '201 Created', -type => \
+        'text/plain'),join ',', map { \"$_=\" . $q->param($_) } sort $q->param;\n",
     );
     let server = start(&site);
     let form = Request::post("/form.pl")
@@ -102,9 +102,9 @@ fn perl_s_cgi_module_reads_forms_and_answers() {
 fn python_takes_and_gives_bodies_of_all_sizes() {
     let site = script(
         "echo.py",
-        "#!/usr/bin/python3\nimport os, sys\nn = int(os.environ.get('CONTENT_LENGTH') or 0)\n\
-         body = sys.stdin.buffer.read(n)\nsys.stdout.write('Content-Type: x/y\\r\\nContent-Length: %d\\r\\n\\r\\n' % n)\n\
-         sys.stdout.flush()\nsys.stdout.buffer.write(body)\n",
+        "#!/usr/bin/python3\nimport os, sys\nn = int(os.environ.get('CONTENT_LENGTH') or 0)\nbody = \
+        sys.stdin.buffer.read(n)\nsys.stdout.write('Content-Type: x/y\\r\\nContent-Length: %d\\r\\n\\r\\n' % \
+        n)\nsys.stdout.flush()\nsys.stdout.buffer.write(body)\n",
     );
     let server = start(&site);
     for n in [0, 1, 65_535, 65_536, 1_000_000, 7_000_000] {
@@ -117,8 +117,9 @@ fn python_takes_and_gives_bodies_of_all_sizes() {
 #[test]
 fn what_a_script_says_of_its_response_counts() {
     let (server, _site) = shell(
-        "case $PATH_INFO in\n/none) echo 'Status: 404 Nothing';;\n/away) echo 'Location: http://example.com/x';;\n\
-         /local) echo 'Location: /other?y';;\nesac\necho 'Content-Type: text/plain'\necho \"X-Own: $PATH_INFO\"\necho\necho body",
+        "case $PATH_INFO in\n/none) echo 'Status: 404 Nothing';;\n/away) echo 'Location: \
+        http://example.com/x';;\n/local) echo 'Location: /other?y';;\nesac\necho 'Content-Type: text/plain'\necho \
+        \"X-Own: $PATH_INFO\"\necho\necho body",
     );
     server.get("/a").expect(200).expect_body("body\n");
     server.get("/a/none").expect(404).expect_field("X-Own", "/none").expect_body("body\n");
@@ -159,7 +160,8 @@ fn the_first_file_of_a_path_is_the_script_unless_it_is_named() {
     server.get("/").expect(200).expect_body("/x.pl|\n");
     server.get("/bin/tool").expect(404);
     let targets = json!({
-        "all": { "root": site.path("bin"), "script": "tool" }, "own": { "root": site.root(), "params": { "PATH_INFO": "$method" } }
+        "all": { "root": site.path("bin"), "script": "tool" }, "own": { "root": site.root(),
+        "params": { "PATH_INFO": "$method" } }
     });
     let app = json!({ "type": "cgi", "targets": targets });
     let routes = json!([

@@ -37,7 +37,11 @@ fn a_program_that_is_none_of_fastcgi_is_told_so() {
         json!({ "executable": sleeps.path("sleeps"), "ready": { "timeout": 1 } }),
         &["was not ready within 1 s", "it accepts nothing on descriptor 0", "words"],
     );
-    let http = site().file("http", "#!/usr/bin/perl\nuse Socket; open(S, '+<&=0'); while (accept(C, S)) { sysread(C, my $b, 8192) or next; print C \"HTTP/1.1 200 OK\\r\\n\\r\\n\"; close C }\n");
+    let http = site().file(
+        "http",
+        "#!/usr/bin/perl\nuse Socket; open(S, '+<&=0'); while (accept(C, S)) { sysread(C, \
+        my $b, 8192) or next; print C \"HTTP/1.1 200 OK\\r\\n\\r\\n\"; close C }\n",
+    );
     executable(&http, "http");
     let app = json!({ "type": "fastcgi", "executable": http.path("http") });
     let server = crate::with_app(&app).start();

@@ -89,7 +89,8 @@ impl Flight {
 }
 
 fn config(site: &Site, in_memory: bool) -> Value {
-    let admin = json!({ "session.save_path": site.path("sessions"), "session.lazy_write": "0", "opcache.file_update_protection": "0" });
+    let admin = json!({ "session.save_path": site.path("sessions"), "session.lazy_write": "0",
+        "opcache.file_update_protection": "0" });
     let mut app =
         json!({ "type": "php", "root": site.root(), "processes": N_WORKERS, "options": { "admin": admin } });
     match in_memory {

@@ -210,7 +210,8 @@ impl Changing {
 fn routes(site: &Site, n: usize) -> Value {
     let mut steps = vec![
         json!({ "match": { "uri": "*.txt" }, "action": { "share": format!("{}$uri", site.root()) } }),
-        json!({ "match": { "uri": format!("/nobody-asks/{n}/*"), "host": "*.example.com" }, "action": { "return": 404 } }),
+        json!({ "match": { "uri": format!("/nobody-asks/{n}/*"), "host": "*.example.com" },
+            "action": { "return": 404 } }),
         json!({ "match": { "uri": "~^/nobody/asks$" }, "action": { "return": 404 } }),
     ];
     let proxied = json!({ "pass": "upstreams/self", "rewrite": "/a.txt" });

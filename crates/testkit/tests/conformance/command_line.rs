@@ -21,5 +21,8 @@ fn control(server: &Daemon) -> String {
 
 /// A daemon that answers `/a` and nothing else.
 fn two_answers() -> Daemon {
-    daemon().routes(json!([{ "match": { "uri": "/a" }, "action": { "return": 201 } }, { "action": { "return": 404 } }])).start()
+    daemon()
+        .routes(json!([{ "match": { "uri": "/a" }, "action": { "return": 201 } },
+        { "action": { "return": 404 } }]))
+        .start()
 }

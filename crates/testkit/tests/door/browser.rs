@@ -82,7 +82,8 @@ fn chromium_reads_what_it_may() {
         json!({ "match": { "uri": uri }, "action": action })
     };
     let named = json!({
-        "origins": [origin], "credentials": true, "methods": ["GET", "PUT"], "headers": "content-type", "expose": "X-Total",
+        "origins": [origin], "credentials": true, "methods": ["GET", "PUT"], "headers": "content-type",
+        "expose": "X-Total",
     });
     let closed = json!({ "return": 200, "cors": true, "maintenance": true });
     let api = daemon().application(php_app(&api_site).with("script", json!("index.php"))).start();

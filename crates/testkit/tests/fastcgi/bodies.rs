@@ -91,9 +91,9 @@ fn a_body_that_is_refused_never_reaches_the_server() {
 fn a_client_that_leaves_ends_its_script() {
     let site = site().writable_folder("w").file(
         "index.php",
-        "<?php touch(__DIR__ . '/w/began'); ignore_user_abort(true); \
-         for ($i = 0; $i < 5000 && !connection_aborted(); $i++) { echo str_repeat('x', 4096); ob_flush(); flush(); usleep(2000); } \
-         touch(__DIR__ . '/w/' . (connection_aborted() ? 'aborted' : 'finished'));",
+        "<?php touch(__DIR__ . '/w/began'); ignore_user_abort(true); for ($i = 0; $i < 5000 && \
+        !connection_aborted(); $i++) { echo str_repeat('x', 4096); ob_flush(); flush(); usleep(2000); } \
+        touch(__DIR__ . '/w/' . (connection_aborted() ? 'aborted' : 'finished'));",
     );
     let fpm = PhpFpm::at_socket(STATIC);
     let server = serve(&fpm, &site, json!({}));

@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::{STATIC, serve};
 
 /// Says what runs, and with what.
-const WHICH: &str = "<?php echo json_encode([basename(__FILE__), $_SERVER['SCRIPT_NAME'], $_SERVER['PATH_INFO'] ?? null, \
-    $_SERVER['PHP_SELF'], basename($_SERVER['SCRIPT_FILENAME'])], JSON_PARTIAL_OUTPUT_ON_ERROR);";
+const WHICH: &str = "<?php echo json_encode([basename(__FILE__), $_SERVER['SCRIPT_NAME'], $_SERVER['PATH_INFO'] ?? \
+    null, $_SERVER['PHP_SELF'], basename($_SERVER['SCRIPT_FILENAME'])], JSON_PARTIAL_OUTPUT_ON_ERROR);";
 
 /// Names of scripts, of what is none, and of what some servers have taken for one.
 const NAMES: &[&str] = &[

@@ -170,7 +170,8 @@ fn a_redirect_may_have_a_query() {
 /// Scripts are found by what was decoded once, and told of it as it is.
 #[test]
 fn a_rewritten_path_is_not_decoded_again() {
-    let code = "<?php echo 'ran ', $_SERVER['SCRIPT_NAME'], ' ', $_SERVER['PATH_INFO'] ?? '', ' ', $_SERVER['QUERY_STRING'];";
+    let code = "<?php echo 'ran ', $_SERVER['SCRIPT_NAME'], ' ', $_SERVER['PATH_INFO'] ?? '', ' ', \
+        $_SERVER['QUERY_STRING'];";
     let (fpm, site) = (PhpFpm::at_socket(STATIC), site().file("private/s.php", code).file("p/s.php", code));
     let site = site.file("p/100%.php", code).file("p/a?b.php", code).file("p-old/s.php", code);
     let action =

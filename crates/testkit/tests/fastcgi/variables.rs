@@ -190,9 +190,10 @@ fn apache(folder: &Path, address: &Address, root: &str, fpm: &PhpFpm) -> Referen
     let modules =
         modules.map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"));
     let text = format!(
-        "{modules}Listen {address}\nServerName example.com\nPidFile {folder}/apache.pid\nErrorLog /dev/stderr\n\
-         LogLevel crit\nDefaultRuntimeDir {folder}\nMutex flock:{folder} default\nUser nobody\nGroup nogroup\nDocumentRoot {root}\n\
-         <FilesMatch \\.php$>\nSetHandler \"proxy:{fpm}|fcgi://localhost\"\n</FilesMatch>\n",
+        "{modules}Listen {address}\nServerName example.com\nPidFile {folder}/apache.pid\nErrorLog \
+        /dev/stderr\nLogLevel crit\nDefaultRuntimeDir {folder}\nMutex flock:{folder} default\nUser nobody\nGroup \
+        nogroup\nDocumentRoot {root}\n<FilesMatch \\.php$>\nSetHandler \
+        \"proxy:{fpm}|fcgi://localhost\"\n</FilesMatch>\n",
         modules = modules.concat(),
         folder = folder.display(),
         fpm = fpm.address(),

@@ -386,8 +386,9 @@ fn a_reader_whose_files_are_no_configuration_changes_nothing() {
     let address = Address::fresh();
     let site = site().file(
         "site.json",
-        json!({ "listeners": { address.to_string(): { "pass": "routes" } }, "routes": [{ "action": { "return": 204 } }] })
-            .to_string(),
+        json!({ "listeners": { address.to_string(): { "pass": "routes" } },
+            "routes": [{ "action": { "return": 204 } }] })
+        .to_string(),
     );
     let server =
         daemon().argument("--config").argument(&format!("{}/site.json", site.root())).start_unconfigured();

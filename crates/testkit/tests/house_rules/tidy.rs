@@ -1,6 +1,7 @@
 //! Sources begin with what they are for, and links of documents lead somewhere.
 
 use std::fs;
+use std::path::PathBuf;
 
 use crate::sources::{files, repository, sources, text};
 
@@ -37,6 +38,24 @@ fn modules_are_named_after_their_file() {
     for path in sources(&repository().join("crates")) {
         assert!(!path.ends_with("mod.rs"), "{}: use foo.rs beside foo/", path.display());
     }
+}
+
+/// Columns of a line of code. Text of other languages within tests may be wider.
+const COLUMNS: usize = 120;
+
+#[test]
+fn lines_of_code_are_narrow() {
+    let crates = repository().join("crates");
+    let is_code =
+        |path: &PathBuf| !path.iter().any(|name| name == "tests" || name == "tests.rs" || name == "benches");
+    let mut wide = Vec::new();
+    for path in sources(&crates).into_iter().filter(is_code) {
+        let text = text(&path);
+        let code = text.split("\n#[cfg(test)]\n").next().unwrap_or_default();
+        let lines = code.lines().zip(1..).filter(|(line, _)| line.chars().count() > COLUMNS);
+        wide.extend(lines.map(|(_, number)| format!("{}:{number}", path.display())));
+    }
+    assert!(wide.is_empty(), "break these lines at {COLUMNS} columns:\n{}", wide.join("\n"));
 }
 
 #[test]

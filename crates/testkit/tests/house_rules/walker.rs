@@ -26,7 +26,8 @@ const TYPES: &[(&str, &str, &str)] = &[
 ];
 
 /// By `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout`.
-const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n";
+const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n\
+    -----END PUBLIC KEY-----\n";
 
 /// A daemon that has what documents name.
 struct World {

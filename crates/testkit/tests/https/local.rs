@@ -84,7 +84,8 @@ fn a_stolen_key_is_of_no_use_for_public_names() {
         openssl(&[&sign[..], &["-days", "9", "-out", "signed.pem"]].concat());
         let bundle = home.read("signed.pem") + &home.read("key.pem");
         let config = format!(
-            "listeners: {{'{address}': {{pass: routes, tls: {{certificate: own}}}}}}\nroutes: [{{action: {{return: 204}}}}]\n"
+            "listeners: {{'{address}': {{pass: routes, tls: {{certificate: own}}}}}}\nroutes: [{{action: {{return: \
+            204}}}}]\n"
         );
         fs::create_dir_all(home.path("config/certificates")).expect("make the folder");
         fs::write(home.path("config/certificates/own.pem"), bundle).expect("write the bundle");

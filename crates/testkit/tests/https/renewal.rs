@@ -8,7 +8,8 @@ use crate::home::Home;
 #[track_caller]
 fn end_of_certificate(home: &Home, address: Address) -> String {
     let command = format!(
-        "openssl s_client -connect {address} -servername localhost </dev/null 2>/dev/null | openssl x509 -noout -enddate"
+        "openssl s_client -connect {address} -servername localhost </dev/null 2>/dev/null | openssl x509 -noout \
+        -enddate"
     );
     let output = home.command("sh").args(["-c", &command]).output().expect("sh is there");
     String::from_utf8(output.stdout).expect("a date")

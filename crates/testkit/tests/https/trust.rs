@@ -161,7 +161,8 @@ fn others_are_told_the_command_for_the_system_s_store() {
     let outcome = Run::spawn(&mut command).ended().expect_success();
     let file = home.authority().join("certificate.pem").display().to_string();
     let advice = format!(
-        "system: not changed: only root can do that: sudo install -m 644 '{file}' /usr/local/share/ca-certificates/corral-local-authority-"
+        "system: not changed: only root can do that: sudo install -m 644 '{file}' \
+        /usr/local/share/ca-certificates/corral-local-authority-"
     );
     assert!(outcome.stdout.starts_with(&advice), "{outcome:?}");
     assert!(outcome.stdout.contains(".crt && sudo update-ca-certificates\n"), "{outcome:?}");

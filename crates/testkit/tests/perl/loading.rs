@@ -52,7 +52,11 @@ fn workers_load_the_script_themselves_unless_they_are_to_share_it() {
 #[test]
 fn modules_are_found_beside_the_script() {
     let site = site()
-        .file("app.psgi", "use FindBin; use lib \"$FindBin::Bin/lib\"; use Greeting; sub { [200, [], [Greeting::text()]] };")
+        .file(
+            "app.psgi",
+            "use FindBin; use lib \"$FindBin::Bin/lib\"; use Greeting; sub { [200, [], \
+            [Greeting::text()]] };",
+        )
         .file("lib/Greeting.pm", "package Greeting; sub text { 'hello from ' . $0 } 1;");
     let server = daemon().config(json!({ "applications": { "app": app_of(&site) } })).start();
     server.get("/").expect(200).expect_body(format!("hello from {}", site.path("app.psgi").display()));

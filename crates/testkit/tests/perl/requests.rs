@@ -76,7 +76,8 @@ fn a_long_body_is_stored() {
             while (my $got = $in->read(my $piece, 65536)) { $n += $got; $sum += unpack '%32C*', $piece }
             [200, [], [join ' ', $n, $sum, (-f $in ? 'file' : 'memory')]] };",
     );
-    let config = json!({ "applications": { "app": app_of(&site) }, "settings": { "http": { "max_body_size": 50_000_000 } } });
+    let config = json!({ "applications": { "app": app_of(&site) },
+        "settings": { "http": { "max_body_size": 50_000_000 } } });
     let server = daemon().config(config).start();
     let body: Vec<u8> = (0..20_000_000_u32).map(|i| (i % 251) as u8).collect();
     let sum: u64 = body.iter().map(|byte| u64::from(*byte)).sum();

@@ -138,7 +138,8 @@ fn random_numbers_differ() {
 #[test]
 fn a_script_that_fails_in_one_thread_is_refused() {
     for preload in [false, true] {
-        let script = "open my $f, '>>', 'out/n'; print $f 'x'; close $f; die 'of loneliness' if -s 'out/n' == 3; sub {}";
+        let script = "open my $f, '>>', 'out/n'; print $f 'x'; close $f; die 'of loneliness' if -s 'out/n' == 3; sub \
+            {}";
         let site = site().writable_folder("out").file("app.psgi", script);
         let mut app = app_of(&site);
         app["threads"] = json!(3);

@@ -80,7 +80,11 @@ echo $n, ' ', memory_get_peak_usage() < 16 << 20 ? 'small' : 'large';",
 
 #[test]
 fn json_and_put_bodies() {
-    let site = site().file("index.php", "<?php echo $_SERVER['CONTENT_TYPE'], json_decode(file_get_contents('php://input'))->a, count($_POST);");
+    let site = site().file(
+        "index.php",
+        "<?php echo $_SERVER['CONTENT_TYPE'], \
+        json_decode(file_get_contents('php://input'))->a, count($_POST);",
+    );
     let server = daemon().application(php_app(&site)).start();
     for method in ["POST", "PUT", "PATCH"] {
         let request = Request::new(method, "/").field("Content-Type", "application/json").body("{\"a\": 5}");

@@ -86,7 +86,8 @@ fn errors_in_handlers() {
         "twice",
     );
     check(
-        "session_set_save_handler(new class extends SessionHandler { function write($a, $b): bool { exit; } }, false); http_response_code(202);",
+        "session_set_save_handler(new class extends SessionHandler { function write($a, $b): bool { exit; } }, \
+        false); http_response_code(202);",
         202,
         "",
     );
@@ -217,7 +218,8 @@ fn a_worker_is_replaced_after_its_number_of_requests() {
 fn standard_output_and_error_go_where_they_are_sent() {
     let site = site().writable_folder("logs").file(
         "index.php",
-        "<?php fwrite(fopen('php://stderr', 'w'), \"to stderr\\n\"); fwrite(fopen('php://stdout', 'w'), \"to stdout\\n\"); error_log('to the log'); echo 'ok';",
+        "<?php fwrite(fopen('php://stderr', 'w'), \"to stderr\\n\"); fwrite(fopen('php://stdout', 'w'), \"to \
+        stdout\\n\"); error_log('to the log'); echo 'ok';",
     );
     let app = php_app(&site)
         .with("stderr", json!(site.path("logs/err")))

@@ -220,7 +220,8 @@ fn header_injection_is_refused_by_php_and_by_us() {
 /// As in php-fpm: without output there is no head yet.
 #[test]
 fn a_flush_without_output_leaves_the_head_to_the_script() {
-    let code = "flush(); header('X-Late: 1'); http_response_code(201); flush(); ob_start(); echo 'text'; flush(); header('X-Later: 1');";
+    let code = "flush(); header('X-Late: 1'); http_response_code(201); flush(); ob_start(); echo 'text'; flush(); \
+        header('X-Later: 1');";
     let loop_of = format!("<?php $run = function () {{ {code} }}; while (corral_handle_request($run)) {{}}");
     let site = site().file("index.php", format!("<?php {code}")).file("worker.php", loop_of);
     for app in [php_app(&site), php_app(&site).with("worker", json!({ "script": "worker.php" }))] {

@@ -153,7 +153,8 @@ fn an_archive_serves_itself_with_a_query() {
     let site = site().file("run.php", "<?php echo 'ran ', $_GET['x'] ?? '-';").writable_folder("out");
     let archive = site.path("out/app.phar.php");
     let build = format!(
-        "$p = new Phar('{0}'); $p->addFile('{1}', 'index.php'); $p->addFile('{1}', 'run.php'); $p->setStub('<?php Phar::webPhar(); __HALT_COMPILER();');",
+        "$p = new Phar('{0}'); $p->addFile('{1}', 'index.php'); $p->addFile('{1}', 'run.php'); $p->setStub('<?php \
+        Phar::webPhar(); __HALT_COMPILER();');",
         archive.display(),
         site.path("run.php").display()
     );

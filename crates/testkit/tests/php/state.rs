@@ -129,9 +129,11 @@ fn a_process_that_cannot_be_put_back_is_replaced() {
 
 #[test]
 fn an_alarm_reaches_no_other_request() {
-    let site = site()
-        .file("alarm.php", "<?php pcntl_alarm(1); echo getmypid();")
-        .file("wait.php", "<?php $end = microtime(true) + 1.2; while (microtime(true) < $end) { usleep(1000); } echo getmypid();");
+    let site = site().file("alarm.php", "<?php pcntl_alarm(1); echo getmypid();").file(
+        "wait.php",
+        "<?php $end = microtime(true) + 1.2; while (microtime(true) < $end) { usleep(1000); } echo \
+            getmypid();",
+    );
     let server = daemon().application(php_app(&site)).start();
     let first = server.get("/alarm.php").expect(200).text();
     server.get("/wait.php").expect(200).expect_body(&first);

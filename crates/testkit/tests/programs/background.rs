@@ -110,7 +110,8 @@ fn what_does_not_obey_is_killed_and_what_wants_another_signal_gets_it() {
 #[test]
 fn a_command_that_ends_at_once_is_started_ever_later() {
     let site = scripts();
-    let app = json!({ "type": "process", "command": ["/bin/sh", "-c", format!("echo begin $$ >> {}", site.path("out/journal").display())] });
+    let app = json!({ "type": "process", "command": ["/bin/sh", "-c", format!("echo begin $$ >> {}",
+        site.path("out/journal").display())] });
     let server = server(&app);
     begun(&site, 4);
     let before = begun(&site, 1).len();

@@ -175,7 +175,8 @@ fn who_does_not_use_a_package_learns_what_to_do() {
     let detail = refusal(sleeps);
     assert!(detail.contains("it accepts nothing on descriptor 3") && detail.contains(advice), "{detail}");
     let site = site().file("app.js", "require('unit-http')");
-    let missing = json!({ "executable": "/usr/bin/env", "arguments": ["node", "app.js"], "working_directory": site.root() });
+    let missing = json!({ "executable": "/usr/bin/env", "arguments": ["node", "app.js"],
+        "working_directory": site.root() });
     let detail = refusal(missing);
     assert!(detail.contains("exited with code 1 before it was ready"), "{detail}");
     assert!(detail.contains(advice) && detail.contains("Cannot find module 'unit-http'"), "{detail}");

@@ -87,7 +87,8 @@ fn endless_pings_do_not_reach_the_program() {
 fn raw() -> (Site, Daemon) {
     let site = program("sockets.py");
     let app = json!({
-        "type": "external", "executable": "/usr/bin/env", "arguments": ["python3", "sockets.py"], "working_directory": site.root()
+        "type": "external", "executable": "/usr/bin/env", "arguments": ["python3", "sockets.py"],
+        "working_directory": site.root()
     });
     let server = with_app(&app).start();
     (site, server)

@@ -29,7 +29,8 @@ fn input_is_read_as_a_file() {
     );
     check("return [line.decode() for line in input.readlines(5)]", lines, &json!(["one\n", "two\n"]));
     check(
-        "return [input.readline().decode(), input.readline(2).decode(), input.readline(10).decode(), input.read().decode(), input.readline().decode()]",
+        "return [input.readline().decode(), input.readline(2).decode(), input.readline(10).decode(), \
+        input.read().decode(), input.readline().decode()]",
         lines,
         &json!(["one\n", "tw", "o\n", "\nlast", ""]),
     );
@@ -38,7 +39,8 @@ fn input_is_read_as_a_file() {
 #[test]
 fn no_body_is_an_empty_one() {
     let (_site, server) = answering(
-        "input = environ['wsgi.input']\nreturn [input.read().decode(), input.readline().decode(), input.readlines(), list(input)]",
+        "input = environ['wsgi.input']\nreturn [input.read().decode(), input.readline().decode(), input.readlines(), \
+        list(input)]",
     );
     for _ in 0..2 {
         assert_eq!(server.get("/").expect(200).json(), json!(["", "", [], []]));

@@ -107,7 +107,8 @@ fn a_failure_after_the_head_cuts_the_response() {
     for code in [
         "start_response('200 OK', [])\nyield b'begun'\nraise ValueError('late')",
         "start_response('200 OK', [('Content-Length', '100')])\nyield b'begun'\nraise ValueError('late')",
-        "write = start_response('200 OK', [])\nwrite(b'begun')\ntry:\n    raise ValueError('late')\nexcept ValueError:\n    start_response('500 X', [], sys.exc_info())\nyield b''",
+        "write = start_response('200 OK', [])\nwrite(b'begun')\ntry:\n    raise ValueError('late')\nexcept \
+        ValueError:\n    start_response('500 X', [], sys.exc_info())\nyield b''",
     ] {
         let (_site, server) = app(&with_bad(code));
         let mut client = server.connect();

@@ -279,7 +279,8 @@ fn processes_that_send_what_is_no_file_are_killed() {
 #[test]
 fn processes_that_fill_their_socket_harm_nobody() {
     let code = format!(
-        "{FIND_SOCKET}own.setblocking(False)\ntry:\n    while True:\n        put(file.fileno())\nexcept OSError:\n    pass"
+        "{FIND_SOCKET}own.setblocking(False)\ntry:\n    while True:\n        put(file.fileno())\nexcept \
+        OSError:\n    pass"
     );
     let (_site, server) = app(&wrapping(&code));
     let file = MemoryFile::of(content());

@@ -30,7 +30,8 @@ fn a_short_response_has_a_length() {
 
 #[test]
 fn statuses_and_repeated_fields() {
-    let head = "start_response('418 Short and stout', [('X-A', '1'), ('Set-Cookie', 'a=1'), ('Set-Cookie', 'b=2'), ('X-B', '\\xfc')])";
+    let head = "start_response('418 Short and stout', [('X-A', '1'), ('Set-Cookie', 'a=1'), ('Set-Cookie', 'b=2'), \
+        ('X-B', '\\xfc')])";
     let (_site, server) = app(&returning(head, "()"));
     let response = server.get("/").expect(418).expect_body("");
     assert_eq!(response.all("Set-Cookie").collect::<Vec<_>>(), ["a=1", "b=2"]);

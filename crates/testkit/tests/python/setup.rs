@@ -38,7 +38,9 @@ fn refused(app: PythonApp) -> String {
 #[test]
 fn the_callable_is_found() {
     let site = saying(
-        "application = says('usual')\nother = says('other')\ndef make(): return says('made')\nclass App:\n    def __call__(self, environ, start_response):\n        return says('object')(environ, start_response)\ninstance = App()",
+        "application = says('usual')\nother = says('other')\ndef make(): return says('made')\nclass App:\n    def \
+        __call__(self, environ, start_response):\n        return says('object')(environ, start_response)\ninstance = \
+        App()",
     );
     check(python_app(&site), "usual");
     check(python_app(&site).with("callable", json!("other")), "other");
@@ -68,7 +70,10 @@ def three(environ, start_response):
         "other": { "module": "other" },
     } });
     let routes: Vec<_> = ["one", "two", "three", "other"]
-        .map(|name| json!({ "match": { "uri": format!("/{name}") }, "action": { "pass": format!("applications/python/{name}") } }))
+        .map(|name| {
+            json!({ "match": { "uri": format!("/{name}") },
+            "action": { "pass": format!("applications/python/{name}") } })
+        })
         .into();
     let server = daemon().config(json!({ "routes": routes, "applications": { "python": app } })).start();
     server.get("/one").expect(200).expect_body("one");
@@ -181,7 +186,8 @@ fn interpreter() -> Interpreter {
 fn the_protocol_can_be_said() {
     // Called like an ASGI application, but none.
     let site = saying(
-        "class App:\n    async def other(self): pass\n    def __call__(self, *args):\n        return says('wsgi')(*args)\napplication = App()",
+        "class App:\n    async def other(self): pass\n    def __call__(self, *args):\n        return \
+        says('wsgi')(*args)\napplication = App()",
     );
     check(python_app(&site).with("protocol", json!("wsgi")), "wsgi");
 }
@@ -243,7 +249,8 @@ def application(environ, start_response):
 #[test]
 fn workers_have_random_numbers_of_their_own() {
     let site = saying(
-        "import os, random\ndef application(environ, start_response):\n    start_response('200 OK', [])\n    return [f'{os.getpid()} {random.random()}'.encode()]",
+        "import os, random\ndef application(environ, start_response):\n    start_response('200 OK', [])\n    return \
+        [f'{os.getpid()} {random.random()}'.encode()]",
     );
     let server = daemon().python(python_app(&site).with("processes", json!(4))).start();
     let numbers: std::collections::BTreeSet<_> =

@@ -33,7 +33,8 @@ fn check(frames: &[(u8, &[u8])], code: u16, reason: &str) {
 fn a_handshake_that_is_wrong_does_not_reach_the_application() {
     let (_site, server) = telling();
     let fields = format!(
-        "Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\n"
+        "Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: \
+        13\r\n"
     );
     let without = |name: &str| {
         let lines = fields.split_inclusive("\r\n").filter(|line| !line.starts_with(name));

@@ -63,7 +63,11 @@ fn rack_and_its_middleware() {
 #[test]
 fn a_gemfile_beside_the_script_is_used() {
     let site = site()
-        .file("config.ru", "run ->(_env) { [200, {}, [ENV['BUNDLE_GEMFILE'], Gem.loaded_specs.key?('rake').to_s].map { |text| text + ' ' }] }")
+        .file(
+            "config.ru",
+            "run ->(_env) { [200, {}, [ENV['BUNDLE_GEMFILE'], Gem.loaded_specs.key?('rake').to_s].map \
+            { |text| text + ' ' }] }",
+        )
         .file("Gemfile", "gem 'rack'\ngem 'rake'\n");
     let lock = Command::new("bundle").args(["lock", "--local"]).current_dir(site.path("")).output();
     let lock = lock.expect("Bundler is installed");

@@ -90,7 +90,8 @@ fn a_long_body_is_stored() {
         end
         [200, {}, [\"#{n} #{sum} #{input.class}\"]]";
     let site = site().file("config.ru", format!("run ->(env) do\n{body}\nend"));
-    let config = json!({ "applications": { "app": app_of(&site) }, "settings": { "http": { "max_body_size": 50_000_000 } } });
+    let config = json!({ "applications": { "app": app_of(&site) },
+        "settings": { "http": { "max_body_size": 50_000_000 } } });
     let server = daemon().config(config).start();
     let body: Vec<u8> = (0..20_000_000_u32).map(|i| (i % 251) as u8).collect();
     let sum: u64 = body.iter().map(|byte| u64::from(*byte)).sum();
@@ -126,7 +127,8 @@ fn encodings_are_those_that_ruby_has_in_this_environment() {
         json!({ "LANG": "no_SUCH.locale" }),
         json!({ "RUBYOPT": "-E ISO-8859-1:UTF-8" }),
     ] {
-        let script = "run ->(_) { [200, {}, [[Encoding.default_external, Encoding.default_internal.inspect].join(' ')]] }";
+        let script = "run ->(_) { [200, {}, [[Encoding.default_external, Encoding.default_internal.inspect].join(' \
+            ')]] }";
         let site = site().file("config.ru", script);
         let mut app = app_of(&site);
         app["environment"] = environment.clone();

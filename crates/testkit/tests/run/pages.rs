@@ -6,7 +6,7 @@ use crate::serve;
 use crate::terminal::Terminal;
 
 const PYTHON: &str = "def app(environ, start_response):\n    if environ['PATH_INFO'] == '/good':\n        \
-                      start_response('200 OK', [])\n        return [b'good']\n    raise ValueError('<no> such thing')\n";
+    start_response('200 OK', [])\n        return [b'good']\n    raise ValueError('<no> such thing')\n";
 
 fn broken() -> [(&'static str, Site); 4] {
     [

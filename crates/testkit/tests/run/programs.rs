@@ -13,7 +13,8 @@ const LOADED: Duration = Duration::from_secs(5);
 /// A program that listens at `LISTEN` with `code` before that.
 fn program(before: &str, listen: &str) -> Site {
     let code = format!(
-        "const server = require('http').createServer((q, r) => r.end('own port'));\n{before}\nserver.listen({listen});\n"
+        "const server = require('http').createServer((q, r) => r.end('own \
+        port'));\n{before}\nserver.listen({listen});\n"
     );
     site().file("server.js", code).file("package.json", r#"{"scripts": {"start": "node server.js"}}"#)
 }

@@ -134,7 +134,8 @@ fn no_application_opens_or_types_into_it_after_an_upgrade() {
 fn what_an_application_says_does_not_control_it() {
     let site = site().file(
         "index.php",
-        "<?php error_log(\"one\\x1b]0;title\\x07\\x9b2J\"); file_put_contents('php://stderr', \"two\\x1bc\\n\"); echo 'x';",
+        "<?php error_log(\"one\\x1b]0;title\\x07\\x9b2J\"); file_put_contents('php://stderr', \"two\\x1bc\\n\"); \
+        echo 'x';",
     );
     let mut terminal = Terminal::start(&site, &[]);
     terminal.client().get("/").expect(200);
@@ -146,9 +147,9 @@ fn what_an_application_says_does_not_control_it() {
 fn kinds() -> Site {
     let program = format!(
         "#!/usr/bin/python3\n{TYPIST}\nimport socket\nlistener = socket.socket(fileno=3)\nwhile True:\n    \
-         connection, _ = listener.accept()\n    if connection.recv(65536):\n        body = '\\n'.join(attempts())\n        \
-         head = 'HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n\\r\\n'\n        \
-         connection.sendall((head + body).encode())\n    connection.close()\n"
+        connection, _ = listener.accept()\n    if connection.recv(65536):\n        body = \
+        '\\n'.join(attempts())\n        head = 'HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n\\r\\n'\n        \
+        connection.sendall((head + body).encode())\n    connection.close()\n"
     );
     let site = site().file("wsgi.py", wsgi()).file("cgi.py", script()).file("http.py", program);
     for name in ["cgi.py", "http.py"] {
@@ -160,7 +161,10 @@ fn kinds() -> Site {
 
 fn configuration(site: &Site, address: Address) -> String {
     let path = |name: &str| site.path(name).display().to_string();
-    let route = |name: &str| serde_json::json!({ "match": { "uri": format!("/{name}") }, "action": { "pass": format!("applications/{name}") } });
+    let route = |name: &str| {
+        serde_json::json!({ "match": { "uri": format!("/{name}") },
+        "action": { "pass": format!("applications/{name}") } })
+    };
     let root = rustix::process::geteuid().is_root();
     let isolation = if root {
         serde_json::json!({ "namespaces": { "pid": true, "mount": true } })

@@ -143,7 +143,10 @@ fn changes_cannot_nest_deeper_than_the_parser_reads() {
 
 proptest::proptest! {
     #[test]
-    fn no_path_and_document_contradict(target in "/([a-c]|[0-2]|%[0-9a-f]{2}|/|\\.){0,8}", text in "[\\[\\]{}:,\"ab01 ]{0,30}") {
+    fn no_path_and_document_contradict(
+        target in "/([a-c]|[0-2]|%[0-9a-f]{2}|/|\\.){0,8}",
+        text in "[\\[\\]{}:,\"ab01 ]{0,30}",
+    ) {
         crate::fuzz::fuzz_edit(format!("{target}\n{text}").as_bytes());
     }
 

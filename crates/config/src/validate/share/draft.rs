@@ -29,7 +29,8 @@ fn check_folders(cx: &mut Context<'_>, paths: &[Template]) {
         if !path.is_empty() && !path.ends_with(b"/") && is_folder(path) {
             let path = String::from_utf8_lossy(path);
             cx.problem_with_advice(
-                format!("The \"share\" is the folder \"{path}\" itself: each request would be redirected, without end."),
+                format!("The \"share\" is the folder \"{path}\" itself: each request would be redirected, without \
+                    end."),
                 format!("\"{path}$uri\" serves its files."),
             );
         }

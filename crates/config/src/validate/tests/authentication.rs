@@ -139,9 +139,10 @@ fn groups_that_do_not_speak_http1_cannot_be_asked() {
         );
         if is_good {
             let config = config(&document);
-            assert!(
-                matches!(&config.authentications[0].methods[0], Method::Forward(forward) if forward.asked == AuthRequest::Upstream(0))
-            );
+            assert!(matches!(
+                &config.authentications[0].methods[0],
+                Method::Forward(forward) if forward.asked == AuthRequest::Upstream(0)
+            ));
             continue;
         }
         let detail = "The upstream \"u\" cannot be asked: it does not speak HTTP/1.";

@@ -217,7 +217,8 @@ fn conditions_on_addresses_are_checked() {
 
 #[test]
 fn actions_are_checked() {
-    let several = "The \"action\" object must have just one of \"pass\", \"return\", \"share\", or \"proxy\" options set.";
+    let several = "The \"action\" object must have just one of \"pass\", \"return\", \"share\", or \"proxy\" options \
+        set.";
     check_action(r#"{"pass": "routes", "return": 200}"#, &[("", several)]);
     check_action(r#"{"return": 200, "index": "x"}"#, &[("/index", "Unknown parameter \"index\".")]);
     check_action(

@@ -88,8 +88,8 @@ fn what_runs_all_the_time_ends_before_others_take_its_place() {
 fn signals_have_names() {
     assert_eq!(process(r#""command": "a", "stop_signal": "SIGQUIT""#).1.stop_signal, 3);
     assert_eq!(process(r#""command": "a", "stop_signal": "USR1""#).1.stop_signal, 10);
-    let detail = "The \"stop_signal\" must be one of \"TERM\", \"INT\", \"QUIT\", \"HUP\", \"USR1\", \"USR2\", \"WINCH\", \
-                  \"KILL\".";
+    let detail = "The \"stop_signal\" must be one of \"TERM\", \"INT\", \"QUIT\", \"HUP\", \"USR1\", \"USR2\", \
+        \"WINCH\", \"KILL\".";
     check(r#""command": "a", "stop_signal": "STOP""#, "/stop_signal", detail);
 }
 
@@ -145,7 +145,8 @@ fn mistakes_of_a_schedule_are_named() {
         "/schedule/overlap",
         "The \"overlap\" must be \"skip\", \"queue\" or \"allow\".",
     );
-    let detail = "A command with a \"schedule\" has no number of \"processes\": \"overlap\" says whether it runs beside itself.";
+    let detail = "A command with a \"schedule\" has no number of \"processes\": \"overlap\" says whether it runs \
+        beside itself.";
     check(r#""command": "a", "schedule": "@daily", "processes": 2"#, "/processes", detail);
 }
 

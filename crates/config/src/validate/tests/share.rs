@@ -220,7 +220,8 @@ fn a_client_does_not_say_where_a_path_begins() {
         let expect: Vec<_> = expect.iter().map(|detail| ("/routes/0/action", *detail)).collect();
         check_problems(&format!(r#"{{"routes": [{{"action": {action}}}]}}"#), &expect);
     };
-    let share = "The \"share\" value must not begin with what the client sends: begin it with a folder, or set \"chroot\".";
+    let share = "The \"share\" value must not begin with what the client sends: begin it with a folder, or set \
+        \"chroot\".";
     let chroot = "The \"chroot\" value must not begin with what the client sends: begin it with a folder.";
     check(r#"{"share": "$arg_f"}"#, &[share]);
     check(r#"{"share": ["/a$uri", "$header_f/x"]}"#, &[share]);

@@ -88,7 +88,8 @@ fn a_program_has_arguments_and_variables() {
     present(&how, NAME, "one").unwrap();
     let path = std::env::var("PATH").expect("tests have a path");
     let expected = format!(
-        "{} present {NAME} one\nCORRAL_ACME_ACTION=present\nCORRAL_ACME_RECORD={NAME}\nCORRAL_ACME_VALUE=one\nPATH={path}\nno input\n",
+        "{} present {NAME} one\nCORRAL_ACME_ACTION=present\nCORRAL_ACME_RECORD={NAME}\nCORRAL_ACME_VALUE=one\n\
+        PATH={path}\nno input\n",
         self::path(&site, "out")
     );
     // Shells add their own level.

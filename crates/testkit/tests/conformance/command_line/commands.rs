@@ -330,8 +330,16 @@ fn version_and_help() {
 #[test]
 fn a_file_is_checked_without_a_server() {
     let files = site()
-        .file("good.json", json!({ "listeners": { "*:80": { "pass": "routes" } }, "routes": [{ "action": { "return": 200 } }] }).to_string())
-        .file("bad.json", json!({ "listeners": { "*:80": { "pass": "routes/nope" } }, "rutes": [] }).to_string())
+        .file(
+            "good.json",
+            json!({ "listeners": { "*:80": { "pass": "routes" } },
+            "routes": [{ "action": { "return": 200 } }] })
+            .to_string(),
+        )
+        .file(
+            "bad.json",
+            json!({ "listeners": { "*:80": { "pass": "routes/nope" } }, "rutes": [] }).to_string(),
+        )
         .file("broken.json", "{\n  \"a\": }");
     let check = |name: &str| Run::to_end(&["check", files.path(name).to_str().expect("text")]);
     check("good.json").expect_success();

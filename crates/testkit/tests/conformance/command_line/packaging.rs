@@ -37,7 +37,8 @@ impl Container {
     /// daemon goes through the same program, which is told apart by `--no-daemon`.
     fn set_up(&self) -> Ended {
         let script = format!(
-            "#!/bin/sh\ncase \"$*\" in *--no-daemon*) exec '{corral}' daemon \"$@\";; *) echo \"became $0 $*\";; esac\n",
+            "#!/bin/sh\ncase \"$*\" in *--no-daemon*) exec '{corral}' daemon \"$@\";; *) echo \"became $0 $*\";; \
+            esac\n",
             corral = corral_testkit::executables().corral.display()
         );
         let program = self.path("bin/unitd");
@@ -67,7 +68,8 @@ impl Container {
 
 fn answers(address: Address, status: u16) -> String {
     format!(
-        "{{\"listeners\": {{\"{address}\": {{\"pass\": \"routes\"}}}}, \"routes\": [{{\"action\": {{\"return\": {status}}}}}]}}"
+        "{{\"listeners\": {{\"{address}\": {{\"pass\": \"routes\"}}}}, \"routes\": [{{\"action\": {{\"return\": \
+        {status}}}}}]}}"
     )
 }
 

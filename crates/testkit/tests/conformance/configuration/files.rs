@@ -355,7 +355,8 @@ fn assets_beside_the_files_are_known() {
 fn tls_works_with_certificates_beside_the_files() {
     let authority = Authority::new("Test");
     let bundle = |name: &str| authority.server(name, &["www.example.org"]);
-    let listener = "listeners:\n  '${env:SITE}':\n    pass: routes\n    tls: {certificate: www}\nroutes:\n- action: {return: 201}\n";
+    let listener = "listeners:\n  '${env:SITE}':\n    pass: routes\n    tls: {certificate: www}\nroutes:\n- action: \
+        {return: 201}\n";
     let first = bundle("first");
     let site = site().file("site.yaml", listener).file("certificates/www.pem", first.pem());
     let (server, address) = start(&site, "site.yaml", &[]);

@@ -187,13 +187,14 @@ fn syntax_errors_have_a_place() {
 #[test]
 fn the_dialect_is_accepted_and_spelling_and_order_are_kept() {
     let server = server();
-    let body = "\u{feff}// a comment\n{ \"routes\": [ { \"action\": { \"return\": 2.01e2, }, }, /* two */ ],\n\"access_log\": \"/dev/null\", \"applications\": {}, }";
+    let body = "\u{feff}// a comment\n{ \"routes\": [ { \"action\": { \"return\": 2.01e2, }, }, /* two */ \
+        ],\n\"access_log\": \"/dev/null\", \"applications\": {}, }";
     server.control().put_text("/config", body).expect_done();
     let text = server.control().get("/config").0.text();
     assert_eq!(
         text,
-        "{\r\n\t\"routes\": [\r\n\t\t{\r\n\t\t\t\"action\": {\r\n\t\t\t\t\"return\": 2.01e2\r\n\t\t\t}\r\n\t\t}\r\n\t],\r\n\r\n\
-         \t\"access_log\": \"/dev/null\",\r\n\t\"applications\": {}\r\n}\r\n"
+        "{\r\n\t\"routes\": [\r\n\t\t{\r\n\t\t\t\"action\": {\r\n\t\t\t\t\"return\": \
+        2.01e2\r\n\t\t\t}\r\n\t\t}\r\n\t],\r\n\r\n\t\"access_log\": \"/dev/null\",\r\n\t\"applications\": {}\r\n}\r\n"
     );
 }
 

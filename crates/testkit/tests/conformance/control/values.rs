@@ -47,7 +47,8 @@ fn replies_look_as_unit_prints_them() {
     let response = response.expect_field("Content-Type", "application/json");
     assert_eq!(
         response.text(),
-        "{\r\n\t\"match\": {\r\n\t\t\"uri\": \"/a\"\r\n\t},\r\n\r\n\t\"action\": {\r\n\t\t\"return\": 201\r\n\t}\r\n}\r\n"
+        "{\r\n\t\"match\": {\r\n\t\t\"uri\": \"/a\"\r\n\t},\r\n\r\n\t\"action\": {\r\n\t\t\"return\": \
+        201\r\n\t}\r\n}\r\n"
     );
 }
 

@@ -98,7 +98,8 @@ fn what_stands_in_gets_no_body() {
 /// Options: routes[].action.request_headers.{name}
 #[test]
 fn applications_see_changed_fields() {
-    let script = "<?php echo $_SERVER['HTTP_X_NEW'] ?? '-', ' ', $_SERVER['HTTP_X_GONE'] ?? '-', ' ', $_SERVER['HTTP_X_OLD'] ?? '-';";
+    let script = "<?php echo $_SERVER['HTTP_X_NEW'] ?? '-', ' ', $_SERVER['HTTP_X_GONE'] ?? '-', ' ', \
+        $_SERVER['HTTP_X_OLD'] ?? '-';";
     let scripts = site().file("index.php", script);
     let headers = json!({ "X-New": "$method $arg_a", "x-gone": null, "X-OLD": "changed" });
     let server = daemon()

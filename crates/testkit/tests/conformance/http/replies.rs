@@ -5,9 +5,13 @@ use serde_json::{Value, json};
 
 /// `/NNN` is answered with that status; everything else by a script.
 fn start() -> (Daemon, Site) {
-    let script = "<?php http_response_code((int) ($_GET['status'] ?? 200)); header('X-Own: 1'); echo 'from the script';";
+    let script = "<?php http_response_code((int) ($_GET['status'] ?? 200)); header('X-Own: 1'); echo 'from the \
+        script';";
     let site = site().file("index.php", script).file("file.txt", "from the file");
-    let returns = |status: u16| json!({ "match": { "uri": format!("/{status:03}") }, "action": { "return": status, "location": "/there" } });
+    let returns = |status: u16| {
+        json!({ "match": { "uri": format!("/{status:03}") },
+        "action": { "return": status, "location": "/there" } })
+    };
     let mut routes: Vec<Value> = STATUSES.iter().map(|(status, _)| returns(*status)).collect();
     routes.push(
         json!({ "match": { "uri": "/file" }, "action": { "share": site.path("file.txt"), "types": "text/plain" } }),

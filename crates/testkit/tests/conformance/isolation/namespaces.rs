@@ -243,7 +243,7 @@ fn what_needs_privileges_says_so() {
     let reply = server.control().put("/config", &json!({ "applications": { "app": app } }));
     assert_eq!(
         reply.expect_refused(500, "Failed to apply new configuration."),
-        "application \"app\": create the namespaces \"pid\", \"network\": Operation not permitted (os error 1); start the \
-         daemon as root, or set \"credential\": true, too"
+        "application \"app\": create the namespaces \"pid\", \"network\": Operation not permitted (os error 1); \
+        start the daemon as root, or set \"credential\": true, too"
     );
 }

@@ -7,8 +7,9 @@ use super::{PROTOTYPE, WORKER};
 
 /// A site beside an application that loads until there is a file `gate`, or fails if that says so.
 fn loading_site() -> Site {
-    let preload = "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); clearstatcache(); } \
-                   if (file_get_contents(__DIR__ . '/gate') === 'fail') { throw new Exception('it does not load'); }";
+    let preload = "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); \
+        clearstatcache(); } if (file_get_contents(__DIR__ . '/gate') === 'fail') { throw new Exception('it does not \
+        load'); }";
     site()
         .file("index.php", "<?php echo 'x';")
         .file("a.txt", "x")

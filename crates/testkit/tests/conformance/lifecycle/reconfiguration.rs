@@ -27,7 +27,8 @@ fn a_request_in_progress_ends_with_the_configuration_it_began_with() {
     eventually("the request is running", || {
         (server.control().get("/status/applications/php/requests/active").json() == 1).then_some(())
     });
-    let config = json!({ "listeners": { server.address().to_string(): { "pass": "routes" } }, "routes": [{ "action": { "return": 204 } }] });
+    let config = json!({ "listeners": { server.address().to_string(): { "pass": "routes" } },
+        "routes": [{ "action": { "return": 204 } }] });
     server.control().put("/config", &config).expect_done();
     server.get("/").expect(204);
     site.write("go", "");
@@ -65,7 +66,8 @@ fn a_failure_leaves_everything_as_it_was() {
 fn a_request_in_progress_keeps_its_application_until_its_end() {
     let site = site().file(
         "index.php",
-        "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); clearstatcache(); } echo 'old';",
+        "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); clearstatcache(); } \
+        echo 'old';",
     );
     let server = daemon().application(php_app(&site)).start();
     let mut client = server.connect();

@@ -196,7 +196,8 @@ fn what_is_wrong_in_a_stored_document_costs_as_little_as_possible() {
                 { "match": { "uri": "/typo" }, "action": { "pass": "applications/typo" } },
                 { "match": { "uri": "/closed" }, "action": { "pass": "routes/broken" } },
             ],
-            "broken": [{ "match": { "source": "10.0.0.0/99" }, "action": { "return": 403 } }, { "action": { "return": 200 } }]
+            "broken": [{ "match": { "source": "10.0.0.0/99" }, "action": { "return": 403 } },
+            { "action": { "return": 200 } }]
         },
         "applications": {
             "good": good,

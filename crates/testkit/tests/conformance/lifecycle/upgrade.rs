@@ -67,7 +67,8 @@ fn what_was_begun_is_finished_by_the_old_process() {
 /// The request that holds the first process ends only when the processes after it have been replaced themselves.
 #[test]
 fn a_main_process_that_ends_leaves_those_after_it_alone() {
-    let gate = "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); clearstatcache(); }";
+    let gate = "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); \
+        clearstatcache(); }";
     let site = php_site().file("held.php", gate);
     let mut server = daemon().application(php_app(&site)).start();
     let mut held = server.begin(&Request::get("/held.php"));

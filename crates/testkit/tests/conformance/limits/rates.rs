@@ -220,7 +220,8 @@ fn each_action_on_the_way_has_its_limit() {
         "main": [{ "action": { "pass": "routes/next", "limit_requests": limit(3) } }],
         "next": [
             { "match": { "uri": "/a" }, "action": { "return": 200, "limit_requests": limit(1) } },
-            { "match": { "uri": "/" }, "action": { "share": "/nonexistent", "fallback": { "return": 200, "limit_requests": limit(0) } } },
+            { "match": { "uri": "/" }, "action": { "share": "/nonexistent", "fallback": { "return": 200,
+            "limit_requests": limit(0) } } },
             { "action": { "return": 204 } },
         ],
     });

@@ -34,7 +34,8 @@ impl Setup {
         json!({
             "listeners": { self.daemon.address().to_string(): listener },
             "routes": [
-                { "match": { "uri": "/files/*" }, "action": { "share": format!("{}$uri", self.daemon.path("tmp").display()) } },
+                { "match": { "uri": "/files/*" }, "action": { "share": format!("{}$uri",
+                self.daemon.path("tmp").display()) } },
                 { "match": { "scheme": "https", "uri": "/scheme" }, "action": { "return": 204 } },
                 { "match": { "uri": "/tls" }, "action": { "return": 301, "location": VARIABLES } },
                 { "match": { "uri": "/script" }, "action": { "return": 301, "location": SCRIPT } },
@@ -73,7 +74,10 @@ impl Setup {
     }
 }
 
-const VARIABLES: &str = "/$tls_protocol/$tls_cipher/$tls_server_name/$tls_client_verify/$tls_client_subject/$tls_client_fingerprint";
+const VARIABLES: &str = concat!(
+    "/$tls_protocol/$tls_cipher/$tls_server_name",
+    "/$tls_client_verify/$tls_client_subject/$tls_client_fingerprint"
+);
 
 /// The same in JavaScript.
 const SCRIPT: &str = "`/${['protocol', 'cipher', 'server_name', 'client_verify', 'client_subject', \
@@ -202,7 +206,8 @@ fn bad_options_are_named() {
     let detail = |tls: Value| setup.put(tls).expect_refused(400, "Invalid configuration.");
     assert_eq!(
         detail(json!({})),
-        "Required parameter \"certificate\" is missing. Name an uploaded bundle, or set \"acme\" to true for automatic certificates."
+        "Required parameter \"certificate\" is missing. Name an uploaded bundle, or set \"acme\" to true for \
+        automatic certificates."
     );
     assert_eq!(detail(json!({ "certificate": "none" })), "Certificate \"none\" is not found.");
     let empty = "The \"certificate\" array must contain at least one element.";

@@ -20,7 +20,8 @@ fn servers_learn_who_the_client_is() {
     assert!(text.contains("X-Forwarded-Host: a.example\r\n"), "{text}");
     let text = proxy_with(&origin, json!({ "forwarded_headers": false })).send(&request).text();
     assert!(text.contains("X-Forwarded-For: 192.0.2.1\r\n") && !text.contains("X-Forwarded-Host"), "{text}");
-    let listener = json!({ "pass": "routes", "forwarded": { "source": "127.0.0.0/8", "protocol": "X-Forwarded-Proto" } });
+    let listener = json!({ "pass": "routes", "forwarded": { "source": "127.0.0.0/8",
+        "protocol": "X-Forwarded-Proto" } });
     let listeners = json!({ server.address().to_string(): listener });
     server.control().put("/config/listeners", &listeners).expect_done();
     let text = server.send(&request).text();
@@ -52,7 +53,8 @@ fn servers_learn_the_port_that_the_client_has_in_mind() {
     assert!(text.contains(&format!("X-Forwarded-Port: {own}\r\n")), "without a host: {text}");
     let kept = proxy_with(&origin, json!({ "forwarded_headers": false }));
     assert_eq!(port_of(&kept, &ask("a.example")), "x-forwarded-port: 1");
-    let listener = json!({ "pass": "routes", "forwarded": { "source": "127.0.0.0/8", "protocol": "X-Forwarded-Proto" } });
+    let listener = json!({ "pass": "routes", "forwarded": { "source": "127.0.0.0/8",
+        "protocol": "X-Forwarded-Proto" } });
     server
         .control()
         .put("/config/listeners", &json!({ server.address().to_string(): listener }))

@@ -242,7 +242,8 @@ fn servers_that_are_not_well_get_no_requests() {
         }),
     );
     let mut pool = servers(&[(&a, 1.0), (&sick, 1.0)]);
-    pool["health"] = json!({ "path": "/up", "host": "check.example", "interval": 1, "timeout": 1, "expect": [200, "204-205"], "rises": 1, "falls": 1 });
+    pool["health"] = json!({ "path": "/up", "host": "check.example", "interval": 1, "timeout": 1,
+        "expect": [200, "204-205"], "rises": 1, "falls": 1 });
     let server = start(&pool);
     let state = |wanted: &str| {
         eventually("the checks notice", || {

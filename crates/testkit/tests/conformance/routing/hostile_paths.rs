@@ -181,7 +181,8 @@ fn serve(root: &str, origin: &Origin, contexts: &[(&'static str, Value)]) -> Dae
     let listeners = json!({ server.address().to_string(): { "pass": "routes/main" } });
     let log =
         json!({ "path": server.path("access"), "format": "$request_line $uri $arg_p $header_x_p $cookie_p" });
-    let config = json!({ "listeners": listeners, "routes": routes, "upstreams": { "hashed": hashed }, "access_log": log });
+    let config = json!({ "listeners": listeners, "routes": routes, "upstreams": { "hashed": hashed },
+        "access_log": log });
     server.control().put("/config", &config).expect_done();
     server
 }

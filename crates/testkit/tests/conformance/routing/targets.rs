@@ -78,7 +78,8 @@ fn what_was_decoded_is_not_decoded_again() {
             "files": [{ "action": { "share": share } }],
             "twice": [{ "action": { "rewrite": "/public$request_uri", "share": share } }],
         });
-        let config = json!({ "listeners": { server.address().to_string(): { "pass": "routes/main" } }, "routes": routes });
+        let config = json!({ "listeners": { server.address().to_string(): { "pass": "routes/main" } },
+            "routes": routes });
         server.control().put("/config", &config).expect_done();
         if is_error {
             server.get("/100%25.txt").expect(404).expect_body("percent");
@@ -228,11 +229,13 @@ fn conditions_variables_and_applications_see_the_new_query() {
         "<?php echo $_SERVER['QUERY_STRING'], ' ', $_GET['x'] ?? '', ' ', $_SERVER['REQUEST_URI'];",
     );
     let routes = json!({
-        "main": [{ "match": { "arguments": { "a": "1" } }, "action": { "rewrite": "/index.php?x=$arg_b&y=2?", "pass": "routes/next" } }],
+        "main": [{ "match": { "arguments": { "a": "1" } }, "action": { "rewrite": "/index.php?x=$arg_b&y=2?",
+        "pass": "routes/next" } }],
         "next": [
             { "match": { "arguments": { "a": "1" } }, "action": { "return": 500 } },
             { "match": { "query": "x=7&y=2", "arguments": { "y": "2" } }, "action": {
-                "pass": "applications/php", "response_headers": { "X-Args": "$arg_x,$arg_b,$request_uri", "X-Script": "`${args.x},${args.b},${vars.arg_y}`" },
+                "pass": "applications/php", "response_headers": { "X-Args": "$arg_x,$arg_b,$request_uri",
+                "X-Script": "`${args.x},${args.b},${vars.arg_y}`" },
             } },
         ],
     });

@@ -58,7 +58,8 @@ fn what_the_script_does_by_itself_stays() {
 fn what_a_request_takes_from_the_script_is_given_back() {
     let before = "ini_set('precision', '5'); putenv('OWN=1'); set_error_handler('strcmp');";
     let takes = "ini_restore('precision'); putenv('OWN'); restore_error_handler();";
-    let shows = "$wrappers = stream_get_wrappers(); sort($wrappers); echo ini_get('precision'), getenv('OWN'), set_error_handler(null); restore_error_handler();";
+    let shows = "$wrappers = stream_get_wrappers(); sort($wrappers); echo ini_get('precision'), getenv('OWN'), \
+        set_error_handler(null); restore_error_handler();";
     let (_site, server) = guarded(&json!("restore"), before, &[("takes", takes), ("shows", shows)]);
     server.get("/shows").expect(200).expect_body("51strcmp");
     server.get("/takes").expect(200);

@@ -60,7 +60,8 @@ const ERRORS: &[Case] = &[
     ),
     same(
         "exception_handler",
-        "set_exception_handler(function ($e) { http_response_code(418); echo 'H:', $e->getMessage(); }); throw new Exception('m');",
+        "set_exception_handler(function ($e) { http_response_code(418); echo 'H:', $e->getMessage(); }); throw new \
+        Exception('m');",
         &[ask("GET", "418 H:m"), ask("GET", "418 H:m")],
     ),
     same(
@@ -80,7 +81,8 @@ const ERRORS: &[Case] = &[
     ),
     same(
         "memory_with_shutdown",
-        "register_shutdown_function(function () { http_response_code(507); echo 'no room'; }); ini_set('memory_limit', '16M'); $x = str_repeat('x', 32 << 20);",
+        "register_shutdown_function(function () { http_response_code(507); echo 'no room'; }); \
+        ini_set('memory_limit', '16M'); $x = str_repeat('x', 32 << 20);",
         &[ask("GET", "507 no room"), ask("GET", "507 no room")],
     ),
     same(
@@ -101,17 +103,20 @@ const ERRORS: &[Case] = &[
     ),
     same(
         "exception_in_a_destructor",
-        "class_exists('Thrower') || eval('class Thrower { function __destruct() { throw new Exception(\"d\"); } }'); $x = new Thrower; unset($x); echo 'never';",
+        "class_exists('Thrower') || eval('class Thrower { function __destruct() { throw new Exception(\"d\"); } }'); \
+        $x = new Thrower; unset($x); echo 'never';",
         &[ask("GET", "500 "), ask("GET", "500 ")],
     ),
     same(
         "fatal_in_a_destructor",
-        "class_exists('Breaker') || eval('class Breaker { function __destruct() { ini_set(\"memory_limit\", \"16M\"); str_repeat(\"x\", 32 << 20); } }'); $x = new Breaker; echo 'a'; unset($x); echo 'never';",
+        "class_exists('Breaker') || eval('class Breaker { function __destruct() { ini_set(\"memory_limit\", \
+        \"16M\"); str_repeat(\"x\", 32 << 20); } }'); $x = new Breaker; echo 'a'; unset($x); echo 'never';",
         &[ask("GET", "500 "), ask("GET", "500 ")],
     ),
     same(
         "exception_in_a_generator",
-        "function_exists('g_throw') || eval('function g_throw() { yield 1; throw new Exception(\"g\"); }'); foreach (g_throw() as $x) { echo $x; }",
+        "function_exists('g_throw') || eval('function g_throw() { yield 1; throw new Exception(\"g\"); }'); foreach \
+        (g_throw() as $x) { echo $x; }",
         &[ask("GET", "500 1"), ask("GET", "500 1")],
     ),
     same(
@@ -121,7 +126,8 @@ const ERRORS: &[Case] = &[
     ),
     same(
         "fatal_in_a_fiber",
-        "$f = new Fiber(function () { ini_set('memory_limit', '16M'); str_repeat('x', 32 << 20); }); echo 'a'; $f->start();",
+        "$f = new Fiber(function () { ini_set('memory_limit', '16M'); str_repeat('x', 32 << 20); }); echo 'a'; \
+        $f->start();",
         &[ask("GET", "500 "), ask("GET", "500 ")],
     ),
     same(
@@ -141,7 +147,8 @@ const ERRORS: &[Case] = &[
     ),
     same(
         "declared_twice",
-        "eval('class Twice' . mt_rand() . ' {}'); eval('class Same' . ($_GET['n'] ?? '') . ' {} class Same' . ($_GET['n'] ?? '') . ' {}');",
+        "eval('class Twice' . mt_rand() . ' {}'); eval('class Same' . ($_GET['n'] ?? '') . ' {} class Same' . \
+        ($_GET['n'] ?? '') . ' {}');",
         &[ask("GET ?n=1", "500 "), ask("GET ?n=2", "500 ")],
     ),
     same(
@@ -151,13 +158,15 @@ const ERRORS: &[Case] = &[
     ),
     same(
         "recursion",
-        "function_exists('deep') || eval('function deep($n) { return $n === 0 ? 0 : 1 + deep($n - 1); }'); echo deep(20000);",
+        "function_exists('deep') || eval('function deep($n) { return $n === 0 ? 0 : 1 + deep($n - 1); }'); echo \
+        deep(20000);",
         &[ask("GET", "200 20000"), ask("GET", "200 20000")],
     ),
     but(
         "displayed",
         "a worker's client gets 500 for an exception also where it is shown the message",
-        "ini_set('display_errors', '1'); register_shutdown_function(function () { ob_end_clean(); }); throw new Exception('shown');",
+        "ini_set('display_errors', '1'); register_shutdown_function(function () { ob_end_clean(); }); throw new \
+        Exception('shown');",
         &[differs("GET", "200 ", "500 ")],
     ),
 ];

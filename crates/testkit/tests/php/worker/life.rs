@@ -256,7 +256,8 @@ fn a_script_that_fails_later_is_tried_again() {
 #[test]
 fn what_is_printed_outside_of_requests_is_for_the_log() {
     let (_site, server) = start(
-        "<?php echo \"before\\n\"; while (corral_handle_request(function () { echo 'answer'; })) { echo \"between\\n\"; }",
+        "<?php echo \"before\\n\"; while (corral_handle_request(function () { echo 'answer'; })) { echo \
+        \"between\\n\"; }",
     );
     for _ in 0..3 {
         server.get("/").expect(200).expect_body("answer");
@@ -268,9 +269,10 @@ fn what_is_printed_outside_of_requests_is_for_the_log() {
 #[test]
 fn the_script_has_variables_of_its_own_before_its_first_request() {
     let site = site_of(
-        "<?php $own = [$_SERVER['FRANKENPHP_WORKER'], basename($_SERVER['SCRIPT_FILENAME']), isset($_SERVER['PATH']), \
-         $_SERVER['SHOP'], getenv('SHOP'), isset($_SERVER['REQUEST_URI']), $_GET, $_SERVER['argv'] ?? null, php_sapi_name()]; \
-         while (corral_handle_request(function () use ($own) { echo json_encode([$own, $_SERVER['SHOP']]); })) {}",
+        "<?php $own = [$_SERVER['FRANKENPHP_WORKER'], basename($_SERVER['SCRIPT_FILENAME']), \
+        isset($_SERVER['PATH']), $_SERVER['SHOP'], getenv('SHOP'), isset($_SERVER['REQUEST_URI']), $_GET, \
+        $_SERVER['argv'] ?? null, php_sapi_name()]; while (corral_handle_request(function () use ($own) { echo \
+        json_encode([$own, $_SERVER['SHOP']]); })) {}",
     );
     let worker = json!({ "script": "worker.php", "env": { "SHOP": "7" } });
     let server = daemon().application(with_worker(&site, worker)).start();
@@ -319,10 +321,9 @@ fn requests_can_be_asked_for_in_a_worker_only() {
 #[test]
 fn a_handler_cannot_ask_for_another_request() {
     let (_site, server) = start(
-        "<?php function f() { try { corral_handle_request('f'); } catch (RuntimeException $e) { echo $e->getMessage(); } } \
-         $fiber = new Fiber(fn() => corral_handle_request('f')); \
-         try { $fiber->start(); } catch (RuntimeException $e) { error_log('fiber: ' . $e->getMessage()); } \
-         while (frankenphp_handle_request('f')) {}",
+        "<?php function f() { try { corral_handle_request('f'); } catch (RuntimeException $e) { echo \
+        $e->getMessage(); } } $fiber = new Fiber(fn() => corral_handle_request('f')); try { $fiber->start(); } catch \
+        (RuntimeException $e) { error_log('fiber: ' . $e->getMessage()); } while (frankenphp_handle_request('f')) {}",
     );
     assert!(server.get("/").expect(200).text().contains("the request before has not ended"));
     server.expect_log("fiber: corral_handle_request(): requests cannot be asked for inside of a fiber");
@@ -332,8 +333,10 @@ fn a_handler_cannot_ask_for_another_request() {
 #[test]
 fn there_need_not_be_foreign_names() {
     let site = site_of(
-        "<?php while (corral_handle_request(function () { echo json_encode([function_exists('frankenphp_handle_request'), \
-         defined('FRANKENPHP_LOG_LEVEL_INFO'), function_exists('fastcgi_finish_request'), isset($_SERVER['FRANKENPHP_WORKER']), isset($_SERVER['CORRAL_WORKER'])]); })) {}",
+        "<?php while (corral_handle_request(function () { echo \
+        json_encode([function_exists('frankenphp_handle_request'), defined('FRANKENPHP_LOG_LEVEL_INFO'), \
+        function_exists('fastcgi_finish_request'), isset($_SERVER['FRANKENPHP_WORKER']), \
+        isset($_SERVER['CORRAL_WORKER'])]); })) {}",
     );
     let answer = |compatibility: bool| {
         let worker = json!({ "script": "worker.php", "compatibility": compatibility });
@@ -398,7 +401,10 @@ fn a_target_may_have_a_worker_beside_others() {
         "old": { "root": site.root() },
         "new": { "root": site.root(), "worker": { "script": "worker.php" } },
     });
-    let route = |uri: &str, target: &str| json!({ "match": { "uri": uri }, "action": { "pass": format!("applications/php/{target}") } });
+    let route = |uri: &str, target: &str| {
+        json!({ "match": { "uri": uri },
+        "action": { "pass": format!("applications/php/{target}") } })
+    };
     let server = daemon().config(json!({
         "routes": [route("*.php", "old"), route("*", "new")],
         "applications": { "php": { "type": "php", "targets": targets } },

@@ -72,12 +72,15 @@ const OUTPUT: &[Case] = &[
     ),
     same(
         "fields_sent",
-        "if ($_GET) { header('X-A: 1'); header('X-B: 2'); header('X-B: 3', false); } echo json_encode(array_values(array_filter(headers_list(), fn($h) => str_starts_with($h, 'X-A') || str_starts_with($h, 'X-B'))));",
+        "if ($_GET) { header('X-A: 1'); header('X-B: 2'); header('X-B: 3', false); } echo \
+        json_encode(array_values(array_filter(headers_list(), fn($h) => str_starts_with($h, 'X-A') || \
+        str_starts_with($h, 'X-B'))));",
         &[ask("GET ?a", "200 [\"X-A: 1\",\"X-B: 2\",\"X-B: 3\"]\n+ X-A: 1\n+ X-B: 3"), ask("GET", "200 []")],
     ),
     same(
         "fields_removed",
-        "header('X-A: 1'); header('X-C: 1'); header_remove('X-A'); echo count(array_filter(headers_list(), fn($h) => str_starts_with($h, 'X-A')));",
+        "header('X-A: 1'); header('X-C: 1'); header_remove('X-A'); echo count(array_filter(headers_list(), fn($h) => \
+        str_starts_with($h, 'X-A')));",
         &[ask("GET", "200 0\n+ X-C: 1")],
     ),
     same(
@@ -104,7 +107,8 @@ const OUTPUT: &[Case] = &[
     ),
     same(
         "cookies_set",
-        "if ($_GET) { setcookie('a', '1'); setrawcookie('b', '2', ['httponly' => true, 'samesite' => 'Lax']); } echo 'x';",
+        "if ($_GET) { setcookie('a', '1'); setrawcookie('b', '2', ['httponly' => true, 'samesite' => 'Lax']); } echo \
+        'x';",
         &[
             ask("GET ?a", "200 x\n+ Set-Cookie: a=1\n+ Set-Cookie: b=2; HttpOnly; SameSite=Lax"),
             ask("GET", "200 x"),
@@ -153,12 +157,14 @@ const ENDS: &[Case] = &[
     ),
     same(
         "finish_twice",
-        "echo 'a'; $first = frankenphp_finish_request(); $second = frankenphp_finish_request(); file_put_contents('/tmp/corral-finish-' . getmypid(), json_encode([$first, $second]));",
+        "echo 'a'; $first = frankenphp_finish_request(); $second = frankenphp_finish_request(); \
+        file_put_contents('/tmp/corral-finish-' . getmypid(), json_encode([$first, $second]));",
         &[ask("GET", "200 a")],
     ),
     same(
         "shutdown",
-        "register_shutdown_function(function () { echo 'c'; }); register_shutdown_function(function ($x) { echo $x; }, 'd'); echo 'b';",
+        "register_shutdown_function(function () { echo 'c'; }); register_shutdown_function(function ($x) { echo $x; \
+        }, 'd'); echo 'b';",
         &[ask("GET", "200 bcd"), ask("GET", "200 bcd")],
     ),
     same(
@@ -173,7 +179,8 @@ const ENDS: &[Case] = &[
     ),
     same(
         "shutdown_sees_buffers",
-        "ob_start(); echo 'x'; register_shutdown_function(function () { echo ob_get_level(), strtoupper(ob_get_clean()); });",
+        "ob_start(); echo 'x'; register_shutdown_function(function () { echo ob_get_level(), \
+        strtoupper(ob_get_clean()); });",
         &[ask("GET", "200 X2"), ask("GET", "200 X2")],
     ),
     same(
@@ -183,7 +190,8 @@ const ENDS: &[Case] = &[
     ),
     same(
         "destructors_of_locals",
-        "class_exists('Loud') || eval('class Loud { function __destruct() { echo \"gone\"; } }'); $x = new Loud; echo 'here ';",
+        "class_exists('Loud') || eval('class Loud { function __destruct() { echo \"gone\"; } }'); $x = new Loud; \
+        echo 'here ';",
         &[ask("GET", "200 here gone"), ask("GET", "200 here gone")],
     ),
     same(
@@ -210,7 +218,8 @@ const ENDS: &[Case] = &[
     ),
     same(
         "exit_in_a_generator",
-        "function_exists('g_exit') || eval('function g_exit() { yield 1; exit(\"gen\"); }'); foreach (g_exit() as $x) { echo $x; }",
+        "function_exists('g_exit') || eval('function g_exit() { yield 1; exit(\"gen\"); }'); foreach (g_exit() as \
+        $x) { echo $x; }",
         &[ask("GET", "200 1gen"), ask("GET", "200 1gen")],
     ),
     same(
@@ -220,12 +229,14 @@ const ENDS: &[Case] = &[
     ),
     same(
         "exit_in_shutdown",
-        "register_shutdown_function(function () { exit('s'); }); register_shutdown_function(function () { echo 't'; }); echo 'r';",
+        "register_shutdown_function(function () { exit('s'); }); register_shutdown_function(function () { echo 't'; \
+        }); echo 'r';",
         &[ask("GET", "200 rs"), ask("GET", "200 rs")],
     ),
     same(
         "exit_in_a_destructor",
-        "class_exists('Leaver') || eval('class Leaver { function __destruct() { exit(\"d\"); } }'); $x = new Leaver; echo 'c'; unset($x); echo 'never';",
+        "class_exists('Leaver') || eval('class Leaver { function __destruct() { exit(\"d\"); } }'); $x = new Leaver; \
+        echo 'c'; unset($x); echo 'never';",
         &[ask("GET", "200 cd"), ask("GET", "200 cd")],
     ),
     same(
@@ -250,12 +261,14 @@ const ENDS: &[Case] = &[
     ),
     same(
         "stopped_generator",
-        "function_exists('g_stop') || eval('function g_stop() { try { yield 1; yield 2; } finally { echo \"f\"; } }'); foreach (g_stop() as $x) { echo $x; break; }",
+        "function_exists('g_stop') || eval('function g_stop() { try { yield 1; yield 2; } finally { echo \"f\"; } \
+        }'); foreach (g_stop() as $x) { echo $x; break; }",
         &[ask("GET", "200 1f"), ask("GET", "200 1f")],
     ),
     same(
         "suspended_fiber",
-        "$f = new Fiber(function () { try { Fiber::suspend(1); } finally { echo 'f'; } }); echo $f->start(); unset($f); echo 'e';",
+        "$f = new Fiber(function () { try { Fiber::suspend(1); } finally { echo 'f'; } }); echo $f->start(); \
+        unset($f); echo 'e';",
         &[ask("GET", "200 1fe"), ask("GET", "200 1fe")],
     ),
 ];

@@ -99,7 +99,8 @@ fn session_use_trans_sid() {
 
 #[test]
 fn output_that_a_script_rewrites() {
-    let code = "if (isset($_GET['rewrite'])) { output_add_rewrite_var('own', $_GET['rewrite']); } echo '<a href=\"next.php\">x</a>';";
+    let code = "if (isset($_GET['rewrite'])) { output_add_rewrite_var('own', $_GET['rewrite']); } echo '<a \
+        href=\"next.php\">x</a>';";
     let settings = [("url_rewriter.tags", "a=href")];
     let is = |expected: &'static str| move |response: &Response| response.text() == expected;
     let (one, two, none) = (

@@ -84,7 +84,8 @@ const STATE: &[Case] = &[
     ),
     same(
         "stat_cache",
-        "$f = '/tmp/corral-stat-' . getmypid(); if ($_GET) { file_put_contents($f, 'xy'); echo filesize($f); exec('printf abc > ' . escapeshellarg($f)); } else { echo filesize($f); unlink($f); }",
+        "$f = '/tmp/corral-stat-' . getmypid(); if ($_GET) { file_put_contents($f, 'xy'); echo filesize($f); \
+        exec('printf abc > ' . escapeshellarg($f)); } else { echo filesize($f); unlink($f); }",
         &[ask("GET ?a", "200 2"), ask("GET", "200 3")],
     ),
     same(
@@ -94,12 +95,14 @@ const STATE: &[Case] = &[
     ),
     same(
         "temporary_file",
-        "$before = count(get_resources('stream')); $f = tmpfile(); fwrite($f, 'abc'); fseek($f, 0); echo fread($f, 9), count(get_resources('stream')) - $before;",
+        "$before = count(get_resources('stream')); $f = tmpfile(); fwrite($f, 'abc'); fseek($f, 0); echo fread($f, \
+        9), count(get_resources('stream')) - $before;",
         &[ask("GET", "200 abc1"), ask("GET", "200 abc1")],
     ),
     same(
         "resources",
-        "$x = fopen('/dev/null', 'r'); $n = count(get_resources('stream')); $GLOBALS['streams'] ??= $n; echo $_POST ? 'form' : $n - $GLOBALS['streams'];",
+        "$x = fopen('/dev/null', 'r'); $n = count(get_resources('stream')); $GLOBALS['streams'] ??= $n; echo $_POST \
+        ? 'form' : $n - $GLOBALS['streams'];",
         &[
             ask("GET", "200 0"),
             ask("GET", "200 0"),
@@ -145,7 +148,8 @@ const STATE: &[Case] = &[
     ),
     same(
         "generators",
-        "$g = (function () { $x = yield 1; echo $x; yield from [2, 3]; return 4; })(); echo $g->current(); $g->send('s'); for (; $g->valid(); $g->next()) { echo $g->current(); } echo $g->getReturn();",
+        "$g = (function () { $x = yield 1; echo $x; yield from [2, 3]; return 4; })(); echo $g->current(); \
+        $g->send('s'); for (; $g->valid(); $g->next()) { echo $g->current(); } echo $g->getReturn();",
         &[ask("GET", "200 1s234"), ask("GET", "200 1s234")],
     ),
     same(
@@ -160,7 +164,8 @@ const STATE: &[Case] = &[
     ),
     same(
         "cycles",
-        "for ($i = 0; $i < 20000; $i++) { $a = new stdClass; $a->a = $a; } echo gc_status()['runs'] > 0 ? 'collected' : 'left';",
+        "for ($i = 0; $i < 20000; $i++) { $a = new stdClass; $a->a = $a; } echo gc_status()['runs'] > 0 ? \
+        'collected' : 'left';",
         &[ask("GET", "200 collected"), ask("GET", "200 collected")],
     ),
 ];
@@ -168,7 +173,8 @@ const STATE: &[Case] = &[
 const SESSIONS: &[Case] = &[
     same(
         "counted",
-        "session_id('corralcounted' . ($_GET['id'] ?? '')); session_start(); if (isset($_GET['end'])) { session_destroy(); echo 'ended'; } else { $_SESSION['n'] = ($_SESSION['n'] ?? 0) + 1; echo $_SESSION['n']; }",
+        "session_id('corralcounted' . ($_GET['id'] ?? '')); session_start(); if (isset($_GET['end'])) { \
+        session_destroy(); echo 'ended'; } else { $_SESSION['n'] = ($_SESSION['n'] ?? 0) + 1; echo $_SESSION['n']; }",
         &[
             ask("GET ?id=a", "200 1"),
             ask("GET ?id=a", "200 2"),
@@ -182,7 +188,8 @@ const SESSIONS: &[Case] = &[
     ),
     same(
         "not_shown",
-        "if ($_GET) { session_id('corralnotshown'); session_start(); $_SESSION['secret'] = 1; echo 'set'; } else { echo json_encode([$_SESSION ?? null, session_id(), session_status()]); }",
+        "if ($_GET) { session_id('corralnotshown'); session_start(); $_SESSION['secret'] = 1; echo 'set'; } else { \
+        echo json_encode([$_SESSION ?? null, session_id(), session_status()]); }",
         &[ask("GET ?a", "200 set"), ask("GET", "200 [null,\"\",1]"), ask("GET", "200 [null,\"\",1]")],
     ),
     same(
@@ -195,7 +202,8 @@ const SESSIONS: &[Case] = &[
     ),
     same(
         "written_early",
-        "session_id('corralearly'); session_start(); $_SESSION['n'] = 1; session_write_close(); $_SESSION['n'] = 2; session_start(); echo $_SESSION['n']; session_destroy();",
+        "session_id('corralearly'); session_start(); $_SESSION['n'] = 1; session_write_close(); $_SESSION['n'] = 2; \
+        session_start(); echo $_SESSION['n']; session_destroy();",
         &[ask("GET", "200 1"), ask("GET", "200 1")],
     ),
     same(
@@ -205,12 +213,18 @@ const SESSIONS: &[Case] = &[
     ),
     same(
         "new_number",
-        "session_id('corralnew'); session_start(); $old = session_id(); session_regenerate_id(true); echo $old === session_id() ? 'same' : 'other'; session_destroy();",
+        "session_id('corralnew'); session_start(); $old = session_id(); session_regenerate_id(true); echo $old === \
+        session_id() ? 'same' : 'other'; session_destroy();",
         &[ask("GET", "200 other"), ask("GET", "200 other")],
     ),
     same(
         "handler_of_a_request",
-        "class_exists('Memory') || eval('class Memory implements SessionHandlerInterface { static $d = []; function open($p, $n): bool { return true; } function close(): bool { return true; } function read($i): string|false { return self::$d[$i] ?? \"\"; } function write($i, $d): bool { self::$d[$i] = $d; echo \"[w]\"; return true; } function destroy($i): bool { return true; } function gc($m): int|false { return 0; } }'); session_set_save_handler(new Memory, true); session_id('corralmem'); session_start(); echo isset($_SESSION['x']) ? 'kept' : 'new'; unset($_SESSION['x']); $_SESSION['y'] = 1;",
+        "class_exists('Memory') || eval('class Memory implements SessionHandlerInterface { static $d = []; function \
+        open($p, $n): bool { return true; } function close(): bool { return true; } function read($i): string|false \
+        { return self::$d[$i] ?? \"\"; } function write($i, $d): bool { self::$d[$i] = $d; echo \"[w]\"; return \
+        true; } function destroy($i): bool { return true; } function gc($m): int|false { return 0; } }'); \
+        session_set_save_handler(new Memory, true); session_id('corralmem'); session_start(); echo \
+        isset($_SESSION['x']) ? 'kept' : 'new'; unset($_SESSION['x']); $_SESSION['y'] = 1;",
         &[ask("GET", "200 new[w]"), ask("GET", "200 new[w]")],
     ),
     same(

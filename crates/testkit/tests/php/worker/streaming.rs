@@ -36,7 +36,8 @@ fn what_is_flushed_arrives_at_once() {
 
 #[test]
 fn early_hints_come_before_the_response() {
-    let code = "header('Link: </a.css>; rel=preload'); headers_send(103); header_remove('Link'); http_response_code(201); echo 'done';";
+    let code = "header('Link: </a.css>; rel=preload'); headers_send(103); header_remove('Link'); \
+        http_response_code(201); echo 'done';";
     let (_site, server) = start(code, json!({}));
     for _ in 0..2 {
         let mut client = ask(&server, "/");
@@ -49,7 +50,8 @@ fn early_hints_come_before_the_response() {
 
 #[test]
 fn large_bodies_come_and_go() {
-    let code = "echo strlen(file_get_contents('php://input')), ' ', md5(file_get_contents('php://input')), ' ', memory_get_usage() < 40 << 20 ? 'small' : 'large';";
+    let code = "echo strlen(file_get_contents('php://input')), ' ', md5(file_get_contents('php://input')), ' ', \
+        memory_get_usage() < 40 << 20 ? 'small' : 'large';";
     let (_site, server) = start(code, json!({}));
     let body: Vec<u8> = (0..7_000_000_u32).map(|n| (n * 7 % 251) as u8).collect();
     for _ in 0..5 {
@@ -61,7 +63,8 @@ fn large_bodies_come_and_go() {
 #[test]
 fn a_loop_that_writes_goes_on_when_its_client_has_left() {
     let code = format!(
-        "ob_end_clean(); echo 'begun'; flush(); {WAIT} for ($i = 0; $i < 100; $i++) {{ echo 'x'; flush(); }} file_put_contents(__DIR__ . '/out/end', connection_aborted());"
+        "ob_end_clean(); echo 'begun'; flush(); {WAIT} for ($i = 0; $i < 100; $i++) {{ echo 'x'; flush(); }} \
+        file_put_contents(__DIR__ . '/out/end', connection_aborted());"
     );
     let (site, server) = start(&code, json!({}));
     let mut client = ask(&server, "/");
@@ -127,7 +130,8 @@ fn a_script_that_grows_is_told_to_end() {
 
 #[test]
 fn messages_have_levels() {
-    let code = "frankenphp_log('plain'); frankenphp_log('bad', FRANKENPHP_LOG_LEVEL_ERROR, ['id' => 7, 'name' => 'x']); echo 'x';";
+    let code = "frankenphp_log('plain'); frankenphp_log('bad', FRANKENPHP_LOG_LEVEL_ERROR, ['id' => 7, 'name' => \
+        'x']); echo 'x';";
     let (_site, server) = start(code, json!({}));
     server.get("/").expect(200);
     server.expect_log("info: plain");

@@ -54,7 +54,9 @@ const VARIABLES: &[Case] = &[
     ),
     same(
         "script",
-        "echo $_SERVER['SCRIPT_NAME'], ' ', $_SERVER['PHP_SELF'], ' ', basename($_SERVER['SCRIPT_FILENAME']), ' ', basename($_SERVER['DOCUMENT_ROOT']) === basename(dirname(__DIR__)) ? 'root' : 'elsewhere', ' ', isset($_SERVER['PATH_INFO']) ? 'info' : 'none';",
+        "echo $_SERVER['SCRIPT_NAME'], ' ', $_SERVER['PHP_SELF'], ' ', basename($_SERVER['SCRIPT_FILENAME']), ' ', \
+        basename($_SERVER['DOCUMENT_ROOT']) === basename(dirname(__DIR__)) ? 'root' : 'elsewhere', ' ', \
+        isset($_SERVER['PATH_INFO']) ? 'info' : 'none';",
         &[ask("GET", "200 /index.php /index.php index.php root none")],
     ),
     same(
@@ -89,7 +91,8 @@ const VARIABLES: &[Case] = &[
     ),
     same(
         "time",
-        "static $last; $now = $_SERVER['REQUEST_TIME_FLOAT']; echo abs(microtime(true) - $now) < 2 ? 'now' : 'then', $last === $now ? ' again' : ''; $last = $now;",
+        "static $last; $now = $_SERVER['REQUEST_TIME_FLOAT']; echo abs(microtime(true) - $now) < 2 ? 'now' : 'then', \
+        $last === $now ? ' again' : ''; $last = $now;",
         &[ask("GET", "200 now"), ask("GET", "200 now")],
     ),
     same(
@@ -109,7 +112,8 @@ const VARIABLES: &[Case] = &[
     ),
     same(
         "in_functions",
-        "function_exists('get_a') || eval('function get_a() { return $_GET[\"a\"] . $GLOBALS[\"_GET\"][\"a\"]; }'); echo get_a();",
+        "function_exists('get_a') || eval('function get_a() { return $_GET[\"a\"] . $GLOBALS[\"_GET\"][\"a\"]; }'); \
+        echo get_a();",
         &[ask("GET ?a=1", "200 11"), ask("GET ?a=2", "200 22")],
     ),
     same(
@@ -206,7 +210,8 @@ const BODIES: &[Case] = &[
     ),
     same(
         "input_that_is_kept",
-        "echo is_resource($GLOBALS['f'] ?? null) ? 'open ' : 'none '; $GLOBALS['f'] = fopen('php://input', 'r'); echo fread($GLOBALS['f'], 10);",
+        "echo is_resource($GLOBALS['f'] ?? null) ? 'open ' : 'none '; $GLOBALS['f'] = fopen('php://input', 'r'); \
+        echo fread($GLOBALS['f'], 10);",
         &[
             ask("POST\nContent-Type: text/plain\n\none", "200 none one"),
             ask("POST\nContent-Type: text/plain\n\ntwo", "200 none two"),
@@ -223,7 +228,9 @@ const BODIES: &[Case] = &[
         "echo json_encode([$_POST, array_map(fn($f) => [$f['name'], $f['type'], $f['error'], $f['size']], $_FILES)]);",
         &[
             ask(
-                "POST\nContent-Type: multipart/form-data; boundary=b\n\n--b\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\nv\r\n--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--b--\r\n",
+                "POST\nContent-Type: multipart/form-data; boundary=b\n\n--b\r\nContent-Disposition: form-data; \
+                name=\"t\"\r\n\r\nv\r\n--b\r\nContent-Disposition: form-data; name=\"f\"; \
+                filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--b--\r\n",
                 r#"200 [{"t":"v"},{"f":["a.txt","text\/plain",0,5]}]"#,
             ),
             ask("GET", "200 [[],[]]"),
@@ -231,10 +238,14 @@ const BODIES: &[Case] = &[
     ),
     same(
         "upload",
-        "if (isset($_FILES['f'])) { $t = $_FILES['f']['tmp_name']; echo is_uploaded_file($t) ? 'up ' : 'no ', file_get_contents($t); file_put_contents('/tmp/corral-upload-' . getmypid(), $t); } else { $l = '/tmp/corral-upload-' . getmypid(); echo is_file($l) && !file_exists(file_get_contents($l)) ? 'gone' : 'there'; @unlink($l); }",
+        "if (isset($_FILES['f'])) { $t = $_FILES['f']['tmp_name']; echo is_uploaded_file($t) ? 'up ' : 'no ', \
+        file_get_contents($t); file_put_contents('/tmp/corral-upload-' . getmypid(), $t); } else { $l = \
+        '/tmp/corral-upload-' . getmypid(); echo is_file($l) && !file_exists(file_get_contents($l)) ? 'gone' : \
+        'there'; @unlink($l); }",
         &[
             ask(
-                "POST\nContent-Type: multipart/form-data; boundary=b\n\n--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\"\r\n\r\nxyz\r\n--b--\r\n",
+                "POST\nContent-Type: multipart/form-data; boundary=b\n\n--b\r\nContent-Disposition: form-data; \
+                name=\"f\"; filename=\"a\"\r\n\r\nxyz\r\n--b--\r\n",
                 "200 up xyz",
             ),
             ask("GET", "200 gone"),
@@ -242,10 +253,13 @@ const BODIES: &[Case] = &[
     ),
     same(
         "upload_moved",
-        "if (isset($_FILES['f'])) { $to = '/tmp/corral-moved-' . getmypid(); echo move_uploaded_file($_FILES['f']['tmp_name'], $to) ? file_get_contents($to) : 'not'; unlink($to); } else { echo move_uploaded_file('/etc/passwd', '/tmp/x') ? 'moved' : 'refused'; }",
+        "if (isset($_FILES['f'])) { $to = '/tmp/corral-moved-' . getmypid(); echo \
+        move_uploaded_file($_FILES['f']['tmp_name'], $to) ? file_get_contents($to) : 'not'; unlink($to); } else { \
+        echo move_uploaded_file('/etc/passwd', '/tmp/x') ? 'moved' : 'refused'; }",
         &[
             ask(
-                "POST\nContent-Type: multipart/form-data; boundary=b\n\n--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\"\r\n\r\nxyz\r\n--b--\r\n",
+                "POST\nContent-Type: multipart/form-data; boundary=b\n\n--b\r\nContent-Disposition: form-data; \
+                name=\"f\"; filename=\"a\"\r\n\r\nxyz\r\n--b--\r\n",
                 "200 xyz",
             ),
             ask("GET", "200 refused"),
@@ -256,7 +270,9 @@ const BODIES: &[Case] = &[
         "echo json_encode($_FILES['f']['name'] ?? null);",
         &[
             ask(
-                "POST\nContent-Type: multipart/form-data; boundary=b\n\n--b\r\nContent-Disposition: form-data; name=\"f[]\"; filename=\"a\"\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name=\"f[]\"; filename=\"c\"\r\n\r\n2\r\n--b--\r\n",
+                "POST\nContent-Type: multipart/form-data; boundary=b\n\n--b\r\nContent-Disposition: form-data; \
+                name=\"f[]\"; filename=\"a\"\r\n\r\n1\r\n--b\r\nContent-Disposition: form-data; name=\"f[]\"; \
+                filename=\"c\"\r\n\r\n2\r\n--b--\r\n",
                 r#"200 ["a","c"]"#,
             ),
             ask("GET", "200 null"),

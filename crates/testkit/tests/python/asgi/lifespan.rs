@@ -115,7 +115,10 @@ async def failing(scope, receive, send):
     let site = site().file("app.py", code);
     let target = |name: &str| json!({ "module": "app", "callable": name });
     let targets = json!({ "a": target("knowing"), "b": target("ignorant"), "c": target("silent") });
-    let route = |name: &str| json!({ "match": { "uri": format!("/{name}") }, "action": { "pass": format!("applications/python/{name}") } });
+    let route = |name: &str| {
+        json!({ "match": { "uri": format!("/{name}") },
+        "action": { "pass": format!("applications/python/{name}") } })
+    };
     let server = daemon().start_unconfigured();
     let config = |targets| {
         json!({

@@ -56,7 +56,10 @@ def two():
     });
     let app = python_app(&site).without("module").with("targets", targets).value();
     let server = daemon().start_unconfigured();
-    let route = |uri: &str, target: &str| json!({ "match": { "uri": uri }, "action": { "pass": format!("applications/python/{target}") } });
+    let route = |uri: &str, target: &str| {
+        json!({ "match": { "uri": uri },
+        "action": { "pass": format!("applications/python/{target}") } })
+    };
     let config = json!({
         "listeners": { server.address().to_string(): { "pass": "routes" } },
         "routes": [route("/1/*", "one"), route("/2/*", "two")],

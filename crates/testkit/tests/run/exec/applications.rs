@@ -176,8 +176,8 @@ fn mounts_are_those_of_the_daemon() {
     let site = site().writable_folder("private");
     let private = site.path("private");
     let start = format!(
-        "#!/bin/sh\nexec unshare --mount --propagation private sh -c 'mount -t tmpfs none \"$0\" && echo inside >\"$0/where\" && \
-         exec {} \"$@\"' {} \"$@\"\n",
+        "#!/bin/sh\nexec unshare --mount --propagation private sh -c 'mount -t tmpfs none \"$0\" && echo inside \
+        >\"$0/where\" && exec {} \"$@\"' {} \"$@\"\n",
         executables().corral.display(),
         private.display(),
     );

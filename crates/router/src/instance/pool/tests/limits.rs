@@ -136,7 +136,8 @@ fn a_worker_above_the_soft_bound_ends_its_request_and_gets_no_other() {
 
 #[test]
 fn a_worker_above_the_hard_bound_is_killed_with_its_request() {
-    let script = "submit 1; submit 2; submit 3; start 0 2; weigh 0 20; weigh 0 21; weigh 0 22; start 1 1; done 1 1; die 0";
+    let script = "submit 1; submit 2; submit 3; start 0 2; weigh 0 20; weigh 0 21; weigh 0 22; start 1 1; done 1 1; \
+        die 0";
     check(2, &memory(30, 20), script, "0: 2 3 | 1: 1 3 | Kill(Memory(21)) 100 | lost 2");
 }
 

@@ -31,7 +31,8 @@ fn the_worker_with_the_fewest_gets_the_next_one() {
 
 #[test]
 fn requests_end_in_any_order() {
-    let script = "submit 1; submit 2; submit 3; start 0 1; start 0 2; start 0 3; done 0 2; submit 4; done 0 1; done 0 3";
+    let script = "submit 1; submit 2; submit 3; start 0 1; start 0 2; start 0 3; done 0 2; submit 4; done 0 1; done \
+        0 3";
     check(1, 3, false, script, "0: 1 2 3 4");
 }
 

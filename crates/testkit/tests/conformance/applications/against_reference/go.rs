@@ -161,7 +161,8 @@ const HABITS: &[Habit] = &[
         r#"w.Header().Set("Content-Type", "text/plain"); r.ParseForm(); fmt.Fprint(w, r.Form["a"], r.PostForm["a"])"#,
     )
     .asked(&[Asked::plainly(
-        "POST /{}?a=1 HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 7\r\n\r\na=2&a=3",
+        "POST /{}?a=1 HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: \
+        7\r\n\r\na=2&a=3",
     )]),
     Habit::new("a_body_that_nobody_reads", r#"w.Header().Set("Content-Type", "text/plain"); io.WriteString(w, "not of interest")"#)
         .asked(&[Asked::plainly("POST /{} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")]),
@@ -179,7 +180,8 @@ const HABITS: &[Habit] = &[
     )
     .asked(&[
         Asked::plainly("GET /{}/a%20b?e=%41&f HTTP/1.1\r\nHost: Example.org:80\r\nX-One: 1\r\nx-two: \u{fc}\r\n\r\n"),
-        Asked::plainly("DELETE /{} HTTP/1.1\r\nHost: a\r\nX-Twice: 1\r\nX-Twice: 2\r\nCookie: a=1\r\nCookie: b=2\r\nX-Empty:\r\n\r\n"),
+        Asked::plainly("DELETE /{} HTTP/1.1\r\nHost: a\r\nX-Twice: 1\r\nX-Twice: 2\r\nCookie: a=1\r\nCookie: \
+            b=2\r\nX-Empty:\r\n\r\n"),
     ]),
     Habit::new(
         "the_host_among_fields",

@@ -64,7 +64,8 @@ fn node_as_its_own_http() {
 const HABITS: &[Habit] = &[
     Habit::new(
         "head_and_end",
-        "module.exports = (request, response) => { response.writeHead(200, { 'Content-Type': 'text/plain' }); response.end('hello') }",
+        "module.exports = (request, response) => { response.writeHead(200, { 'Content-Type': 'text/plain' }); \
+        response.end('hello') }",
     ),
     Habit::new(
         "nothing_said",
@@ -91,7 +92,8 @@ const HABITS: &[Habit] = &[
     ),
     Habit::new(
         "fields_in_a_list",
-        "module.exports = (request, response) => response.writeHead(200, ['Set-Cookie', 'a=1', 'X-Own', '1', 'Set-Cookie', 'b=2']).end()",
+        "module.exports = (request, response) => response.writeHead(200, ['Set-Cookie', 'a=1', 'X-Own', '1', \
+        'Set-Cookie', 'b=2']).end()",
     ),
     Habit::new(
         "fields_in_two_ways",
@@ -103,16 +105,19 @@ const HABITS: &[Habit] = &[
     ),
     Habit::new(
         "statuses",
-        "module.exports = (request, response) => { response.statusCode = Number(request.url.split('?')[1]); response.end() }",
+        "module.exports = (request, response) => { response.statusCode = Number(request.url.split('?')[1]); \
+        response.end() }",
     )
     .asked(STATUSES),
     Habit::new(
         "a_length_that_is_said",
-        "module.exports = (request, response) => { response.setHeader('Content-Length', 5); response.write('hel'); response.end('lo') }",
+        "module.exports = (request, response) => { response.setHeader('Content-Length', 5); response.write('hel'); \
+        response.end('lo') }",
     ),
     Habit::new(
         "head_alone",
-        "module.exports = (request, response) => { response.writeHead(200, { 'X-Own': '1' }); response.flushHeaders(); response.end() }",
+        "module.exports = (request, response) => { response.writeHead(200, { 'X-Own': '1' }); \
+        response.flushHeaders(); response.end() }",
     ),
     Habit::new(
         "early_hints",
@@ -129,7 +134,8 @@ const HABITS: &[Habit] = &[
     .asked(&[
         Asked::plainly("POST /{} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"),
         Asked::plainly("POST /{} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"),
-        Asked::plainly("POST /{} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1;x=y\r\n!\r\n0\r\n\r\n"),
+        Asked::plainly("POST /{} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \
+            chunked\r\n\r\n5\r\nhello\r\n1;x=y\r\n!\r\n0\r\n\r\n"),
         Asked::plainly("POST /{} HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello"),
     ]),
     Habit::new(
@@ -145,8 +151,10 @@ const HABITS: &[Habit] = &[
          }",
     )
     .asked(&[
-        Asked::plainly("GET /{}/a%20b//c/../d?e=%41&f HTTP/1.1\r\nHost: Example.org:80\r\nX-One: 1\r\nx-two: \u{fc}\r\n\r\n"),
-        Asked::plainly("DELETE /{} HTTP/1.1\r\nHost: a\r\nX-Twice: 1\r\nX-Twice: 2\r\nCookie: a=1\r\nCookie: b=2\r\nX-Empty:\r\n\r\n"),
+        Asked::plainly("GET /{}/a%20b//c/../d?e=%41&f HTTP/1.1\r\nHost: Example.org:80\r\nX-One: 1\r\nx-two: \
+            \u{fc}\r\n\r\n"),
+        Asked::plainly("DELETE /{} HTTP/1.1\r\nHost: a\r\nX-Twice: 1\r\nX-Twice: 2\r\nCookie: a=1\r\nCookie: \
+            b=2\r\nX-Empty:\r\n\r\n"),
     ]),
     Habit::new(
         "an_exception",
@@ -155,7 +163,8 @@ const HABITS: &[Habit] = &[
     .asked(&[Asked::plainly("GET /{} HTTP/1.0\r\n\r\n")]),
     Habit::new(
         "head_behind_the_body",
-        "module.exports = (request, response) => { response.write('hello'); response.writeHead(404, { 'X-Late': '1' }); response.end() }",
+        "module.exports = (request, response) => { response.write('hello'); response.writeHead(404, { 'X-Late': '1' \
+        }); response.end() }",
     )
     .logged("unit-http: the head of a response was sent before"),
     Habit::new(
@@ -168,6 +177,7 @@ const HABITS: &[Habit] = &[
     ),
     Habit::new(
         "nothing_as_a_piece",
-        "module.exports = (request, response) => { response.setHeader('X-Own', undefined); response.write(null); response.end('hello') }",
+        "module.exports = (request, response) => { response.setHeader('X-Own', undefined); response.write(null); \
+        response.end('hello') }",
     ),
 ];

@@ -54,7 +54,8 @@ fn rack_as_puma() {
             },
             Difference {
                 habits: &["environment"],
-                because: "PATH_INFO is decoded and normalised, and a port that is the scheme's is no part of Host, as in Unit",
+                because: "PATH_INFO is decoded and normalised, and a port that is the scheme's is no part of Host, \
+                    as in Unit",
             },
         ],
     });

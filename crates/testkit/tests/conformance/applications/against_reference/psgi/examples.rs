@@ -18,7 +18,8 @@ package main;
 sub { [200, [], Object->new(\"closed before: \", '', $Object::closed // 0)] }
 ",
     ),
-    Habit::new("delayed", "sub { my $env = shift; sub { my $respond = shift; $respond->([201, ['X-A' => 'b'], ['delayed']]) } }"),
+    Habit::new("delayed", "sub { my $env = shift; sub { my $respond = shift; $respond->([201, ['X-A' => 'b'], \
+        ['delayed']]) } }"),
     Habit::new(
         "streaming",
         "
@@ -31,7 +32,8 @@ sub {
 };
 ",
     ),
-    Habit::new("fields", "sub { [200, ['Set-Cookie' => 'a=1', 'set-cookie' => 'b=2', 'X-Empty' => '', 'Vary' => 'A', 'Vary' => 'B', 'Location' => '/elsewhere'], ['x']] }"),
+    Habit::new("fields", "sub { [200, ['Set-Cookie' => 'a=1', 'set-cookie' => 'b=2', 'X-Empty' => '', 'Vary' => 'A', \
+        'Vary' => 'B', 'Location' => '/elsewhere'], ['x']] }"),
     Habit::new("length", "sub { [200, ['Content-Length' => 11], ['hello ', 'world']] }"),
     Habit::new("statuses", "sub { [$_[0]{QUERY_STRING}, ['X-Status' => 'mine'], []] }").asked(STATUSES),
     Habit::new(
@@ -73,7 +75,9 @@ sub {
     Habit::new("errors", "sub { $_[0]{'psgi.errors'}->print(\"printed into the log\\n\"); [200, [], ['said']] }")
         .asked(&[Asked::plainly("GET /{} HTTP/1.0\r\n\r\n")])
         .logged("printed into the log"),
-    Habit::new("response", "use Plack::Response; sub { my $r = Plack::Response->new(202, ['X-A' => 'b'], 'text'); $r->cookies->{a} = 'b'; $r->finalize }"),
-    Habit::new("middleware", "use Plack::Builder; builder { enable 'Head'; enable 'ContentLength'; enable 'XFramework', framework => 'none'; sub { [200, [], ['12345']] } }"),
+    Habit::new("response", "use Plack::Response; sub { my $r = Plack::Response->new(202, ['X-A' => 'b'], 'text'); \
+        $r->cookies->{a} = 'b'; $r->finalize }"),
+    Habit::new("middleware", "use Plack::Builder; builder { enable 'Head'; enable 'ContentLength'; enable \
+        'XFramework', framework => 'none'; sub { [200, [], ['12345']] } }"),
     Habit::new("chunked", "use Plack::Builder; builder { enable 'Chunked'; sub { [200, [], ['one', 'two']] } }"),
 ];

@@ -13,7 +13,8 @@ pub(super) const HABITS: &[Habit] = &[
     Habit::new("blessed_fields", "sub { [200, bless(['X-A' => 'b'], 'Mine'), ['x']] }"),
     Habit::new(
         "blessed_body",
-        "package Pieces { sub new { bless ['one', 'two'], shift } sub getline { shift @{$_[0]} } sub close {} } sub { [200, [], Pieces->new] }",
+        "package Pieces { sub new { bless ['one', 'two'], shift } sub getline { shift @{$_[0]} } sub close {} } sub \
+        { [200, [], Pieces->new] }",
     ),
     Habit::new("glob", "sub { open FH, '<', 'app.psgi' or die; [200, [], *FH] }"),
     Habit::new("reference_to_a_glob", "sub { open FH, '<', 'app.psgi' or die; [200, [], \\*FH] }"),
@@ -46,7 +47,8 @@ pub(super) const HABITS: &[Habit] = &[
     // Whether Starman's connection survives a body that cannot be closed is a matter of time.
     Habit::new(
         "asks_for_the_separator",
-        "package Asks { sub new { bless [1], shift } sub getline { shift(@{$_[0]}) ? ref $/ : undef } sub close {} } sub { [200, [], Asks->new] }",
+        "package Asks { sub new { bless [1], shift } sub getline { shift(@{$_[0]}) ? ref $/ : undef } sub close {} } \
+        sub { [200, [], Asks->new] }",
     ),
     Habit::new("nothing", "sub { undef }"),
     Habit::new("list", "sub { (200, [], ['x']) }"),

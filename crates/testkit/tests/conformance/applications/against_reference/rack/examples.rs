@@ -3,7 +3,10 @@
 use super::super::habit::{Asked, Habit, STATUSES};
 
 pub(super) const HABITS: &[Habit] = &[
-    Habit::new("function", "->(env) { [200, { 'Content-Type' => 'text/plain' }, ['Hello ', 'Rack', '', '!']] }"),
+    Habit::new(
+        "function",
+        "->(env) { [200, { 'Content-Type' => 'text/plain' }, ['Hello ', 'Rack', '', '!']] }",
+    ),
     Habit::new(
         "object",
         "
@@ -18,7 +21,11 @@ Class.new do
 end.new
 ",
     ),
-    Habit::new("response", "->(_) { Rack::Response.new(['body'], 202, 'X-A' => 'b').tap { |r| r.set_cookie('a', 'b'); r.set_cookie('c', 'd') }.finish }"),
+    Habit::new(
+        "response",
+        "->(_) { Rack::Response.new(['body'], 202, 'X-A' => 'b').tap { |r| r.set_cookie('a', \
+        'b'); r.set_cookie('c', 'd') }.finish }",
+    ),
     Habit::new("enumerator", "->(_) { [200, {}, Enumerator.new { |out| out << 'one ' << '' << 'two' }] }"),
     Habit::new("no_body", "->(_) { [200, {}, []] }"),
     Habit::new(
@@ -42,9 +49,14 @@ end
 ->(_) { [200, { 'X-Size' => File.size('config.ru').to_s }, File.open('config.ru', 'rb')] }
 ",
     ),
-    Habit::new("lines", "->(_) { [200, { 'Set-Cookie' => \"a=1\\nb=2\", 'Vary' => 'A', 'X-Empty' => '', 'rack.own' => 'mine' }, ['x']] }"),
+    Habit::new(
+        "lines",
+        "->(_) { [200, { 'Set-Cookie' => \"a=1\\nb=2\", 'Vary' => 'A', 'X-Empty' => '', 'rack.own' \
+        => 'mine' }, ['x']] }",
+    ),
     Habit::new("length", "->(_) { [200, { 'Content-Length' => '11' }, ['hello ', 'world']] }"),
-    Habit::new("statuses", "->(env) { [env['QUERY_STRING'].to_i, { 'X-Status' => 'mine' }, []] }").asked(STATUSES),
+    Habit::new("statuses", "->(env) { [env['QUERY_STRING'].to_i, { 'X-Status' => 'mine' }, []] }")
+        .asked(STATUSES),
     Habit::new(
         "input",
         "
@@ -58,7 +70,9 @@ end
 ",
     )
     .asked(&[
-        Asked::plainly("POST /{} HTTP/1.1\r\nHost: a\r\nContent-Length: 22\r\n\r\nline\nanother\nand\nmore\n"),
+        Asked::plainly(
+            "POST /{} HTTP/1.1\r\nHost: a\r\nContent-Length: 22\r\n\r\nline\nanother\nand\nmore\n",
+        ),
         Asked::plainly("POST /{} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"),
         Asked::plainly("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n"),
     ]),
@@ -76,7 +90,9 @@ end
     .asked(&[
         Asked::plainly("GET /{}?c=%41&d HTTP/1.1\r\nHost: example.org:80\r\nX-One: 1\r\nx-two: b\r\n\r\n"),
         Asked::plainly("GET /{} HTTP/1.1\r\nHost: a\r\nX-Twice: 1\r\nX-Twice: 2\r\n\r\n"),
-        Asked::plainly("PUT /{}/a%20b HTTP/1.1\r\nHost: a\r\nContent-Type: x/y\r\nContent-Length: 3\r\n\r\nabc"),
+        Asked::plainly(
+            "PUT /{}/a%20b HTTP/1.1\r\nHost: a\r\nContent-Type: x/y\r\nContent-Length: 3\r\n\r\nabc",
+        ),
     ]),
     Habit::new(
         "errors",
@@ -104,10 +120,25 @@ end
 ",
     )
     .asked(&[Asked::plainly("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n")]),
-    Habit::new("partial_hijack", "->(_) { [200, { 'X-A' => 'b', 'Content-Length' => '5', 'rack.hijack' => ->(io) { io.write('mine!'); io.close } }, []] }")
-        .asked(&[Asked::plainly("GET /{} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")]),
-    Habit::new("chunked", "Rack::Builder.new { use Rack::Chunked; run ->(_) { [200, {}, %w[one two].each] } }.to_app"),
-    Habit::new("deflated", "Rack::Builder.new { use Rack::Deflater; run ->(_) { [200, { 'Content-Type' => 'text/plain' }, ['text ' * 500]] } }.to_app")
-        .asked(&[Asked::plainly("GET /{} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: identity\r\n\r\n")]),
-    Habit::new("head", "Rack::Builder.new { use Rack::Head; use Rack::ContentLength; run ->(_) { [200, {}, ['12345']] } }.to_app"),
+    Habit::new(
+        "partial_hijack",
+        "->(_) { [200, { 'X-A' => 'b', 'Content-Length' => '5', 'rack.hijack' => ->(io) { \
+        io.write('mine!'); io.close } }, []] }",
+    )
+    .asked(&[Asked::plainly("GET /{} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")]),
+    Habit::new(
+        "chunked",
+        "Rack::Builder.new { use Rack::Chunked; run ->(_) { [200, {}, %w[one two].each] } }.to_app",
+    ),
+    Habit::new(
+        "deflated",
+        "Rack::Builder.new { use Rack::Deflater; run ->(_) { [200, { 'Content-Type' => \
+        'text/plain' }, ['text ' * 500]] } }.to_app",
+    )
+    .asked(&[Asked::plainly("GET /{} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: identity\r\n\r\n")]),
+    Habit::new(
+        "head",
+        "Rack::Builder.new { use Rack::Head; use Rack::ContentLength; run ->(_) { [200, {}, \
+        ['12345']] } }.to_app",
+    ),
 ];

@@ -20,7 +20,8 @@ pub(super) const HABITS: &[Habit] = &[
     .logged("a name or a value that none can have"),
     Habit::new(
         "values_that_end_the_line",
-        "->(_) { [200, { 'X-A' => \"1\\rX-B: 2\", 'X-C' => \"3\\0\", 'X-D' => \"4\\r\\nX-E: 5\", 'X-F' => \"6\\t7\" }, ['x']] }",
+        "->(_) { [200, { 'X-A' => \"1\\rX-B: 2\", 'X-C' => \"3\\0\", 'X-D' => \"4\\r\\nX-E: 5\", 'X-F' => \"6\\t7\" \
+        }, ['x']] }",
     ),
     Habit::new("value_with_empty_lines", "->(_) { [200, { 'X-A' => \"\\n1\\n\\n2\\n\" }, ['x']] }"),
     Habit::new("more_than_three", "->(_) { [200, {}, ['x'], 'more'] }"),
@@ -41,7 +42,8 @@ pub(super) const HABITS: &[Habit] = &[
     Habit::new("length_that_is_none", "->(_) { [200, { 'Content-Length' => 'many' }, ['hello']] }"),
     Habit::new(
         "own_fields",
-        "->(_) { [200, { 'Date' => 'now', 'Server' => 'mine', 'Status' => '404', 'Connection' => 'keep-alive' }, ['x']] }",
+        "->(_) { [200, { 'Date' => 'now', 'Server' => 'mine', 'Status' => '404', 'Connection' => 'keep-alive' }, \
+        ['x']] }",
     ),
     Habit::new("raises", "->(_) { raise 'on purpose' }"),
     Habit::new(

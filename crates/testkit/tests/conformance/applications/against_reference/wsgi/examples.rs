@@ -129,7 +129,8 @@ def application(environ, start_response):
     .asked(&[
         Asked::plainly("GET /{}/a%20b%C3%BC?c=%41&d HTTP/1.1\r\nHost: example.org:80\r\nX-One: 1\r\nx-two: ü\r\n\r\n"),
         Asked::plainly("GET /{}? HTTP/1.0\r\n\r\n"),
-        Asked::plainly("PUT /{}/ HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\nContent-Type: x/y\r\nContent-Length: 3\r\n\r\nabc"),
+        Asked::plainly("PUT /{}/ HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\nContent-Type: x/y\r\nContent-Length: \
+            3\r\n\r\nabc"),
         Asked::plainly("GET /{} HTTP/1.1\r\nHost: a\r\nX-Twice: 1\r\nX-Twice: 2\r\nCookie: a=1\r\nCookie: b=2\r\n\r\n"),
     ]),
     Habit::new(

@@ -15,6 +15,7 @@ mod control_waker;
 mod counters;
 mod dev_reload;
 mod dispatch;
+mod error_chain;
 mod event_loop;
 mod exchange;
 mod files;

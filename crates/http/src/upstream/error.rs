@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
     /// The head is not a response of HTTP/1.
-    #[error("the head is malformed: {0}")]
+    #[error("the head is malformed")]
     Malformed(#[from] httparse::Error),
     /// Less than 100.
     #[error("the status is out of range")]

@@ -19,6 +19,7 @@ use self::live_body::LiveBody;
 use crate::answer::description::ConnectionFacts;
 use crate::answer::websocket;
 use crate::clock::deadline::{Deadline, Elapsed};
+use crate::error_chain::Chain;
 use crate::exchange::Exchange;
 use crate::exchange::carrier::ClientSignal;
 use crate::exchange::client_presence::ClientPresence;
@@ -228,7 +229,8 @@ pub(crate) async fn fail(
         exchange.reply.retry_after = Some(RETRY_AFTER);
     } else {
         let target = String::from_utf8_lossy(exchange.request.head.target(exchange.request.bytes));
-        tracing::error!("\"{}\": {failure}, request \"{}\"", app.spec.name, target.escape_debug());
+        let (name, failure) = (&app.spec.name, Chain(failure));
+        tracing::error!("\"{name}\": {failure}, request \"{}\"", target.escape_debug());
     }
     exchange.send_error(failure.status()).await
 }

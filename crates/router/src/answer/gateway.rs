@@ -16,6 +16,7 @@ use self::params::ParamsError;
 use self::script::ScriptLookup;
 use crate::answer::proxy::{self, GatewayRequest, Upload, UploadDestination};
 use crate::answer::{program, share};
+use crate::error_chain::Chain;
 use crate::exchange::Exchange;
 use crate::instance::LoopApp;
 use crate::request::client::Gone;
@@ -94,7 +95,7 @@ impl GatewayTarget<'_> {
                         exchange.send_error(404).await
                     }
                     Err(error) => {
-                        tracing::warn!("{}: {error}", title());
+                        tracing::warn!("{}: {}", title(), Chain(&error));
                         exchange.send_error(431).await
                     }
                 }

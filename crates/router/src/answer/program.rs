@@ -22,6 +22,7 @@ use crate::answer::proxy::{
     Attempt, AttemptOutcome, GatewayRequest, ProgramRequest, Upload, UploadDestination, await_return,
 };
 use crate::answer::websocket;
+use crate::error_chain::Chain;
 use crate::exchange::Exchange;
 use crate::instance::{AppFailure, AppInstance, LoopApp, ProgramTurn, ReadyProgram};
 use crate::request::client::Gone;
@@ -90,6 +91,7 @@ pub(crate) async fn give(
             AttemptOutcome::Body(error) => return exchange.fail_body(&error).await,
             AttemptOutcome::Cut(failure) => {
                 let (app, pid) = (&app.app.spec.name, program.pid);
+                let failure = Chain(&failure);
                 tracing::error!("\"{app}\": process {pid}: {failure}; the response is cut off");
                 return Err(Gone);
             }

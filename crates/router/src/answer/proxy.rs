@@ -32,6 +32,7 @@ use self::shown::shown;
 pub(crate) use self::tunnel::join;
 pub(crate) use self::upload::{Upload, UploadDestination};
 use crate::clock::Millis;
+use crate::error_chain::Chain;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::storage::buffers;
@@ -128,6 +129,7 @@ impl Attempts<'_> {
         let now = Millis::of(exchange.now());
         let title = || self.group.shared.title(Some(shared));
         if let Some(suppressed) = shared.throttle.admit(now) {
+            let failure = Chain(failure);
             tracing::error!("{}: {failure}, request \"{}\"{suppressed}", title(), shown(exchange));
         }
         if !failure.is_theirs() {

@@ -7,6 +7,7 @@ use corral_http::response::{self, ReplyFraming};
 use smallvec::SmallVec;
 
 use crate::dev_reload::{self, DevReload};
+use crate::error_chain::Chain;
 use crate::exchange::Exchange;
 use crate::exchange::writer::BodyWriter;
 use crate::reply::explanation;
@@ -61,8 +62,8 @@ impl Exchange<'_> {
     pub(crate) async fn refuse_body(&mut self, error: &BodyError) -> Result<(), Gone> {
         let status = error.status();
         match error {
-            BodyError::Store(_) => tracing::error!("request refused with {status}: {error}"),
-            _ => tracing::info!("request refused with {status}: {error}"),
+            BodyError::Store(_) => tracing::error!("request refused with {status}: {}", Chain(error)),
+            _ => tracing::info!("request refused with {status}: {}", Chain(error)),
         }
         self.reply.close = true;
         self.reply.linger = true;

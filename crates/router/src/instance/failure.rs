@@ -24,9 +24,9 @@ pub(crate) enum AppFailure {
     NoResponse,
     #[error("the client sends nothing more, and the application has had nothing for it")]
     ClientLeft,
-    #[error("the response is malformed: {0}")]
-    Malformed(Malformed),
-    #[error("the response is badly framed: {0}")]
+    #[error("the response is malformed")]
+    Malformed(#[source] Malformed),
+    #[error("the response is badly framed")]
     Framing(#[from] FramingError),
     #[error("the response's status is {status}, with which none can end")]
     NotFinal { status: u16 },
@@ -43,10 +43,14 @@ pub(crate) enum AppFailure {
     QueueTimedOut(Duration),
     #[error("the application was silent for {} s (limits.timeout)", .0.as_secs())]
     TimedOut(Duration),
-    #[error("process {pid}: {failure}")]
-    Program { pid: u32, failure: Arc<ServerFailure> },
-    #[error("store the response: {0}")]
-    Store(Arc<io::Error>),
+    #[error("process {pid}")]
+    Program {
+        pid: u32,
+        #[source]
+        failure: Arc<ServerFailure>,
+    },
+    #[error("store the response")]
+    Store(#[source] Arc<io::Error>),
     #[error("no descriptor is left for the file that it ends with")]
     NoDescriptor,
     #[error("no descriptor is left for the socket of the connection that the application has taken over")]
@@ -58,7 +62,7 @@ pub(crate) enum AppFailure {
 /// Why the chunks that an application has made cannot be taken apart.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 pub(crate) enum FramingError {
-    #[error("{0}")]
+    #[error(transparent)]
     Chunk(ChunkError),
     #[error("its last chunk is missing")]
     Cut,

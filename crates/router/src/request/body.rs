@@ -27,10 +27,10 @@ pub(crate) enum BodyError {
     TimedOut,
     #[error("the client went away within the body")]
     Gone,
-    #[error("store the body: {0}")]
-    Store(io::Error),
-    #[error("there is no memory left for bodies (settings.limits.buffered_bytes), and no file: {0}")]
-    Crowded(io::Error),
+    #[error("store the body")]
+    Store(#[source] io::Error),
+    #[error("there is no memory left for bodies (settings.limits.buffered_bytes), and no file")]
+    Crowded(#[source] io::Error),
 }
 
 impl BodyError {

@@ -16,24 +16,24 @@ use rustls::AlertDescription;
 pub(crate) enum ServerFailure {
     #[error("the name has no known address")]
     Unresolved,
-    #[error("connect: {0}")]
-    Connect(io::Error),
+    #[error("connect")]
+    Connect(#[source] io::Error),
     /// This server's fault, not the other one's.
-    #[error("connect: {0}")]
-    Exhausted(io::Error),
+    #[error("connect")]
+    Exhausted(#[source] io::Error),
     #[error("no connection within {0:?}")]
     ConnectTimedOut(Duration),
     #[error("it sent something before it was asked")]
     Unasked,
-    #[error("send the request: {0}")]
-    Send(io::Error),
+    #[error("send the request")]
+    Send(#[source] io::Error),
     /// As many requests are with it as it has processes.
     #[error("no process has become free within {0:?}")]
     Occupied(Duration),
     #[error("it took nothing of the request for {0:?}")]
     SendTimedOut(Duration),
-    #[error("receive the response: {0}")]
-    Receive(io::Error),
+    #[error("receive the response")]
+    Receive(#[source] io::Error),
     #[error("it closed the connection before it had sent a response")]
     Closed,
     #[error("it closed the connection within the response's head")]
@@ -52,7 +52,7 @@ pub(crate) enum ServerFailure {
     Response(#[from] ResponseError),
     #[error("the response's body has {came} bytes and its Content-Length says {said}")]
     WrongLength { said: u64, came: u64 },
-    #[error("the response's body: {0}")]
+    #[error("the response's body")]
     Chunk(#[from] ChunkError),
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -68,8 +68,8 @@ pub(crate) enum ServerFailure {
     Switched,
     #[error("it does not agree to speak HTTP/2 (ALPN)")]
     NotAgreed,
-    #[error("it does not speak HTTP/2: {0}")]
-    NotHttp2(h2::Error),
+    #[error("it does not speak HTTP/2")]
+    NotHttp2(#[source] h2::Error),
     #[error("it permits no streams (HTTP/2)")]
     NoStreams,
     #[error("it takes no WebSocket over HTTP/2 (RFC 8441)")]
@@ -78,13 +78,13 @@ pub(crate) enum ServerFailure {
     #[error("HTTP/2 has no place for what is in the request: {0}")]
     NotRepresentable(&'static str),
     /// The server says that it has not begun with the request.
-    #[error("it does not take the request: {0}")]
-    Refused(h2::Error),
-    #[error("it ends the stream: {0}")]
-    Reset(h2::Error),
+    #[error("it does not take the request")]
+    Refused(#[source] h2::Error),
+    #[error("it ends the stream")]
+    Reset(#[source] h2::Error),
     /// The server breaks the rules of the protocol.
-    #[error("HTTP/2: {0}")]
-    Http2(h2::Error),
+    #[error("HTTP/2")]
+    Http2(#[source] h2::Error),
 }
 
 /// The retry that a failure permits, given that the request is still at hand.

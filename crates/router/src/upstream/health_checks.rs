@@ -10,6 +10,7 @@ use corral_config::upstream::{HealthCheck, UpstreamHost};
 use corral_http::upstream::{ResponseHead, parse_response};
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::error_chain::Chain;
 use crate::upstream::connect::connect;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::gateway;
@@ -60,7 +61,7 @@ async fn keep_checking(title: String, server: Arc<UpstreamServer>, check: Health
         let up = streak.note(result.is_ok(), check.rises, check.falls);
         if server.health.set_up(up) {
             match result {
-                Err(error) => tracing::error!("{title}: down: {error}"),
+                Err(error) => tracing::error!("{title}: down: {}", Chain(&error)),
                 Ok(()) => tracing::info!("{title}: up"),
             }
         }

@@ -7,6 +7,7 @@ use super::content::{ContentDecoder, TakenContent};
 use super::{AppExchange, fail};
 use crate::answer::{hijack, websocket};
 use crate::dev_reload;
+use crate::error_chain::Chain;
 use crate::exchange::Exchange;
 use crate::exchange::opening::UPGRADE_REQUIRED;
 use crate::exchange::writer::BodyWriter;
@@ -184,7 +185,7 @@ fn cut(app: &AppInstance, failure: &AppFailure) -> Gone {
     let name = &app.spec.name;
     match failure {
         AppFailure::ClientLeft => tracing::info!("\"{name}\": {failure}"),
-        _ => tracing::error!("\"{name}\": {failure}; the response is cut off"),
+        _ => tracing::error!("\"{name}\": {}; the response is cut off", Chain(failure)),
     }
     Gone
 }

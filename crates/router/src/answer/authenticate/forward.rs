@@ -11,6 +11,7 @@ use super::auth_scope::AuthScope;
 use super::method_result::MethodResult;
 use crate::answer::proxy::subrequest::{self, SubrequestError, SubrequestResponse};
 use crate::authentication::permissions::{Permission, Permissions};
+use crate::error_chain::Chain;
 use crate::exchange::Exchange;
 use crate::request::client::Gone;
 use crate::request::identity::AuthenticatedUser;
@@ -47,7 +48,7 @@ pub(super) async fn ask<'c>(
         Ok(reply) => reply,
         Err(failure) => {
             let title = title(exchange, forward);
-            scope.fail(exchange, &format!("{title}: {failure}"));
+            scope.fail(exchange, &format!("{title}: {}", Chain(&failure)));
             return Ok(MethodResult::Unknown(failure.status()));
         }
     };

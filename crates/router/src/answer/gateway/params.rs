@@ -21,8 +21,8 @@ pub(super) enum ParamsError {
     #[error(transparent)]
     Script(#[from] Exception),
     /// A value of the client's leads elsewhere.
-    #[error("a variable names no file: {0}")]
-    Stray(PathFault),
+    #[error("a variable names no file")]
+    Stray(#[source] PathFault),
     #[error(transparent)]
     Protocol(#[from] gateway::NotRepresentable),
 }

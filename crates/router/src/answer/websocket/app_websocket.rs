@@ -14,6 +14,7 @@ use corral_http::websocket::{ClientFrames, ClientItem, CloseReason, Control, Mes
 
 use super::accept;
 use super::client_side::ClientSide;
+use crate::error_chain::Chain;
 use crate::exchange::Exchange;
 use crate::instance::{AnswerPiece, AppCall};
 use crate::io::{SocketInterest, now};
@@ -93,6 +94,7 @@ impl AppWebSocket<'_> {
                     self.client.close(CloseReason { code: 1011, reason: "the application has ended" });
                 }
                 Some(Err(failure)) => {
+                    let failure = Chain(&failure);
                     tracing::error!("\"{}\": {failure}; a WebSocket connection is closed", self.app);
                     self.client.close(CloseReason { code: 1011, reason: "the application has failed" });
                 }

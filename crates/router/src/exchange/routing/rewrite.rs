@@ -3,6 +3,7 @@
 use corral_config::template::{Exception, PathFault, Rewrite, RewriteFault};
 use corral_http::path::{self, PathError};
 
+use crate::error_chain::Chain;
 use crate::exchange::Exchange;
 use crate::request::routing::log;
 use crate::storage::buffers;
@@ -15,15 +16,19 @@ pub(super) enum RewriteError {
     #[error(transparent)]
     Exception(#[from] Exception),
     /// The client's fault: its values name no path.
-    #[error("nothing is rewritten: {0}")]
-    Stray(PathFault),
-    #[error("rewrite: {0}")]
-    Text(RewriteFault),
+    #[error("nothing is rewritten")]
+    Stray(#[source] PathFault),
+    #[error("rewrite")]
+    Text(#[source] RewriteFault),
     /// Rewrites of rewrites may double what there is each time.
     #[error("rewrite: the result has more than {LONGEST} bytes")]
     Length,
-    #[error("rewrite to \"{text}\": {cause}")]
-    Path { text: String, cause: PathError },
+    #[error("rewrite to \"{text}\"")]
+    Path {
+        text: String,
+        #[source]
+        cause: PathError,
+    },
 }
 
 impl RewriteError {
@@ -32,10 +37,10 @@ impl RewriteError {
         match self {
             Self::Exception(exception) => script::report(exception),
             Self::Stray(_) => {
-                tracing::info!("{self}");
+                tracing::info!("{}", Chain(self));
                 return 404;
             }
-            Self::Text(_) | Self::Length | Self::Path { .. } => tracing::error!("{self}"),
+            Self::Text(_) | Self::Length | Self::Path { .. } => tracing::error!("{}", Chain(self)),
         }
         500
     }

@@ -12,6 +12,7 @@ use super::response_reader::ResponseReader;
 use crate::answer::proxy::attempt::AttemptOutcome;
 use crate::answer::proxy::http1_request::{Http1Event, Http1Failure, MAX_HEAD, look_for_client, next_event};
 use crate::answer::proxy::time_limit::TimeLimit;
+use crate::error_chain::Chain;
 use crate::exchange::Exchange;
 use crate::exchange::writer::BodyWriter;
 use crate::request::client::Gone;
@@ -142,7 +143,7 @@ impl<'e> GatewayExchange<'e> {
             Some(failure) if said > Some(came) => Ok(AttemptOutcome::Cut(failure)),
             // The client has got what it was told of, and no more.
             Some(failure) => {
-                self.source.log.push(failure.to_string().as_bytes());
+                self.source.log.push(Chain(&failure).to_string().as_bytes());
                 finished.map(|()| AttemptOutcome::Answered)
             }
             None => finished.map(|()| AttemptOutcome::Answered),

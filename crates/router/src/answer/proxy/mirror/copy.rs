@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use super::super::download::Download;
 use super::super::http1_request::{MAX_HEAD, MOST_INTERIM, make_room};
 use crate::clock::Millis;
+use crate::error_chain::Chain;
 use crate::mirrors::{MirrorPermit, MirrorTally};
 use crate::storage::buffers;
 use crate::upstream::{Freshness, LoopServer, ServerConnection, ServerFailure, ServerGroup};
@@ -55,6 +56,7 @@ impl MirroredRequest {
             server.health.failed(&server.passive, now);
         }
         if let Some(suppressed) = self.tally.failures.admit(now) {
+            let failure = Chain(&failure);
             tracing::warn!("{}: {}: {failure}{suppressed}", self.tally.place, self.group.title(Some(server)));
         }
     }

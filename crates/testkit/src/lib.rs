@@ -37,6 +37,7 @@ mod logged;
 mod mariadb;
 mod memory_file;
 mod named;
+pub mod options;
 mod origin;
 pub mod pebble;
 mod processes;

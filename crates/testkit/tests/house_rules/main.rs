@@ -9,7 +9,6 @@ mod names;
 mod options;
 mod structure;
 mod tidy;
-mod walker;
 mod wording;
 
 mod sources;

@@ -9,7 +9,7 @@ use crate::sources::{repository, sources, text};
 pub(crate) fn claims() -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
     let all = sources(&repository().join("crates/testkit/tests"));
-    // The walker's own sources prove nothing.
+    // Rules prove nothing.
     for path in all.into_iter().filter(|path| !path.to_string_lossy().contains("/house_rules/")) {
         found.extend(claims_in(&text(&path)).into_iter().map(|option| (option, path.clone())));
     }

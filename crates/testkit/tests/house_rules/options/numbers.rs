@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use corral_config::{Known, json, validate};
+use corral_testkit::options::{self, Row};
 use serde_json::{Value, json};
-
-use super::index::{self, Row};
 
 /// No number of these is meant. The second one is the greatest of 14 digits, and no document may have more.
 const LARGE: [i64; 2] = [2_147_483_647, 99_999_999_999_999];
@@ -90,7 +89,7 @@ fn names() -> Vec<(&'static str, String)> {
 
 /// Rows whose values may be whole numbers.
 fn numbers() -> impl Iterator<Item = Row> {
-    index::options()
+    options::options()
         .into_iter()
         .filter(|row| row.columns[0].split(", ").any(|types| types.trim_start_matches('+') == "integer"))
 }

@@ -1,18 +1,11 @@
-//! Walks the option index of the contract: every option is known, takes the types that it should and no others, and
-//! has a test that proves it; what belongs to a later version is refused in words that say so.
+//! Walks the index of options: each is known and takes the types that it should and no others. Values of a later version
+//! are refused in words that say so.
 
-mod claims;
-mod index;
-mod numbers;
-
-use std::collections::BTreeSet;
 use std::fs;
 
+use corral_testkit::options::{self, Names, Row};
 use corral_testkit::{Address, Authority, Daemon, Request, Site, component, daemon, says, site};
 use serde_json::Value;
-
-use self::index::{Names, Row};
-use crate::sources::{repository, sources, text};
 
 /// Type names, and a value of each.
 const TYPES: &[(&str, &str, &str)] = &[
@@ -40,7 +33,7 @@ impl World {
     fn start() -> Self {
         let site = site().file("index.php", "<?php echo 'x';").file("php.ini", "").writable_folder("tmp");
         let server = daemon().start_unconfigured();
-        let bundle = Authority::new("walker").server("example.com", &["example.com"]).pem();
+        let bundle = Authority::new("options").server("example.com", &["example.com"]).pem();
         for (path, body) in [
             ("/certificates/bundle", bundle.as_str()),
             ("/certificates/other", bundle.as_str()),
@@ -111,8 +104,8 @@ fn name_in(file: &str, id: u32) -> String {
 fn every_option_is_known_and_takes_a_right_value() {
     let world = World::start();
     let mut failures = Vec::new();
-    for row in index::options() {
-        let value = index::parse(row.columns[1], world.names());
+    for row in options::options() {
+        let value = options::parse(row.columns[1], world.names());
         let problems = world.put(&row.document(value, world.names()));
         if !problems.is_empty() {
             failures.push(format!("{}: {}", row.path, problems.join(" ")));
@@ -126,7 +119,7 @@ fn every_option_is_known_and_takes_a_right_value() {
 fn every_option_refuses_other_types_by_name() {
     let world = World::start();
     let mut failures = Vec::new();
-    for row in index::options() {
+    for row in options::options() {
         let types: Vec<_> = row.columns[0].split(", ").collect();
         let takes = |name: &str| types.iter().any(|known| known.trim_start_matches('+') == name);
         assert_eq!(TYPES.iter().filter(|(name, _, _)| takes(name)).count(), types.len(), "{}", row.path);
@@ -162,55 +155,11 @@ fn refusal(row: &Row, types: &[&str], found: &str, names: &Names) -> String {
 #[test]
 fn what_belongs_to_a_later_version_is_refused_as_such() {
     let world = World::start();
-    for row in index::later() {
-        let value = index::parse(row.columns[0], world.names());
+    for row in options::later() {
+        let value = options::parse(row.columns[0], world.names());
         let problems = world.put(&row.document(value, world.names()));
         let named = format!("\"{}\"", row.columns[1]);
         let is_clear = |problem: &String| problem.contains(&named) && problem.contains("not supported");
         assert!(problems.iter().any(is_clear), "{}: {problems:?}", row.path);
     }
-}
-
-#[test]
-fn every_option_has_a_test_and_every_test_names_options_that_exist() {
-    let claims = claims::claims();
-    let known: BTreeSet<String> = index::options().iter().map(|row| row.path.to_owned()).collect();
-    // A test of an option inside an object is one of the object.
-    let is_claimed = |option: &str| claims.keys().any(|claim| is_or_is_in(claim, option));
-    let is_tested = |option: &String| is_claimed(option) || is_claimed(&twin(option));
-    let untested: Vec<_> = known.iter().filter(|option| !is_tested(option)).collect();
-    let unknown: Vec<_> = claims.iter().filter(|(option, _)| !known.contains(*option)).collect();
-    assert!(
-        untested.is_empty() && unknown.is_empty(),
-        "no test has these on an `Options:` line of its documentation: {untested:#?}\n\
-         these are named there and not in options.txt: {unknown:#?}"
-    );
-}
-
-/// Upstreams have the options of `proxy_options` among their own members, read by the same tables.
-fn twin(option: &str) -> String {
-    option.replace("upstreams.{N}.", "routes[].action.proxy_options.")
-}
-
-fn is_or_is_in(option: &str, outer: &str) -> bool {
-    option.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-}
-
-/// Whatever the validator reads is in the index, so that it is walked.
-#[test]
-fn every_member_that_the_validator_reads_is_in_the_index() {
-    let options = index::options();
-    let names: BTreeSet<&str> = options
-        .iter()
-        .filter_map(|row| row.path.rsplit('.').next())
-        .map(|name| name.trim_end_matches("[]"))
-        .collect();
-    let mut missing = BTreeSet::new();
-    for path in sources(&repository().join("crates/config/src")) {
-        let text = text(&path);
-        let members = ["optional(", "required("].iter().flat_map(|call| text.split(call).skip(1));
-        let quoted = members.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
-        missing.extend(quoted.filter(|name| !names.contains(name)).map(str::to_owned));
-    }
-    assert!(missing.is_empty(), "not in options.txt: {missing:#?}");
 }

@@ -1,24 +1,28 @@
-//! Reads the tables of options, and puts values where their paths say.
+//! The index of options: their paths, their types, and a value of each in a document that it fits.
 
 use serde_json::{Map, Value, json};
 
 /// A row of a table: a path, its columns, and the document that its value is put into.
 #[derive(Debug, Clone)]
-pub(crate) struct Row {
-    pub(crate) path: &'static str,
-    pub(crate) columns: Vec<&'static str>,
+pub struct Row {
+    /// Such as `listeners.{addr}.pass`.
+    pub path: &'static str,
+    /// The types, a value, and words about wrong types if those are not as usual.
+    pub columns: Vec<&'static str>,
     frame: &'static str,
 }
 
 /// Names in braces, and the values that they stand for.
-pub(crate) type Names = [(&'static str, String)];
+pub type Names = [(&'static str, String)];
 
-pub(crate) fn options() -> Vec<Row> {
-    read(include_str!("options.txt"))
+/// All options.
+pub fn options() -> Vec<Row> {
+    read(include_str!("options/options.txt"))
 }
 
-pub(crate) fn later() -> Vec<Row> {
-    read(include_str!("later.txt"))
+/// Values that are refused as ones of a later version.
+pub fn later() -> Vec<Row> {
+    read(include_str!("options/later.txt"))
 }
 
 fn read(text: &'static str) -> Vec<Row> {
@@ -40,20 +44,20 @@ fn read(text: &'static str) -> Vec<Row> {
 
 impl Row {
     /// The frame with a value at the path.
-    pub(crate) fn document(&self, value: Value, names: &Names) -> Value {
+    pub fn document(&self, value: Value, names: &Names) -> Value {
         let mut document = parse(self.frame, names);
         put(&mut document, &segments(self.path, names), value);
         document
     }
 
     /// The last name of the path, as it is in documents.
-    pub(crate) fn name(&self, names: &Names) -> String {
+    pub fn name(&self, names: &Names) -> String {
         segments(self.path, names).into_iter().rev().find(|name| name != "[]").expect("a path has a name")
     }
 }
 
 /// JSON with the names in braces replaced.
-pub(crate) fn parse(text: &str, names: &Names) -> Value {
+pub fn parse(text: &str, names: &Names) -> Value {
     let text = names.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
@@ -89,13 +93,18 @@ fn put(at: &mut Value, path: &[String], value: Value) {
     put(&mut at[name.as_str()], rest, value);
 }
 
-#[test]
-fn values_are_put_where_paths_say() {
-    let names = [("{N}", "n".to_owned())];
-    let row = |path| Row { path, columns: vec![], frame: r#"{"a": {"n": {"b": 1}}}"# };
-    let check = |path, expected| assert_eq!(row(path).document(json!(true), &names), expected);
-    check("a.{N}.c", json!({ "a": { "n": { "b": 1, "c": true } } }));
-    check("a.{N}", json!({ "a": { "n": true } }));
-    check("r[].x[]", json!({ "a": { "n": { "b": 1 } }, "r": [{ "x": [true] }] }));
-    assert_eq!(row("r[].{N}[]").name(&names), "n");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_put_where_paths_say() {
+        let names = [("{N}", "n".to_owned())];
+        let row = |path| Row { path, columns: vec![], frame: r#"{"a": {"n": {"b": 1}}}"# };
+        let check = |path, expected| assert_eq!(row(path).document(json!(true), &names), expected);
+        check("a.{N}.c", json!({ "a": { "n": { "b": 1, "c": true } } }));
+        check("a.{N}", json!({ "a": { "n": true } }));
+        check("r[].x[]", json!({ "a": { "n": { "b": 1 } }, "r": [{ "x": [true] }] }));
+        assert_eq!(row("r[].{N}[]").name(&names), "n");
+    }
 }

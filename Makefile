@@ -32,7 +32,7 @@ MAVEN := $(and $(shell command -v javac),$(shell command -v mvn))
 # The host of a language is built where that language can be built against; everything else needs none of them.
 packages = -p corral -p corral-wasm $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
-.PHONY: help setup build install install-service deb deb-debian13 run test manual test-debian13 php-tests changes chaos soak bench bench-quick fuzz
+.PHONY: help setup build install install-service deb deb-debian13 run check test manual test-debian13 php-tests changes chaos soak bench bench-quick fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -105,6 +105,9 @@ install-service:
 run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080
 	@$(MAKE) --no-print-directory build
 	target/release/corral run examples/welcome
+
+check: ## Check a change in a minute or two: format, lint, house rules, and the tests that it touches
+	CARGO_INCREMENTAL=1 scripts/check fmt lint changed
 
 test: ## Run every check that CI runs
 	scripts/setup test

@@ -52,32 +52,6 @@ fn expect_figures(server: &Daemon, answered: u64, failed: u64, dropped: u64) {
     assert!(found.is_some(), "{last}\n{}", server.log());
 }
 
-/// Options: routes[].action.mirror
-#[test]
-fn copies_have_method_target_fields_and_body() {
-    let (origin, received) = listening(FINE);
-    let server = with(json!(origin.url()));
-    let request =
-        Request::new("PUT", "/a%20b?c=d").field("Host", "example.org").field("X-Own", "1").body("content");
-    server
-        .send(&request.field("Connection", "close, X-Hop").field("X-Hop", "2"))
-        .expect(200)
-        .expect_body("original");
-    let copy = next(&received);
-    assert!(copy.starts_with("PUT /a%20b?c=d HTTP/1.1\r\n") && copy.ends_with("\r\n\r\ncontent"), "{copy}");
-    for line in ["Host: example.org", "X-Own: 1", "Content-Length: 7", "X-Forwarded-For: 127.0.0.1"] {
-        assert!(copy.to_lowercase().contains(&format!("\r\n{}\r\n", line.to_lowercase())), "{line}\n{copy}");
-    }
-    assert!(!copy.to_lowercase().contains("x-hop"), "{copy}");
-    server.get("/").expect(200);
-    assert!(next(&received).starts_with("GET / HTTP/1.1\r\n"));
-    server.send(&Request::new("HEAD", "/head")).expect(200);
-    assert!(next(&received).starts_with("HEAD /head HTTP/1.1\r\n"));
-    server.send(&Request::post("/empty")).expect(200);
-    assert!(next(&received).to_lowercase().contains("\r\ncontent-length: 0\r\n"));
-    expect_figures(&server, 4, 0, 0);
-}
-
 /// Changes that an action makes of a request count for copies, too.
 #[test]
 fn copies_are_those_of_the_request_as_it_goes_on() {
@@ -341,42 +315,6 @@ fn copies_go_over_tls_and_to_unix_sockets() {
     assert!(received.lock().expect("nobody panics")[0].ends_with(body.as_bytes()));
 }
 
-/// Nothing that is refused at the door is copied, nor what answers in the place of an error, nor connections that are
-/// upgraded.
-#[test]
-fn what_is_let_in_is_copied() {
-    let (origin, received) = listening(FINE);
-    let server = daemon().start_unconfigured();
-    let put = |action: Value| {
-        let mut action = action;
-        action["mirror"] = json!(origin.url());
-        let config = json!({ "routes": [
-            { "match": { "uri": "/last" }, "action": { "return": 200, "mirror": origin.url() } },
-            { "action": action },
-        ] });
-        server.control().put("/config", &server.with_listener(config)).expect_done();
-    };
-    put(json!({ "return": 200, "maintenance": true }));
-    server.get("/closed").expect(503);
-    put(json!({ "return": 200, "cors": true }));
-    let preflight = Request::new("OPTIONS", "/preflight").field("Origin", "https://a.example");
-    server.send(&preflight.field("Access-Control-Request-Method", "PUT")).expect(204);
-    put(json!({ "return": 200, "limit_requests": { "rate": "1/h" } }));
-    server.get("/let-in").expect(200);
-    server.get("/refused").expect(429);
-    put(json!({ "return": 200 }));
-    let upgrade = Request::get("/upgrade").field("Connection", "Upgrade").field("Upgrade", "other");
-    server.send(&upgrade).expect(200);
-    put(json!({ "return": 404, "errors": { "404": { "return": 410, "mirror": origin.url() } } }));
-    server.get("/gone").expect(410);
-    server.get("/last").expect(200);
-    let target = |copy: String| copy.split(' ').nth(1).unwrap_or_default().to_owned();
-    let mut copied: Vec<_> = (0..3).map(|_| target(next(&received))).collect();
-    copied.sort();
-    assert_eq!(copied, ["/gone", "/last", "/let-in"]);
-    assert!(received.try_recv().is_err());
-}
-
 #[test]
 fn the_last_mirror_on_the_way_counts() {
     let ((outer, of_outer), (inner, of_inner)) = (listening(FINE), listening(FINE));
@@ -435,4 +373,79 @@ fn copies_of_copies_come_to_an_end() {
     expect_figures(&server, 3, 0, 1);
     assert!(received.try_recv().is_err());
     server.expect_log("it has come back as a copy, so its servers lead here");
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    /// Options: routes[].action.mirror
+    #[test]
+    fn copies_have_method_target_fields_and_body() {
+        let (origin, received) = listening(FINE);
+        let server = with(json!(origin.url()));
+        let request = Request::new("PUT", "/a%20b?c=d")
+            .field("Host", "example.org")
+            .field("X-Own", "1")
+            .body("content");
+        server
+            .send(&request.field("Connection", "close, X-Hop").field("X-Hop", "2"))
+            .expect(200)
+            .expect_body("original");
+        let copy = next(&received);
+        assert!(
+            copy.starts_with("PUT /a%20b?c=d HTTP/1.1\r\n") && copy.ends_with("\r\n\r\ncontent"),
+            "{copy}"
+        );
+        for line in ["Host: example.org", "X-Own: 1", "Content-Length: 7", "X-Forwarded-For: 127.0.0.1"] {
+            assert!(
+                copy.to_lowercase().contains(&format!("\r\n{}\r\n", line.to_lowercase())),
+                "{line}\n{copy}"
+            );
+        }
+        assert!(!copy.to_lowercase().contains("x-hop"), "{copy}");
+        server.get("/").expect(200);
+        assert!(next(&received).starts_with("GET / HTTP/1.1\r\n"));
+        server.send(&Request::new("HEAD", "/head")).expect(200);
+        assert!(next(&received).starts_with("HEAD /head HTTP/1.1\r\n"));
+        server.send(&Request::post("/empty")).expect(200);
+        assert!(next(&received).to_lowercase().contains("\r\ncontent-length: 0\r\n"));
+        expect_figures(&server, 4, 0, 0);
+    }
+
+    /// Nothing that is refused at the door is copied, nor what answers in the place of an error, nor connections that are
+    /// upgraded.
+    #[test]
+    fn what_is_let_in_is_copied() {
+        let (origin, received) = listening(FINE);
+        let server = daemon().start_unconfigured();
+        let put = |action: Value| {
+            let mut action = action;
+            action["mirror"] = json!(origin.url());
+            let config = json!({ "routes": [
+            { "match": { "uri": "/last" }, "action": { "return": 200, "mirror": origin.url() } },
+            { "action": action },
+        ] });
+            server.control().put("/config", &server.with_listener(config)).expect_done();
+        };
+        put(json!({ "return": 200, "maintenance": true }));
+        server.get("/closed").expect(503);
+        put(json!({ "return": 200, "cors": true }));
+        let preflight = Request::new("OPTIONS", "/preflight").field("Origin", "https://a.example");
+        server.send(&preflight.field("Access-Control-Request-Method", "PUT")).expect(204);
+        put(json!({ "return": 200, "limit_requests": { "rate": "1/h" } }));
+        server.get("/let-in").expect(200);
+        server.get("/refused").expect(429);
+        put(json!({ "return": 200 }));
+        let upgrade = Request::get("/upgrade").field("Connection", "Upgrade").field("Upgrade", "other");
+        server.send(&upgrade).expect(200);
+        put(json!({ "return": 404, "errors": { "404": { "return": 410, "mirror": origin.url() } } }));
+        server.get("/gone").expect(410);
+        server.get("/last").expect(200);
+        let target = |copy: String| copy.split(' ').nth(1).unwrap_or_default().to_owned();
+        let mut copied: Vec<_> = (0..3).map(|_| target(next(&received))).collect();
+        copied.sort();
+        assert_eq!(copied, ["/gone", "/last", "/let-in"]);
+        assert!(received.try_recv().is_err());
+    }
 }

@@ -22,7 +22,8 @@ mod runtime;
 mod runtimes;
 mod websockets;
 
-/// Makes a module of each runtime with a test for each behaviour, which is a function of that name in that area.
+/// Makes a module of each runtime with a test for each behaviour, which is a function of that name in that area. Those of
+/// HTTP/1 alone stand in a module of their own, which the profile `http2` leaves out.
 macro_rules! suite {
     (runtimes: $($runtime:ident)*; $behaviours:tt) => {
         $(suite!(@runtime $runtime $behaviours);)*
@@ -37,20 +38,28 @@ macro_rules! suite {
             }
         }
     };
-    (@runtime $runtime:ident { $($area:ident: $($behaviour:ident)*;)* }) => {
+    (@runtime $runtime:ident { $($area:ident: $($behaviour:ident)* $(, http1_only: $($only:ident)*)?;)* }) => {
         mod $runtime {
             $(mod $area {
-                $(#[test]
-                fn $behaviour() {
-                    let runtime = crate::runtimes::$runtime();
-                    if runtime.permits(stringify!($area), stringify!($behaviour)) {
-                        crate::$area::$behaviour(&runtime);
-                    }
-                })*
+                $(suite!(@test $runtime $area $behaviour);)*
+                $(mod http1_only {
+                    $(suite!(@test $runtime $area $only);)*
+                })?
             })*
         }
     };
-    (@names { $($area:ident: $($behaviour:ident)*;)* }) => { [$($(stringify!($behaviour)),*),*] };
+    (@test $runtime:ident $area:ident $behaviour:ident) => {
+        #[test]
+        fn $behaviour() {
+            let runtime = crate::runtimes::$runtime();
+            if runtime.permits(stringify!($area), stringify!($behaviour)) {
+                crate::$area::$behaviour(&runtime);
+            }
+        }
+    };
+    (@names { $($area:ident: $($behaviour:ident)* $(, http1_only: $($only:ident)*)?;)* }) => {
+        [$($(stringify!($behaviour),)* $($(stringify!($only),)*)?)*]
+    };
 }
 
 suite! {
@@ -62,13 +71,14 @@ suite! {
         bodies:
             sizes_both_ways chunked ignored after_large_ones none;
         responses:
-            fields many_fields statuses without_a_body head streaming early_hints close_delimited large;
+            fields many_fields statuses without_a_body head streaming large,
+            http1_only: early_hints close_delimited;
         framing:
-            taken_apart for_others broken;
+            taken_apart broken, http1_only: for_others;
         failures:
-            before_the_head after_the_head killed log_level;
+            before_the_head killed log_level, http1_only: after_the_head;
         clients:
-            gone slow left_while_waiting run_without_clients half_closed gone_from_nothing;
+            gone slow left_while_waiting half_closed, http1_only: run_without_clients gone_from_nothing;
         files:
             of_all_sizes for_slow_clients removed_meanwhile truncated_meanwhile process_killed_meanwhile
             restarted_meanwhile again_and_again;

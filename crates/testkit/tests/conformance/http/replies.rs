@@ -93,54 +93,6 @@ fn page(status: u16) -> String {
 }
 
 #[test]
-fn statuses_have_their_phrase_and_errors_their_page() {
-    let (server, _site) = start();
-    let mut client = server.connect();
-    for &(status, phrase) in STATUSES {
-        let target = format!("/{status:03}");
-        let reply = client.get(&target).expect(status);
-        assert_eq!(reply.reason, phrase, "{reply}");
-        let is_error = (400..600).contains(&status);
-        let body = if is_error { page(status) } else { String::new() };
-        if matches!(status, 204 | 304) {
-            assert_eq!(reply.field("Content-Length"), None, "{reply}");
-        } else {
-            assert_eq!(reply.field("Content-Length"), Some(body.len().to_string().as_str()), "{reply}");
-        }
-        assert_eq!(reply.field("Content-Type"), is_error.then_some("text/html"), "{reply}");
-        assert_eq!(reply.field("Location"), (!is_error).then_some("/there"), "{reply}");
-        reply.expect_body(body);
-        // Quirk 28: HEAD gets the same head and no body.
-        client.send(&Request::new("HEAD", &target)).expect(status).expect_body("");
-    }
-}
-
-#[test]
-fn fields_have_their_order() {
-    let (server, _site) = start();
-    check_order(&server, "GET /200 HTTP/1.1\r\nHost: a\r\n\r\n", "location server date content-length");
-    check_order(
-        &server,
-        "GET /404 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-        "content-type server date content-length connection",
-    );
-    check_order(
-        &server,
-        "GET /200 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-        "location server date content-length connection",
-    );
-    check_order(
-        &server,
-        "GET /file HTTP/1.1\r\nHost: a\r\n\r\n",
-        "last-modified etag content-type accept-ranges server date content-length",
-    );
-    check_order(&server, "GET /204 HTTP/1.1\r\nHost: a\r\n\r\n", "location server date");
-    let names = head(&server, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    let last: Vec<_> = names.iter().rev().take(4).map(|line| line.split(": ").next().unwrap()).collect();
-    assert_eq!(last, ["Connection", "Content-Length", "Date", "Server"], "{names:?}");
-}
-
-#[test]
 fn dates_are_those_of_the_standard() {
     let (server, _site) = start();
     let reply = server.get("/200");
@@ -174,19 +126,6 @@ fn check_connection(
 }
 
 #[test]
-fn connections_are_kept_or_closed_as_they_are_said_to_be() {
-    let (server, _site) = start();
-    for target in ["/200", "/404", "/file", "/none", "/", "/204"] {
-        check_connection(&server, target, "1.1", "", None, true);
-        check_connection(&server, target, "1.1", "keep-alive", None, true);
-        check_connection(&server, target, "1.1", "close", Some("close"), false);
-        check_connection(&server, target, "1.0", "", None, false);
-        check_connection(&server, target, "1.0", "close", None, false);
-        check_connection(&server, target, "1.0", "keep-alive", Some("keep-alive"), true);
-    }
-}
-
-#[test]
 fn replies_without_a_body_have_none() {
     let (server, _site) = start();
     let mut client = server.connect();
@@ -204,22 +143,6 @@ fn replies_without_a_body_have_none() {
     client.get("/file").expect_body("from the file");
 }
 
-#[test]
-fn pipelined_requests_are_answered_in_order() {
-    let (server, _site) = start();
-    let mut client = server.connect();
-    let requests = ["/200", "/?status=404", "/file", "/404", "/", "/none", "/301"];
-    client.write(requests.map(|target| format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n")).concat());
-    let statuses = requests.map(|_| client.read_response().status);
-    assert_eq!(statuses, [200, 404, 200, 404, 200, 404, 301]);
-    // Nothing behind the one that closes is answered.
-    client.write(
-        "GET /200 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET /200 HTTP/1.1\r\nHost: a\r\n\r\n",
-    );
-    client.read_response().expect(200).expect_field("Connection", "close");
-    assert!(client.is_closed());
-}
-
 #[track_caller]
 fn refused(server: &Daemon, request: &str, status: u16) -> Response {
     let mut client: Client = server.connect();
@@ -228,47 +151,6 @@ fn refused(server: &Daemon, request: &str, status: u16) -> Response {
     assert_eq!(reply.all("Connection").last(), Some("close"), "{reply}");
     assert!(client.is_closed(), "{request:?}");
     reply
-}
-
-/// The table of statuses that the router makes. 403 to 406 and 502 to 504 are in the files of their sections.
-#[test]
-fn the_router_makes_these_statuses() {
-    let (server, _site) = start();
-    refused(&server, "GET nowhere HTTP/1.1\r\nHost: a\r\n\r\n", 400);
-    refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
-    refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400);
-    refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n", 413);
-    refused(&server, &format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(9000)), 431);
-    refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501);
-    refused(&server, "GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505);
-    server
-        .control()
-        .put("/config/settings", &json!({ "http": { "chunked_transform": false } }))
-        .expect_done();
-    refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 411);
-    server.get("/none").expect(404);
-    server.send(&Request::post("/file")).expect(405);
-}
-
-#[test]
-fn an_invalid_websocket_handshake_is_refused() {
-    let (server, _site) = start();
-    let request = |fields: &str| {
-        format!("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{fields}\r\n")
-    };
-    let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-    refused(&server, &request("Sec-WebSocket-Version: 13\r\n"), 400);
-    refused(&server, &request("Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: short\r\n"), 400);
-    for version in ["", "Sec-WebSocket-Version: 8\r\n"] {
-        refused(&server, &request(&(version.to_owned() + key)), 426)
-            .expect_field("Sec-WebSocket-Version", "13")
-            .expect_field("Upgrade", "websocket")
-            .expect_field("Connection", "Upgrade");
-    }
-    // An application that answers as always gives a reply as always.
-    let mut client = server.connect();
-    client.write(request(&format!("Sec-WebSocket-Version: 13\r\n{key}")));
-    client.read_response().expect(200).expect_body("from the script");
 }
 
 #[test]
@@ -289,4 +171,127 @@ fn an_error_has_a_page_but_not_for_head() {
     let mut client = server.connect();
     client.send(&Request::new("HEAD", "/")).expect(404).expect_body("").expect_field("Content-Length", "54");
     client.get("/").expect(404).expect_body(page);
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    #[test]
+    fn statuses_have_their_phrase_and_errors_their_page() {
+        let (server, _site) = start();
+        let mut client = server.connect();
+        for &(status, phrase) in STATUSES {
+            let target = format!("/{status:03}");
+            let reply = client.get(&target).expect(status);
+            assert_eq!(reply.reason, phrase, "{reply}");
+            let is_error = (400..600).contains(&status);
+            let body = if is_error { page(status) } else { String::new() };
+            if matches!(status, 204 | 304) {
+                assert_eq!(reply.field("Content-Length"), None, "{reply}");
+            } else {
+                assert_eq!(reply.field("Content-Length"), Some(body.len().to_string().as_str()), "{reply}");
+            }
+            assert_eq!(reply.field("Content-Type"), is_error.then_some("text/html"), "{reply}");
+            assert_eq!(reply.field("Location"), (!is_error).then_some("/there"), "{reply}");
+            reply.expect_body(body);
+            // Quirk 28: HEAD gets the same head and no body.
+            client.send(&Request::new("HEAD", &target)).expect(status).expect_body("");
+        }
+    }
+
+    #[test]
+    fn fields_have_their_order() {
+        let (server, _site) = start();
+        check_order(&server, "GET /200 HTTP/1.1\r\nHost: a\r\n\r\n", "location server date content-length");
+        check_order(
+            &server,
+            "GET /404 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            "content-type server date content-length connection",
+        );
+        check_order(
+            &server,
+            "GET /200 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+            "location server date content-length connection",
+        );
+        check_order(
+            &server,
+            "GET /file HTTP/1.1\r\nHost: a\r\n\r\n",
+            "last-modified etag content-type accept-ranges server date content-length",
+        );
+        check_order(&server, "GET /204 HTTP/1.1\r\nHost: a\r\n\r\n", "location server date");
+        let names = head(&server, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        let last: Vec<_> = names.iter().rev().take(4).map(|line| line.split(": ").next().unwrap()).collect();
+        assert_eq!(last, ["Connection", "Content-Length", "Date", "Server"], "{names:?}");
+    }
+
+    #[test]
+    fn connections_are_kept_or_closed_as_they_are_said_to_be() {
+        let (server, _site) = start();
+        for target in ["/200", "/404", "/file", "/none", "/", "/204"] {
+            check_connection(&server, target, "1.1", "", None, true);
+            check_connection(&server, target, "1.1", "keep-alive", None, true);
+            check_connection(&server, target, "1.1", "close", Some("close"), false);
+            check_connection(&server, target, "1.0", "", None, false);
+            check_connection(&server, target, "1.0", "close", None, false);
+            check_connection(&server, target, "1.0", "keep-alive", Some("keep-alive"), true);
+        }
+    }
+
+    #[test]
+    fn pipelined_requests_are_answered_in_order() {
+        let (server, _site) = start();
+        let mut client = server.connect();
+        let requests = ["/200", "/?status=404", "/file", "/404", "/", "/none", "/301"];
+        client.write(requests.map(|target| format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n")).concat());
+        let statuses = requests.map(|_| client.read_response().status);
+        assert_eq!(statuses, [200, 404, 200, 404, 200, 404, 301]);
+        // Nothing behind the one that closes is answered.
+        client.write(
+            "GET /200 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET /200 HTTP/1.1\r\nHost: a\r\n\r\n",
+        );
+        client.read_response().expect(200).expect_field("Connection", "close");
+        assert!(client.is_closed());
+    }
+
+    /// The table of statuses that the router makes. 403 to 406 and 502 to 504 are in the files of their sections.
+    #[test]
+    fn the_router_makes_these_statuses() {
+        let (server, _site) = start();
+        refused(&server, "GET nowhere HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+        refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400);
+        refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400);
+        refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n", 413);
+        refused(&server, &format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(9000)), 431);
+        refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501);
+        refused(&server, "GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505);
+        server
+            .control()
+            .put("/config/settings", &json!({ "http": { "chunked_transform": false } }))
+            .expect_done();
+        refused(&server, "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 411);
+        server.get("/none").expect(404);
+        server.send(&Request::post("/file")).expect(405);
+    }
+
+    #[test]
+    fn an_invalid_websocket_handshake_is_refused() {
+        let (server, _site) = start();
+        let request = |fields: &str| {
+            format!("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{fields}\r\n")
+        };
+        let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+        refused(&server, &request("Sec-WebSocket-Version: 13\r\n"), 400);
+        refused(&server, &request("Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: short\r\n"), 400);
+        for version in ["", "Sec-WebSocket-Version: 8\r\n"] {
+            refused(&server, &request(&(version.to_owned() + key)), 426)
+                .expect_field("Sec-WebSocket-Version", "13")
+                .expect_field("Upgrade", "websocket")
+                .expect_field("Connection", "Upgrade");
+        }
+        // An application that answers as always gives a reply as always.
+        let mut client = server.connect();
+        client.write(request(&format!("Sec-WebSocket-Version: 13\r\n{key}")));
+        client.read_response().expect(200).expect_body("from the script");
+    }
 }

@@ -57,199 +57,7 @@ fn check_fields(server: &Daemon, fields: &[u8], status: u16) {
 
 // --- 23.1 ---------------------------------------------------------------------------------------------
 
-#[test]
-fn versions() {
-    let server = plain();
-    for minor in 0..=9 {
-        let (mut client, response) =
-            exchange(&server, format!("GET / HTTP/1.{minor}\r\nHost: a\r\n\r\n").as_bytes());
-        let kept = minor > 0;
-        assert_eq!((response.status, response.field("Connection")), (200, None), "1.{minor}\n{response}");
-        if kept {
-            client.get("/").expect(200);
-        } else {
-            assert!(client.is_closed());
-        }
-    }
-    for line in ["GET / HTTP/2.0", "GET / HTTP/0.9", "GET / HTTP/1.10", "GET / HTTP/3.1", "GET / HTTP/11.1"] {
-        check_line(&server, line, 505, None);
-    }
-    for line in
-        ["GET /", "GET", "GET / FTP/1.1", "GET / HTTP/x.y", "GET / HTTP/1", "GET / http/1.1", "nonsense"]
-    {
-        check_line(&server, line, 400, None);
-    }
-    let (_, response) = exchange(&server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n");
-    response.expect(400);
-}
-
-#[test]
-fn methods() {
-    let server = plain();
-    for method in ["GET", "PROPFIND", "A_B-C", "M-SEARCH", "_", "X"] {
-        check_line(&server, &format!("{method} / HTTP/1.1"), 200, Some("/"));
-    }
-    for method in ["get", "GeT", "G3T", "GET!", "G.T", "\"GET\"", ""] {
-        check_line(&server, &format!("{method} / HTTP/1.1"), 400, None);
-    }
-}
-
-#[test]
-fn blank_lines_and_line_ends() {
-    let server = plain();
-    for request in [
-        "\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-        "\n\nGET / HTTP/1.1\nHost: a\n\n",
-        "GET / HTTP/1.1\nHost: a\r\n\n",
-    ] {
-        exchange(&server, request.as_bytes()).1.expect(200);
-    }
-    // Between two requests, too.
-    let (mut client, response) =
-        exchange(&server, b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n\r\n\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n");
-    response.expect_field("Location", "/a");
-    client.read_response().expect_field("Location", "/b");
-}
-
-#[test]
-fn targets() {
-    let server = plain();
-    for target in ["ftp://a/", "*", "a:80", "a", "?x", "#x", "//"] {
-        let status = if target == "//" { 200 } else { 400 };
-        check_line(&server, &format!("GET {target} HTTP/1.1"), status, Some("/"));
-    }
-    for (target, path) in [
-        ("/a?b=c", "/a"),
-        ("/a#b?c", "/a"),
-        ("/a?b#c", "/a"),
-        ("/a b c", "/a%20b%20c"),
-        ("/%61%2Fb", "/a/b"),
-        ("/a%2fb", "/a/b"),
-        ("/%C3%A4", "/%C3%A4"),
-        ("//a///b", "/a/b"),
-        ("/a/./b/../c", "/a/c"),
-        ("/a/b/..", "/a/"),
-        ("/a/.", "/a/"),
-        ("/a/%2e%2e/b", "/b"),
-        ("/..a/b..", "/..a/b.."),
-        ("/a?../..", "/a"),
-        ("/a?%zz", "/a"),
-    ] {
-        check_line(&server, &format!("GET {target} HTTP/1.1"), 200, Some(path));
-    }
-    check_line(&server, "GET    /a   HTTP/1.1", 200, Some("/a"));
-    for target in ["/%zz", "/%1", "/%", "/%00", "/a%00b", "/..", "/../a", "/a/../../b", "/%2e%2e/a", "/.."] {
-        check_line(&server, &format!("GET {target} HTTP/1.1"), 400, None);
-    }
-}
-
 // --- 23.2 ---------------------------------------------------------------------------------------------
-
-#[test]
-fn names_of_fields() {
-    let server = plain();
-    let long = |n: usize| format!("{}: v\r\n", "n".repeat(n));
-    check_fields(&server, long(255).as_bytes(), 200);
-    check_fields(&server, long(256).as_bytes(), 431);
-    for fields in [
-        "X : v\r\n",
-        "X\t: v\r\n",
-        " X: v\r\n",
-        ": v\r\n",
-        "nocolon\r\n",
-        "X(Y: v\r\n",
-        "X\"Y: v\r\n",
-        "X@Y: v\r\n",
-    ] {
-        check_fields(&server, fields.as_bytes(), 400);
-    }
-    for fields in ["X:v\r\n", "X:\r\n", "x-y-1: v\r\n", "X: a\r\nX: b\r\n"] {
-        check_fields(&server, fields.as_bytes(), 200);
-    }
-}
-
-/// Options: settings.http.discard_unsafe_fields
-#[test]
-fn unsafe_names_are_dropped_or_passed_on() {
-    let request = ["X_Under: 1", "X!Bang: 2", "X-Safe: 3", "X.Dot~1: 4"].iter().fold(
-        Request::get("/"),
-        |request, field| {
-            let (name, value) = field.split_once(": ").expect("a field");
-            request.field(name, value)
-        },
-    );
-    for (setting, expected) in [(json!({}), false), (json!({ "discard_unsafe_fields": true }), false)] {
-        let (server, _site) = echo(setting);
-        let text = server.send(&request).expect(200).text();
-        assert!(text.contains("HTTP_X_SAFE=3"), "{text}");
-        assert_eq!(text.contains("HTTP_X_UNDER=1"), expected, "{text}");
-        assert_eq!(text.contains("=2"), expected, "{text}");
-    }
-    let (server, _site) = echo(json!({ "discard_unsafe_fields": false }));
-    let text = server.send(&request).expect(200).text();
-    for value in ["=1", "=2", "=3", "=4"] {
-        assert!(text.contains(value), "{text}");
-    }
-    for name in "!#$%&'*+.^_|~`".chars() {
-        server.send(&Request::get("/").field(&format!("X{name}Y"), "v")).expect(200);
-    }
-    check_fields(&server, b"X(Y: v\r\n", 400);
-}
-
-#[test]
-fn values_of_fields() {
-    let server = plain();
-    for value in [&b"a\x01b"[..], b"a\x00b", b"\x7f", b"a\rb", b"\x1b[0m"] {
-        check_fields(&server, &[b"X: ", value, b"\r\n"].concat(), 400);
-    }
-    check_fields(&server, b"X: a\r\n folded\r\n", 400);
-    check_fields(&server, b"X: a\r\n\tfolded\r\n", 400);
-    check_fields(&server, b"X: \xc3\xa4 \"a\\b\"\r\n", 200);
-    let (server, _site) = echo(json!({}));
-    let text = server.send(&Request::get("/").field("X-Trim", " \t inner \t space \t ")).expect(200).text();
-    assert!(
-        text.contains("HTTP_X_TRIM=inner \t space\n") || text.ends_with("HTTP_X_TRIM=inner \t space"),
-        "{text:?}"
-    );
-}
-
-#[test]
-fn lengths() {
-    let server = plain();
-    for length in
-        ["-1", "+1", "abc", "1 2", "1,1", "0x1", "1.0", "", "99999999999999999999", "18446744073709551616"]
-    {
-        check_fields(&server, format!("Content-Length: {length}\r\n").as_bytes(), 400);
-    }
-    check_fields(&server, b"Content-Length: 0\r\nContent-Length: 0\r\n", 400);
-    check_fields(&server, b"Content-Length: 8388609\r\n", 413);
-    check_fields(&server, b"Content-Length: 9223372036854775807\r\n", 413);
-    check_fields(&server, b"Content-Length: 00\r\n", 200);
-}
-
-#[test]
-fn connection_tokens() {
-    let server = plain();
-    for (head, kept, field) in [
-        ("GET / HTTP/1.1\r\nHost: a\r\n", true, None),
-        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n", false, Some("close")),
-        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: x, CLOSE\r\n", false, Some("close")),
-        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n", true, None),
-        ("GET / HTTP/1.0\r\n", false, None),
-        ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n", true, Some("keep-alive")),
-        ("GET / HTTP/1.0\r\nConnection: close\r\n", false, None),
-        // Only `websocket` is known, and only where an application takes it.
-        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n", true, None),
-    ] {
-        let (mut client, response) = exchange(&server, format!("{head}\r\n").as_bytes());
-        assert_eq!((response.status, response.field("Connection")), (200, field), "{head}\n{response}");
-        if kept {
-            client.get("/").expect(200);
-        } else {
-            assert!(client.is_closed(), "{head}");
-        }
-    }
-}
 
 // --- 23.3 ---------------------------------------------------------------------------------------------
 
@@ -272,69 +80,6 @@ fn bodies_of_any_size_and_framing_arrive_whole() {
         assert_eq!(digest(&plain), digest(&chunked), "{n} bytes");
     }
     server.get("/").expect_field("X-Length", "none");
-}
-
-#[test]
-fn chunks_may_be_refused() {
-    let (server, _site) = echo(json!({ "chunked_transform": false }));
-    let request = Request::post("/").field("Transfer-Encoding", "chunked").body(chunked("abc"));
-    server.send(&request).expect(411).expect_field("Connection", "close");
-    let (server, _site) = echo(json!({}));
-    server.send(&request).expect(200).expect_field("X-Length", "3");
-    let server = plain();
-    server.send(&request).expect(200);
-}
-
-#[test]
-fn chunk_extensions_and_trailers_are_accepted_and_dropped() {
-    let (server, _site) = echo(json!({ "chunked_transform": true }));
-    let mut client = server.connect();
-    for body in [
-        "3;x=1\r\nabc\r\n2;y=\"2\"\r\nde\r\n0\r\nX-Trailer: 1\r\n\r\n",
-        "5\r\nabcde\r\n0;last\r\n\r\n",
-        "005\r\nabcde\r\n000\r\nA: b\r\nC: d\r\n\r\n",
-    ] {
-        let request = Request::post("/").field("Transfer-Encoding", "chunked").body(body);
-        let text = client.send(&request).expect(200).expect_field("X-Length", "5").text();
-        assert!(text.starts_with("5 ") && !text.contains("TRAILER"), "{text}");
-    }
-}
-
-#[test]
-fn bad_chunks_are_refused() {
-    let (server, _site) = echo(json!({ "chunked_transform": true, "max_body_size": 1000 }));
-    for body in [
-        "x\r\nabc\r\n0\r\n\r\n",
-        "-1\r\n\r\n",
-        "3\r\nabcd\r\n0\r\n\r\n",
-        "\r\nabc",
-        "ffffffffffffffffff\r\n",
-        "3\r\nabc\r\n0\r\nbad trailer\r\n\r\n",
-    ] {
-        let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let (mut client, response) = exchange(&server, format!("{head}{body}").as_bytes());
-        response.expect(400).expect_field("Connection", "close");
-        assert!(client.is_closed(), "{body:?}");
-    }
-}
-
-#[test]
-fn codings_that_smell_are_refused() {
-    let (server, _site) = echo(json!({ "chunked_transform": true }));
-    for (version, fields, status) in [
-        ("1.1", "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", 400),
-        ("1.1", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", 400),
-        ("1.0", "Transfer-Encoding: chunked\r\n", 400),
-        ("1.1", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 400),
-        ("1.1", "Transfer-Encoding: gzip\r\n", 501),
-        ("1.1", "Transfer-Encoding: gzip, chunked\r\n", 501),
-        ("1.1", "Transfer-Encoding: identity\r\n", 501),
-    ] {
-        let request = format!("POST / HTTP/{version}\r\nHost: a\r\n{fields}\r\n0\r\n\r\n");
-        let (mut client, response) = exchange(&server, request.as_bytes());
-        assert_eq!(response.status, status, "{fields}\n{response}");
-        assert!(client.is_closed(), "{fields}");
-    }
 }
 
 #[test]
@@ -404,28 +149,302 @@ fn chunked(body: &str) -> String {
     chunks.collect::<String>() + "0\r\n\r\n"
 }
 
-/// Scripts cannot tell `X_User` from the `X-User` that the configuration sets, or takes away.
-#[test]
-fn unsafe_names_do_not_join_what_the_configuration_says() {
-    let site = site().file("index.php", ECHO);
-    let origin = Origin::echo();
-    let changes = json!({ "X-User": "ours", "X-Gone": null });
-    let config = json!({
-        "settings": { "http": { "discard_unsafe_fields": false } },
-        "applications": { "php": php_app(&site).value() },
-        "routes": [
-            { "match": { "uri": "/proxy" }, "action": { "proxy": origin.url(), "request_headers": changes } },
-            { "action": { "pass": "applications/php", "request_headers": changes } },
-        ],
-    });
-    let server = daemon().config(config).start();
-    for target in ["/", "/proxy"] {
-        let request = ["X_User", "X.User", "x_gone", "X_Forwarded_For", "X_Kept"]
-            .iter()
-            .fold(Request::get(target), |request, name| request.field(name, "theirs"));
-        let text = server.send(&request).expect(200).text().to_ascii_lowercase();
-        assert!(text.contains("ours") && !text.contains("ours, "), "{text}");
-        let n_expected = if target == "/" { 2 } else { 1 };
-        assert_eq!(text.matches("theirs").count(), n_expected, "{text}");
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    #[test]
+    fn versions() {
+        let server = plain();
+        for minor in 0..=9 {
+            let (mut client, response) =
+                exchange(&server, format!("GET / HTTP/1.{minor}\r\nHost: a\r\n\r\n").as_bytes());
+            let kept = minor > 0;
+            assert_eq!((response.status, response.field("Connection")), (200, None), "1.{minor}\n{response}");
+            if kept {
+                client.get("/").expect(200);
+            } else {
+                assert!(client.is_closed());
+            }
+        }
+        for line in
+            ["GET / HTTP/2.0", "GET / HTTP/0.9", "GET / HTTP/1.10", "GET / HTTP/3.1", "GET / HTTP/11.1"]
+        {
+            check_line(&server, line, 505, None);
+        }
+        for line in
+            ["GET /", "GET", "GET / FTP/1.1", "GET / HTTP/x.y", "GET / HTTP/1", "GET / http/1.1", "nonsense"]
+        {
+            check_line(&server, line, 400, None);
+        }
+        let (_, response) = exchange(&server, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n");
+        response.expect(400);
+    }
+
+    #[test]
+    fn methods() {
+        let server = plain();
+        for method in ["GET", "PROPFIND", "A_B-C", "M-SEARCH", "_", "X"] {
+            check_line(&server, &format!("{method} / HTTP/1.1"), 200, Some("/"));
+        }
+        for method in ["get", "GeT", "G3T", "GET!", "G.T", "\"GET\"", ""] {
+            check_line(&server, &format!("{method} / HTTP/1.1"), 400, None);
+        }
+    }
+
+    #[test]
+    fn blank_lines_and_line_ends() {
+        let server = plain();
+        for request in [
+            "\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "\n\nGET / HTTP/1.1\nHost: a\n\n",
+            "GET / HTTP/1.1\nHost: a\r\n\n",
+        ] {
+            exchange(&server, request.as_bytes()).1.expect(200);
+        }
+        // Between two requests, too.
+        let (mut client, response) =
+            exchange(&server, b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n\r\n\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n");
+        response.expect_field("Location", "/a");
+        client.read_response().expect_field("Location", "/b");
+    }
+
+    #[test]
+    fn targets() {
+        let server = plain();
+        for target in ["ftp://a/", "*", "a:80", "a", "?x", "#x", "//"] {
+            let status = if target == "//" { 200 } else { 400 };
+            check_line(&server, &format!("GET {target} HTTP/1.1"), status, Some("/"));
+        }
+        for (target, path) in [
+            ("/a?b=c", "/a"),
+            ("/a#b?c", "/a"),
+            ("/a?b#c", "/a"),
+            ("/a b c", "/a%20b%20c"),
+            ("/%61%2Fb", "/a/b"),
+            ("/a%2fb", "/a/b"),
+            ("/%C3%A4", "/%C3%A4"),
+            ("//a///b", "/a/b"),
+            ("/a/./b/../c", "/a/c"),
+            ("/a/b/..", "/a/"),
+            ("/a/.", "/a/"),
+            ("/a/%2e%2e/b", "/b"),
+            ("/..a/b..", "/..a/b.."),
+            ("/a?../..", "/a"),
+            ("/a?%zz", "/a"),
+        ] {
+            check_line(&server, &format!("GET {target} HTTP/1.1"), 200, Some(path));
+        }
+        check_line(&server, "GET    /a   HTTP/1.1", 200, Some("/a"));
+        for target in
+            ["/%zz", "/%1", "/%", "/%00", "/a%00b", "/..", "/../a", "/a/../../b", "/%2e%2e/a", "/.."]
+        {
+            check_line(&server, &format!("GET {target} HTTP/1.1"), 400, None);
+        }
+    }
+
+    #[test]
+    fn names_of_fields() {
+        let server = plain();
+        let long = |n: usize| format!("{}: v\r\n", "n".repeat(n));
+        check_fields(&server, long(255).as_bytes(), 200);
+        check_fields(&server, long(256).as_bytes(), 431);
+        for fields in [
+            "X : v\r\n",
+            "X\t: v\r\n",
+            " X: v\r\n",
+            ": v\r\n",
+            "nocolon\r\n",
+            "X(Y: v\r\n",
+            "X\"Y: v\r\n",
+            "X@Y: v\r\n",
+        ] {
+            check_fields(&server, fields.as_bytes(), 400);
+        }
+        for fields in ["X:v\r\n", "X:\r\n", "x-y-1: v\r\n", "X: a\r\nX: b\r\n"] {
+            check_fields(&server, fields.as_bytes(), 200);
+        }
+    }
+
+    /// Options: settings.http.discard_unsafe_fields
+    #[test]
+    fn unsafe_names_are_dropped_or_passed_on() {
+        let request = ["X_Under: 1", "X!Bang: 2", "X-Safe: 3", "X.Dot~1: 4"].iter().fold(
+            Request::get("/"),
+            |request, field| {
+                let (name, value) = field.split_once(": ").expect("a field");
+                request.field(name, value)
+            },
+        );
+        for (setting, expected) in [(json!({}), false), (json!({ "discard_unsafe_fields": true }), false)] {
+            let (server, _site) = echo(setting);
+            let text = server.send(&request).expect(200).text();
+            assert!(text.contains("HTTP_X_SAFE=3"), "{text}");
+            assert_eq!(text.contains("HTTP_X_UNDER=1"), expected, "{text}");
+            assert_eq!(text.contains("=2"), expected, "{text}");
+        }
+        let (server, _site) = echo(json!({ "discard_unsafe_fields": false }));
+        let text = server.send(&request).expect(200).text();
+        for value in ["=1", "=2", "=3", "=4"] {
+            assert!(text.contains(value), "{text}");
+        }
+        for name in "!#$%&'*+.^_|~`".chars() {
+            server.send(&Request::get("/").field(&format!("X{name}Y"), "v")).expect(200);
+        }
+        check_fields(&server, b"X(Y: v\r\n", 400);
+    }
+
+    #[test]
+    fn values_of_fields() {
+        let server = plain();
+        for value in [&b"a\x01b"[..], b"a\x00b", b"\x7f", b"a\rb", b"\x1b[0m"] {
+            check_fields(&server, &[b"X: ", value, b"\r\n"].concat(), 400);
+        }
+        check_fields(&server, b"X: a\r\n folded\r\n", 400);
+        check_fields(&server, b"X: a\r\n\tfolded\r\n", 400);
+        check_fields(&server, b"X: \xc3\xa4 \"a\\b\"\r\n", 200);
+        let (server, _site) = echo(json!({}));
+        let text =
+            server.send(&Request::get("/").field("X-Trim", " \t inner \t space \t ")).expect(200).text();
+        assert!(
+            text.contains("HTTP_X_TRIM=inner \t space\n") || text.ends_with("HTTP_X_TRIM=inner \t space"),
+            "{text:?}"
+        );
+    }
+
+    #[test]
+    fn lengths() {
+        let server = plain();
+        for length in [
+            "-1",
+            "+1",
+            "abc",
+            "1 2",
+            "1,1",
+            "0x1",
+            "1.0",
+            "",
+            "99999999999999999999",
+            "18446744073709551616",
+        ] {
+            check_fields(&server, format!("Content-Length: {length}\r\n").as_bytes(), 400);
+        }
+        check_fields(&server, b"Content-Length: 0\r\nContent-Length: 0\r\n", 400);
+        check_fields(&server, b"Content-Length: 8388609\r\n", 413);
+        check_fields(&server, b"Content-Length: 9223372036854775807\r\n", 413);
+        check_fields(&server, b"Content-Length: 00\r\n", 200);
+    }
+
+    #[test]
+    fn connection_tokens() {
+        let server = plain();
+        for (head, kept, field) in [
+            ("GET / HTTP/1.1\r\nHost: a\r\n", true, None),
+            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n", false, Some("close")),
+            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: x, CLOSE\r\n", false, Some("close")),
+            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n", true, None),
+            ("GET / HTTP/1.0\r\n", false, None),
+            ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n", true, Some("keep-alive")),
+            ("GET / HTTP/1.0\r\nConnection: close\r\n", false, None),
+            // Only `websocket` is known, and only where an application takes it.
+            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n", true, None),
+        ] {
+            let (mut client, response) = exchange(&server, format!("{head}\r\n").as_bytes());
+            assert_eq!((response.status, response.field("Connection")), (200, field), "{head}\n{response}");
+            if kept {
+                client.get("/").expect(200);
+            } else {
+                assert!(client.is_closed(), "{head}");
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_may_be_refused() {
+        let (server, _site) = echo(json!({ "chunked_transform": false }));
+        let request = Request::post("/").field("Transfer-Encoding", "chunked").body(chunked("abc"));
+        server.send(&request).expect(411).expect_field("Connection", "close");
+        let (server, _site) = echo(json!({}));
+        server.send(&request).expect(200).expect_field("X-Length", "3");
+        let server = plain();
+        server.send(&request).expect(200);
+    }
+
+    #[test]
+    fn chunk_extensions_and_trailers_are_accepted_and_dropped() {
+        let (server, _site) = echo(json!({ "chunked_transform": true }));
+        let mut client = server.connect();
+        for body in [
+            "3;x=1\r\nabc\r\n2;y=\"2\"\r\nde\r\n0\r\nX-Trailer: 1\r\n\r\n",
+            "5\r\nabcde\r\n0;last\r\n\r\n",
+            "005\r\nabcde\r\n000\r\nA: b\r\nC: d\r\n\r\n",
+        ] {
+            let request = Request::post("/").field("Transfer-Encoding", "chunked").body(body);
+            let text = client.send(&request).expect(200).expect_field("X-Length", "5").text();
+            assert!(text.starts_with("5 ") && !text.contains("TRAILER"), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_chunks_are_refused() {
+        let (server, _site) = echo(json!({ "chunked_transform": true, "max_body_size": 1000 }));
+        for body in [
+            "x\r\nabc\r\n0\r\n\r\n",
+            "-1\r\n\r\n",
+            "3\r\nabcd\r\n0\r\n\r\n",
+            "\r\nabc",
+            "ffffffffffffffffff\r\n",
+            "3\r\nabc\r\n0\r\nbad trailer\r\n\r\n",
+        ] {
+            let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let (mut client, response) = exchange(&server, format!("{head}{body}").as_bytes());
+            response.expect(400).expect_field("Connection", "close");
+            assert!(client.is_closed(), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn codings_that_smell_are_refused() {
+        let (server, _site) = echo(json!({ "chunked_transform": true }));
+        for (version, fields, status) in [
+            ("1.1", "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", 400),
+            ("1.1", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", 400),
+            ("1.0", "Transfer-Encoding: chunked\r\n", 400),
+            ("1.1", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 400),
+            ("1.1", "Transfer-Encoding: gzip\r\n", 501),
+            ("1.1", "Transfer-Encoding: gzip, chunked\r\n", 501),
+            ("1.1", "Transfer-Encoding: identity\r\n", 501),
+        ] {
+            let request = format!("POST / HTTP/{version}\r\nHost: a\r\n{fields}\r\n0\r\n\r\n");
+            let (mut client, response) = exchange(&server, request.as_bytes());
+            assert_eq!(response.status, status, "{fields}\n{response}");
+            assert!(client.is_closed(), "{fields}");
+        }
+    }
+
+    /// Scripts cannot tell `X_User` from the `X-User` that the configuration sets, or takes away.
+    #[test]
+    fn unsafe_names_do_not_join_what_the_configuration_says() {
+        let site = site().file("index.php", ECHO);
+        let origin = Origin::echo();
+        let changes = json!({ "X-User": "ours", "X-Gone": null });
+        let config = json!({
+            "settings": { "http": { "discard_unsafe_fields": false } },
+            "applications": { "php": php_app(&site).value() },
+            "routes": [
+                { "match": { "uri": "/proxy" }, "action": { "proxy": origin.url(), "request_headers": changes } },
+                { "action": { "pass": "applications/php", "request_headers": changes } },
+            ],
+        });
+        let server = daemon().config(config).start();
+        for target in ["/", "/proxy"] {
+            let request = ["X_User", "X.User", "x_gone", "X_Forwarded_For", "X_Kept"]
+                .iter()
+                .fold(Request::get(target), |request, name| request.field(name, "theirs"));
+            let text = server.send(&request).expect(200).text().to_ascii_lowercase();
+            assert!(text.contains("ours") && !text.contains("ours, "), "{text}");
+            let n_expected = if target == "/" { 2 } else { 1 };
+            assert_eq!(text.matches("theirs").count(), n_expected, "{text}");
+        }
     }
 }

@@ -107,37 +107,6 @@ fn a_restart_gives_way_to_a_change_of_its_application() {
     server.expect_processes(PROTOTYPE, 0);
 }
 
-#[test]
-fn files_that_are_read_again_take_the_place_of_what_was_read_before() {
-    let site = loading_site();
-    let document = |status: u16, applications: Value| {
-        json!({
-            "listeners": { "${env:SITE}": { "pass": "routes" } },
-            "routes": [{ "action": { "return": status } }],
-            "applications": applications,
-        })
-        .to_string()
-    };
-    site.write("conf.json", document(201, json!({})));
-    let (builder, address) = reading(&site, "conf.json");
-    let server = builder.start_unconfigured();
-    let expect = |status: u16| {
-        eventually(&format!("it answers {status}"), || {
-            (Client::try_connect(address.socket()).ok()?.get("/").status == status).then_some(())
-        });
-    };
-    expect(201);
-    site.write("conf.json", document(202, json!({ "new": loading(&site) })));
-    corral_testkit::signal(server.pid(), corral_testkit::Signal::HUP);
-    server.expect_processes(PROTOTYPE, 1);
-    expect(201);
-    site.write("conf.json", document(203, json!({})));
-    corral_testkit::signal(server.pid(), corral_testkit::Signal::HUP);
-    expect(203);
-    server.expect_processes(PROTOTYPE, 0);
-    assert_eq!(server.control().get("/status/config").json().get("last_error"), None);
-}
-
 /// Starting all of it would take minutes, and the machine with it.
 #[test]
 fn a_stored_configuration_starts_as_far_as_the_machine_carries_it() {
@@ -164,4 +133,40 @@ fn a_stored_configuration_starts_as_far_as_the_machine_carries_it() {
     server.control().put("/config/applications/c", &app(json!(1))).expect_done();
     server.control().put("/config/applications/a/processes", &json!(1)).expect_done();
     server.expect_processes("\"a\" worker", 1);
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    #[test]
+    fn files_that_are_read_again_take_the_place_of_what_was_read_before() {
+        let site = loading_site();
+        let document = |status: u16, applications: Value| {
+            json!({
+                "listeners": { "${env:SITE}": { "pass": "routes" } },
+                "routes": [{ "action": { "return": status } }],
+                "applications": applications,
+            })
+            .to_string()
+        };
+        site.write("conf.json", document(201, json!({})));
+        let (builder, address) = reading(&site, "conf.json");
+        let server = builder.start_unconfigured();
+        let expect = |status: u16| {
+            eventually(&format!("it answers {status}"), || {
+                (Client::try_connect(address.socket()).ok()?.get("/").status == status).then_some(())
+            });
+        };
+        expect(201);
+        site.write("conf.json", document(202, json!({ "new": loading(&site) })));
+        corral_testkit::signal(server.pid(), corral_testkit::Signal::HUP);
+        server.expect_processes(PROTOTYPE, 1);
+        expect(201);
+        site.write("conf.json", document(203, json!({})));
+        corral_testkit::signal(server.pid(), corral_testkit::Signal::HUP);
+        expect(203);
+        server.expect_processes(PROTOTYPE, 0);
+        assert_eq!(server.control().get("/status/config").json().get("last_error"), None);
+    }
 }

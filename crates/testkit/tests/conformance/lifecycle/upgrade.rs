@@ -20,78 +20,6 @@ fn wait_for_end(old: u32) {
 }
 
 #[test]
-fn no_request_is_lost_by_upgrades() {
-    let site = php_site();
-    let share = json!({
-        "share": format!("{}$uri", site.root()), "types": ["text/*"],
-        "fallback": { "pass": "applications/php" },
-    });
-    let app = json!({ "type": "php", "root": site.root(), "processes": 2 });
-    let config = json!({ "routes": [{ "action": share }], "applications": { "php": app } });
-    let mut server = daemon().config(config).start();
-    let address = server.address().socket();
-    let loads = [Load::start(address, "/", 12), Load::start(address, "/a.txt", 12)];
-    for _ in 0..2 {
-        let old = server.upgrade();
-        loads.iter().for_each(|load| load.await_more(50));
-        wait_for_end(old);
-        loads.iter().for_each(|load| load.await_more(50));
-    }
-    for tally in loads.map(Load::stop) {
-        assert!(tally.failures.is_empty(), "{} good, but {:?}", tally.n_good, tally.failures);
-    }
-    server.expect_processes("router", 1);
-    server.expect_processes("\"php\" worker", 2);
-    assert_eq!(server.control().get("/config").json()["applications"]["php"]["processes"], 2);
-}
-
-#[test]
-fn what_was_begun_is_finished_by_the_old_process() {
-    let site = php_site();
-    let mut server = daemon().application(php_app(&site)).start();
-    let [mut idle, mut busy] = [(); 2].map(|()| server.connect());
-    idle.get("/").expect(200).expect_no_field("Connection");
-    busy.write(Request::get("/slow.php").encode());
-    eventually("the slow request runs", || {
-        let status = server.control().get("/status").json();
-        (status["applications"]["php"]["requests"]["active"] == 1).then_some(())
-    });
-    let old = server.upgrade();
-    assert!(is_alive(old), "it has not finished");
-    idle.get("/").expect(200).expect_text("x").expect_field("Connection", "close");
-    busy.read_response().expect(200).expect_text("done").expect_field("Connection", "close");
-    wait_for_end(old);
-    server.get("/").expect(200).expect_text("x");
-}
-
-/// The request that holds the first process ends only when the processes after it have been replaced themselves.
-#[test]
-fn a_main_process_that_ends_leaves_those_after_it_alone() {
-    let gate = "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); \
-        clearstatcache(); }";
-    let site = php_site().file("held.php", gate);
-    let mut server = daemon().application(php_app(&site)).start();
-    let mut held = server.begin(&Request::get("/held.php"));
-    eventually("the request runs", || {
-        let status = server.control().get("/status").json();
-        (status["applications"]["php"]["requests"]["active"] == 1).then_some(())
-    });
-    let first = server.upgrade();
-    let second = server.upgrade();
-    wait_for_end(second);
-    let processes = server.processes();
-    site.write("gate", "");
-    held.read_response().expect(200);
-    wait_for_end(first);
-    server.get("/").expect(200).expect_text("x");
-    assert!(
-        is_alive(server.pid()) && processes.iter().all(|process| is_alive(process.pid)),
-        "{}",
-        server.log()
-    );
-}
-
-#[test]
 fn socket_files_and_the_pid_file_stay_with_the_one_that_serves() {
     let site = php_site();
     let mut server = daemon().start_unconfigured();
@@ -177,28 +105,6 @@ fn a_configuration_that_does_not_work_any_more_changes_nothing() {
     signal(server.pid(), Signal::USR2);
     server.expect_log("application \"lost\"");
     expect_unchanged(&server, server.pid(), &mut client);
-}
-
-#[test]
-fn configuration_files_are_read_by_the_new_process() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("site.json");
-    let address = Address::fresh();
-    let say = |text: &str| {
-        let action = json!({ "return": 200, "response_headers": { "X-Text": text } });
-        let listeners = json!({ address.to_string(): { "pass": "routes" } });
-        let config = json!({ "listeners": listeners, "routes": [{ "action": action }] });
-        fs::write(&file, config.to_string()).expect("write the configuration");
-    };
-    say("first");
-    let path = file.display().to_string();
-    let mut server = daemon().argument("--config").argument(&path).start_unconfigured();
-    let get = || Client::connect(address.socket()).get("/").expect(200);
-    get().expect_field("X-Text", "first");
-    say("second");
-    let old = server.upgrade();
-    wait_for_end(old);
-    get().expect_field("X-Text", "second");
 }
 
 #[test]
@@ -290,4 +196,103 @@ fn a_router_that_dies_while_the_new_process_starts_is_replaced() {
     server.adopt_successor();
     server.get("/").expect(200).expect_text("x");
     wait_for_end(old);
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    #[test]
+    fn no_request_is_lost_by_upgrades() {
+        let site = php_site();
+        let share = json!({
+            "share": format!("{}$uri", site.root()), "types": ["text/*"],
+            "fallback": { "pass": "applications/php" },
+        });
+        let app = json!({ "type": "php", "root": site.root(), "processes": 2 });
+        let config = json!({ "routes": [{ "action": share }], "applications": { "php": app } });
+        let mut server = daemon().config(config).start();
+        let address = server.address().socket();
+        let loads = [Load::start(address, "/", 12), Load::start(address, "/a.txt", 12)];
+        for _ in 0..2 {
+            let old = server.upgrade();
+            loads.iter().for_each(|load| load.await_more(50));
+            wait_for_end(old);
+            loads.iter().for_each(|load| load.await_more(50));
+        }
+        for tally in loads.map(Load::stop) {
+            assert!(tally.failures.is_empty(), "{} good, but {:?}", tally.n_good, tally.failures);
+        }
+        server.expect_processes("router", 1);
+        server.expect_processes("\"php\" worker", 2);
+        assert_eq!(server.control().get("/config").json()["applications"]["php"]["processes"], 2);
+    }
+
+    #[test]
+    fn what_was_begun_is_finished_by_the_old_process() {
+        let site = php_site();
+        let mut server = daemon().application(php_app(&site)).start();
+        let [mut idle, mut busy] = [(); 2].map(|()| server.connect());
+        idle.get("/").expect(200).expect_no_field("Connection");
+        busy.write(Request::get("/slow.php").encode());
+        eventually("the slow request runs", || {
+            let status = server.control().get("/status").json();
+            (status["applications"]["php"]["requests"]["active"] == 1).then_some(())
+        });
+        let old = server.upgrade();
+        assert!(is_alive(old), "it has not finished");
+        idle.get("/").expect(200).expect_text("x").expect_field("Connection", "close");
+        busy.read_response().expect(200).expect_text("done").expect_field("Connection", "close");
+        wait_for_end(old);
+        server.get("/").expect(200).expect_text("x");
+    }
+
+    /// The request that holds the first process ends only when the processes after it have been replaced themselves.
+    #[test]
+    fn a_main_process_that_ends_leaves_those_after_it_alone() {
+        let gate = "<?php for ($i = 0; $i < 3000 && !file_exists(__DIR__ . '/gate'); $i++) { usleep(10000); \
+        clearstatcache(); }";
+        let site = php_site().file("held.php", gate);
+        let mut server = daemon().application(php_app(&site)).start();
+        let mut held = server.begin(&Request::get("/held.php"));
+        eventually("the request runs", || {
+            let status = server.control().get("/status").json();
+            (status["applications"]["php"]["requests"]["active"] == 1).then_some(())
+        });
+        let first = server.upgrade();
+        let second = server.upgrade();
+        wait_for_end(second);
+        let processes = server.processes();
+        site.write("gate", "");
+        held.read_response().expect(200);
+        wait_for_end(first);
+        server.get("/").expect(200).expect_text("x");
+        assert!(
+            is_alive(server.pid()) && processes.iter().all(|process| is_alive(process.pid)),
+            "{}",
+            server.log()
+        );
+    }
+
+    #[test]
+    fn configuration_files_are_read_by_the_new_process() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("site.json");
+        let address = Address::fresh();
+        let say = |text: &str| {
+            let action = json!({ "return": 200, "response_headers": { "X-Text": text } });
+            let listeners = json!({ address.to_string(): { "pass": "routes" } });
+            let config = json!({ "listeners": listeners, "routes": [{ "action": action }] });
+            fs::write(&file, config.to_string()).expect("write the configuration");
+        };
+        say("first");
+        let path = file.display().to_string();
+        let mut server = daemon().argument("--config").argument(&path).start_unconfigured();
+        let get = || Client::connect(address.socket()).get("/").expect(200);
+        get().expect_field("X-Text", "first");
+        say("second");
+        let old = server.upgrade();
+        wait_for_end(old);
+        get().expect_field("X-Text", "second");
+    }
 }

@@ -73,20 +73,6 @@ fn idle_connections_of_other_event_loops_make_room_too() {
     });
 }
 
-#[test]
-fn without_idle_connections_others_wait() {
-    let server = with(json!({ "connections": 2 }));
-    let mut clients = [busy(&server), busy(&server)];
-    expect_active(&server, 2);
-    let mut waiting = server.connect();
-    waiting.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    server.expect_log("there are 2 connections (settings.limits.connections)");
-    assert_eq!(connections(&server)["accepted"], 2, "the third waits");
-    clients[0].write(": 1\r\nConnection: close\r\n\r\n");
-    clients[0].read_response().expect(200);
-    waiting.read_response().expect(200);
-}
-
 /// A server with one busy connection, which is the most, and another one that waits for its place.
 fn with_one_waiting() -> (Daemon, Client, Client) {
     let server = with(json!({ "connections": 1 }));
@@ -96,43 +82,6 @@ fn with_one_waiting() -> (Daemon, Client, Client) {
     waiting.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     server.expect_log("there are 1 connections");
     (server, busy, waiting)
-}
-
-/// The bound can be changed while connections wait for it.
-#[test]
-fn a_raised_bound_lets_them_in() {
-    let (server, _busy, mut waiting) = with_one_waiting();
-    server.control().put("/config/settings/limits/connections", &json!(2)).expect_done();
-    waiting.read_response().expect(200);
-}
-
-#[test]
-fn a_listener_can_be_removed_while_connections_wait() {
-    let (server, _busy, mut waiting) = with_one_waiting();
-    server.control().put("/config/listeners", &json!({})).expect_done();
-    waiting.read_response().expect(200);
-}
-
-/// Options: settings.limits.connections_per_address
-#[test]
-fn an_address_has_its_share() {
-    let server = with(json!({ "connections_per_address": 2 }));
-    let mut held = [kept(&server), kept(&server)];
-    let reply = server.get("/").expect(503).expect_field("Connection", "close");
-    assert!(reply.field("Server").is_some());
-    let elsewhere = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77));
-    Client::connect_from(elsewhere, server.address().socket()).get("/").expect(200);
-    held.iter_mut().for_each(|client| drop(client.get("/").expect(200)));
-    assert_eq!(connections(&server)["refused"], 1);
-    server.expect_log("its address has too many connections (settings.limits.connections_per_address)");
-    drop(held);
-    let _held = eventually("there are both places again", || {
-        let mut pair = [server.connect(), server.connect()];
-        let mut replies = pair.iter_mut().map(|client| client.try_send(&Request::get("/")));
-        replies.all(|reply| reply.is_ok_and(|reply| reply.status == 200)).then_some(pair)
-    });
-    server.control().delete("/config/settings/limits/connections_per_address").expect_done();
-    server.get("/").expect(200);
 }
 
 #[test]
@@ -160,31 +109,6 @@ fn over_tls_a_refused_connection_is_closed() {
     held.get("/").expect(200);
     assert!(Client::try_connect_tls(server.address().socket(), &client, "a.example").is_err());
     held.get("/").expect(200);
-}
-
-/// Proxies have many clients each.
-#[test]
-fn peers_that_name_their_clients_are_not_counted() {
-    let server = daemon().start_unconfigured();
-    let start = |listener: Value| {
-        let mut config = config(json!({ "connections_per_address": 1 }));
-        config["listeners"] = json!({ server.address().to_string(): listener });
-        server.control().put("/config", &config).expect_done();
-    };
-    let forwarded = json!({ "source": "127.0.0.0/8", "client_ip": "X-Forwarded-For" });
-    start(json!({ "pass": "routes", "forwarded": forwarded }));
-    let _held = [kept(&server), kept(&server)];
-    start(json!({ "pass": "routes", "proxy_protocol": { "source": "127.0.0.0/8" } }));
-    let connect = |client: &str| {
-        let mut connection = server.connect();
-        connection.write(format!("PROXY TCP4 {client} 192.0.2.2 1234 80\r\n"));
-        connection
-    };
-    let mut one = connect("192.0.2.1");
-    one.get("/").expect(200);
-    connect("192.0.2.3").get("/").expect(200);
-    connect("192.0.2.1").get("/").expect(503);
-    one.get("/").expect(200);
 }
 
 /// Options: settings.limits.buffered_bytes
@@ -255,38 +179,119 @@ fn a_server_out_of_descriptors_recovers() {
     });
 }
 
-/// A request whose answer needs a descriptor gets 503, and the server that was to be asked is not blamed.
-#[test]
-fn requests_without_a_descriptor_are_told_so() {
-    let (origin, site) = (Origin::saying("x"), site().file("a.txt", "x"));
-    let config = json!({
-        "routes": [
-            { "match": { "uri": "/proxied" }, "action": { "pass": "upstreams/pool" } },
-            { "action": { "share": format!("{}$uri", site.root()) } },
-        ],
-        "upstreams": { "pool": { "servers": { origin.address(): {} } } },
-        "settings": { "listen_threads": 1 },
-    });
-    let server = daemon().descriptors(80).config(config).start();
-    let mut client = server.connect();
-    client.write("GET /proxied HTTP/1.1\r\nHost: a\r\nX-Slow");
-    expect_active(&server, 1);
-    let crowd: Vec<_> = (0..100).map(|_| busy(&server)).collect();
-    server.expect_log("Too many open files");
-    client.write(": 1\r\n\r\nGET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
-    client.read_response().expect(503);
-    client.read_response().expect(503);
-    let pool = server.control().get("/status/upstreams/pool/servers").json();
-    assert_eq!(pool[origin.address()]["requests"]["failed"], 0, "{pool}");
-    drop(crowd);
-    eventually("there are descriptors again", || {
-        let reply = server.connect().try_send(&Request::get("/proxied"));
-        reply.is_ok_and(|reply| reply.status == 200).then_some(())
-    });
-}
-
 #[test]
 fn idle_connections_give_their_descriptors_back() {
     let server = daemon().descriptors(80).config(config(json!({}))).start();
     let _kept: Vec<_> = (0..100).map(|_| kept(&server)).collect();
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    #[test]
+    fn without_idle_connections_others_wait() {
+        let server = with(json!({ "connections": 2 }));
+        let mut clients = [busy(&server), busy(&server)];
+        expect_active(&server, 2);
+        let mut waiting = server.connect();
+        waiting.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        server.expect_log("there are 2 connections (settings.limits.connections)");
+        assert_eq!(connections(&server)["accepted"], 2, "the third waits");
+        clients[0].write(": 1\r\nConnection: close\r\n\r\n");
+        clients[0].read_response().expect(200);
+        waiting.read_response().expect(200);
+    }
+
+    /// The bound can be changed while connections wait for it.
+    #[test]
+    fn a_raised_bound_lets_them_in() {
+        let (server, _busy, mut waiting) = with_one_waiting();
+        server.control().put("/config/settings/limits/connections", &json!(2)).expect_done();
+        waiting.read_response().expect(200);
+    }
+
+    #[test]
+    fn a_listener_can_be_removed_while_connections_wait() {
+        let (server, _busy, mut waiting) = with_one_waiting();
+        server.control().put("/config/listeners", &json!({})).expect_done();
+        waiting.read_response().expect(200);
+    }
+
+    /// Options: settings.limits.connections_per_address
+    #[test]
+    fn an_address_has_its_share() {
+        let server = with(json!({ "connections_per_address": 2 }));
+        let mut held = [kept(&server), kept(&server)];
+        let reply = server.get("/").expect(503).expect_field("Connection", "close");
+        assert!(reply.field("Server").is_some());
+        let elsewhere = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77));
+        Client::connect_from(elsewhere, server.address().socket()).get("/").expect(200);
+        held.iter_mut().for_each(|client| drop(client.get("/").expect(200)));
+        assert_eq!(connections(&server)["refused"], 1);
+        server.expect_log("its address has too many connections (settings.limits.connections_per_address)");
+        drop(held);
+        let _held = eventually("there are both places again", || {
+            let mut pair = [server.connect(), server.connect()];
+            let mut replies = pair.iter_mut().map(|client| client.try_send(&Request::get("/")));
+            replies.all(|reply| reply.is_ok_and(|reply| reply.status == 200)).then_some(pair)
+        });
+        server.control().delete("/config/settings/limits/connections_per_address").expect_done();
+        server.get("/").expect(200);
+    }
+
+    /// Proxies have many clients each.
+    #[test]
+    fn peers_that_name_their_clients_are_not_counted() {
+        let server = daemon().start_unconfigured();
+        let start = |listener: Value| {
+            let mut config = config(json!({ "connections_per_address": 1 }));
+            config["listeners"] = json!({ server.address().to_string(): listener });
+            server.control().put("/config", &config).expect_done();
+        };
+        let forwarded = json!({ "source": "127.0.0.0/8", "client_ip": "X-Forwarded-For" });
+        start(json!({ "pass": "routes", "forwarded": forwarded }));
+        let _held = [kept(&server), kept(&server)];
+        start(json!({ "pass": "routes", "proxy_protocol": { "source": "127.0.0.0/8" } }));
+        let connect = |client: &str| {
+            let mut connection = server.connect();
+            connection.write(format!("PROXY TCP4 {client} 192.0.2.2 1234 80\r\n"));
+            connection
+        };
+        let mut one = connect("192.0.2.1");
+        one.get("/").expect(200);
+        connect("192.0.2.3").get("/").expect(200);
+        connect("192.0.2.1").get("/").expect(503);
+        one.get("/").expect(200);
+    }
+
+    /// A request whose answer needs a descriptor gets 503, and the server that was to be asked is not blamed.
+    #[test]
+    fn requests_without_a_descriptor_are_told_so() {
+        let (origin, site) = (Origin::saying("x"), site().file("a.txt", "x"));
+        let config = json!({
+            "routes": [
+                { "match": { "uri": "/proxied" }, "action": { "pass": "upstreams/pool" } },
+                { "action": { "share": format!("{}$uri", site.root()) } },
+            ],
+            "upstreams": { "pool": { "servers": { origin.address(): {} } } },
+            "settings": { "listen_threads": 1 },
+        });
+        let server = daemon().descriptors(80).config(config).start();
+        let mut client = server.connect();
+        client.write("GET /proxied HTTP/1.1\r\nHost: a\r\nX-Slow");
+        expect_active(&server, 1);
+        let crowd: Vec<_> = (0..100).map(|_| busy(&server)).collect();
+        server.expect_log("Too many open files");
+        client.write(": 1\r\n\r\nGET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+        client.read_response().expect(503);
+        client.read_response().expect(503);
+        let pool = server.control().get("/status/upstreams/pool/servers").json();
+        assert_eq!(pool[origin.address()]["requests"]["failed"], 0, "{pool}");
+        drop(crowd);
+        eventually("there are descriptors again", || {
+            let reply = server.connect().try_send(&Request::get("/proxied"));
+            reply.is_ok_and(|reply| reply.status == 200).then_some(())
+        });
+    }
 }

@@ -267,31 +267,6 @@ fn a_limit_that_stays_as_it_is_goes_on() {
     assert!(server.control().get("/status").json()["limits"].is_null());
 }
 
-/// Options: …action.limit_requests.entries
-#[test]
-fn a_flood_of_keys_takes_little_memory() {
-    const N: usize = 40_000;
-    let server = with(json!({ "rate": "1/h", "burst": 1, "key": "$header_x_key", "entries": 1000 }));
-    expect(&server, &keyed("a"), &[200, 200, 429]);
-    let router = server.expect_processes("router", 1)[0];
-    let before = resident_memory(router).expect("it runs");
-    let mut client = server.connect();
-    for batch in 0..N / 100 {
-        let requests = (0..100).map(|n| format!("GET / HTTP/1.1\r\nHost: a\r\nX-Key: {batch}-{n}\r\n\r\n"));
-        client.write(requests.collect::<String>());
-        for _ in 0..100 {
-            client.read_response().expect(200);
-        }
-    }
-    let limit = status_of(&server, "/routes/0/action/limit_requests");
-    assert_eq!(limit["passed"], N + 2);
-    assert!((500..=1024).contains(&limit["keys"].as_u64().expect("a number")), "{limit}");
-    let grown = resident_memory(router).expect("it runs").saturating_sub(before);
-    assert!(grown < 4_000_000, "{grown} bytes more");
-    // Those that have used most are remembered longest.
-    expect(&server, &keyed("a"), &[429]);
-}
-
 #[test]
 fn a_flood_is_told_of_once_in_a_second() {
     let server = with(json!({ "rate": "1/h" }));
@@ -374,4 +349,35 @@ fn places_of_clients_that_left_are_given_back() {
     eventually("there is room for all of them", || n_delayed(6).then_some(()));
     server.get("/").expect(429);
     drop(waiting);
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    /// Options: …action.limit_requests.entries
+    #[test]
+    fn a_flood_of_keys_takes_little_memory() {
+        const N: usize = 40_000;
+        let server = with(json!({ "rate": "1/h", "burst": 1, "key": "$header_x_key", "entries": 1000 }));
+        expect(&server, &keyed("a"), &[200, 200, 429]);
+        let router = server.expect_processes("router", 1)[0];
+        let before = resident_memory(router).expect("it runs");
+        let mut client = server.connect();
+        for batch in 0..N / 100 {
+            let requests =
+                (0..100).map(|n| format!("GET / HTTP/1.1\r\nHost: a\r\nX-Key: {batch}-{n}\r\n\r\n"));
+            client.write(requests.collect::<String>());
+            for _ in 0..100 {
+                client.read_response().expect(200);
+            }
+        }
+        let limit = status_of(&server, "/routes/0/action/limit_requests");
+        assert_eq!(limit["passed"], N + 2);
+        assert!((500..=1024).contains(&limit["keys"].as_u64().expect("a number")), "{limit}");
+        let grown = resident_memory(router).expect("it runs").saturating_sub(before);
+        assert!(grown < 4_000_000, "{grown} bytes more");
+        // Those that have used most are remembered longest.
+        expect(&server, &keyed("a"), &[429]);
+    }
 }

@@ -162,22 +162,6 @@ fn binary(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
     [b"\r\n\r\n\0\r\nQUIT\n", &[command, family][..], &len, body].concat()
 }
 
-/// Options: listeners.{addr}.proxy_protocol.source
-#[test]
-fn the_proxy_protocol_names_the_client() {
-    let daemon = start(json!({ "proxy_protocol": { "source": "127.0.0.0/8" } }));
-    let own = daemon.address().socket().ip().to_string();
-    assert_eq!(proxied(&daemon, b"PROXY TCP4 192.0.2.1 192.0.2.2 1234 80\r\n"), "192.0.2.1");
-    assert_eq!(proxied(&daemon, b"PROXY TCP6 2001:db8::1 ::1 1234 80\r\n"), "2001:db8::1");
-    assert!([own.as_str(), "127.0.0.1"].contains(&proxied(&daemon, b"PROXY UNKNOWN\r\n").as_str()));
-    let mut body = vec![192, 0, 2, 9, 192, 0, 2, 2, 4, 210, 0, 80];
-    assert_eq!(proxied(&daemon, &binary(0x21, 0x11, &body)), "192.0.2.9");
-    body.extend_from_slice(&[4, 0, 1, 0]);
-    assert_eq!(proxied(&daemon, &binary(0x21, 0x11, &body)), "192.0.2.9");
-    assert!([own.as_str(), "127.0.0.1"].contains(&proxied(&daemon, &binary(0x20, 0, b"")).as_str()));
-    assert_eq!(proxied(&daemon, &binary(0x21, 0x31, &[0; 216])), "unix:");
-}
-
 #[test]
 fn a_proxy_header_may_come_in_pieces_and_stays_for_the_connection() {
     let daemon = start(json!({ "proxy_protocol": { "source": "127.0.0.0/8" } }));
@@ -223,4 +207,25 @@ fn forwarded_trusts_the_address_of_the_proxy_protocol() {
     };
     assert_eq!(said(b"PROXY TCP4 192.0.2.1 192.0.2.2 1234 80\r\n"), "198.51.100.1");
     assert_eq!(said(b"PROXY TCP4 192.0.2.5 192.0.2.2 1234 80\r\n"), "192.0.2.5");
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    /// Options: listeners.{addr}.proxy_protocol.source
+    #[test]
+    fn the_proxy_protocol_names_the_client() {
+        let daemon = start(json!({ "proxy_protocol": { "source": "127.0.0.0/8" } }));
+        let own = daemon.address().socket().ip().to_string();
+        assert_eq!(proxied(&daemon, b"PROXY TCP4 192.0.2.1 192.0.2.2 1234 80\r\n"), "192.0.2.1");
+        assert_eq!(proxied(&daemon, b"PROXY TCP6 2001:db8::1 ::1 1234 80\r\n"), "2001:db8::1");
+        assert!([own.as_str(), "127.0.0.1"].contains(&proxied(&daemon, b"PROXY UNKNOWN\r\n").as_str()));
+        let mut body = vec![192, 0, 2, 9, 192, 0, 2, 2, 4, 210, 0, 80];
+        assert_eq!(proxied(&daemon, &binary(0x21, 0x11, &body)), "192.0.2.9");
+        body.extend_from_slice(&[4, 0, 1, 0]);
+        assert_eq!(proxied(&daemon, &binary(0x21, 0x11, &body)), "192.0.2.9");
+        assert!([own.as_str(), "127.0.0.1"].contains(&proxied(&daemon, &binary(0x20, 0, b"")).as_str()));
+        assert_eq!(proxied(&daemon, &binary(0x21, 0x31, &[0; 216])), "unix:");
+    }
 }

@@ -56,89 +56,6 @@ fn check(format: Value, request: &Request, expected: &str) {
     assert_eq!(logged.lines("log", 1), [expected], "{format}");
 }
 
-/// Options: access_log, access_log.path
-#[test]
-fn the_default_is_the_combined_format() {
-    for form in [json!("{}/log"), json!({ "path": "{}/log" })] {
-        let logged = Logged::new(form);
-        let request = Request::get("/a?b=1").field("Referer", "http://r/").field("User-Agent", "agent/1");
-        logged.server.send(&request).expect(200);
-        // Entries are written after the replies, so those of two event loops have no order.
-        logged.lines("log", 1);
-        logged.server.get("/").expect(200);
-        let lines = logged.lines("log", 2);
-        let (before, rest) = lines[0].split_once('[').expect("a time in brackets");
-        let (_, after) = rest.split_once(']').expect("a time in brackets");
-        assert_eq!(before, "127.0.0.1 - - ");
-        assert_eq!(after, " \"GET /a?b=1 HTTP/1.1\" 200 0 \"http://r/\" \"agent/1\"");
-        assert!(lines[1].ends_with("\"GET / HTTP/1.1\" 200 0 \"-\" \"-\""), "{}", lines[1]);
-    }
-}
-
-#[test]
-fn what_is_no_request_is_logged_as_well() {
-    let logged = Logged::new(json!("{}/log"));
-    let mut client = logged.server.connect();
-    client.write("GET nothing HTTP/1.1\r\n\r\n");
-    client.read_response().expect(400);
-    assert!(logged.lines("log", 1)[0].contains(" 400 "), "{:?}", logged.lines("log", 1));
-}
-
-/// Heads that are not understood, or not completed.
-#[test]
-fn odd_requests_are_logged_as_far_as_they_are_known() {
-    let logged =
-        Logged::new(json!({ "path": "{}/log", "format": "$request_line|$status|$body_bytes_sent|$uri" }));
-    for (n, (head, expected)) in [
-        ("GET /\n", "-|400|54|-"),
-        ("G@T / HTTP/1.1\r\n\r\n", "-|400|54|-"),
-        ("GET / HTTP/2.0\r\n\r\n", "GET / HTTP/2.0|505|54|-"),
-        ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET / HTTP/1.1|400|54|/"),
-        ("GE", "-|400|0|-"),
-        ("GET / HTTP/1.1", "-|400|0|-"),
-        ("GET / HTTP/1.1\nReferer: ", "GET / HTTP/1.1|400|0|/"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let mut client = logged.server.connect();
-        client.write(head);
-        if expected.contains("|0|") {
-            drop(client);
-        } else {
-            client.read_response();
-        }
-        assert_eq!(logged.lines("log", n + 1)[n], expected, "{head:?}");
-    }
-    // A connection without a request leaves nothing.
-    drop(logged.server.connect());
-    logged.server.get("/last").expect(200);
-    assert_eq!(logged.lines("log", 8)[7], "GET /last HTTP/1.1|200|0|/last");
-}
-
-/// The clock runs from the first byte of a request, whatever the connection has done before.
-#[test]
-fn the_time_of_a_request_begins_with_its_first_byte() {
-    let logged = Logged::new(json!({ "path": "{}/log", "format": "$request_time" }));
-    let seconds = |n: usize| logged.lines("log", n)[n - 1].parse::<f64>().expect("a number");
-    let mut client = logged.server.connect();
-    client.write("G");
-    logged.await_requests(1);
-    let begun = Instant::now();
-    let mut waiting = logged.server.connect();
-    eventually("time passes", || (begun.elapsed() >= Duration::from_millis(300)).then_some(()));
-    let least = begun.elapsed().as_secs_f64();
-    client.write("ET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    client.read_response().expect(200);
-    assert!(seconds(1) + 0.001 >= least, "{} {least}", seconds(1));
-    // Neither the wait before the request counts nor the request before.
-    let started = Instant::now();
-    waiting.get("/").expect(200);
-    let most = started.elapsed().as_secs_f64();
-    // A request within a millisecond may have begun in the one before that.
-    assert!(seconds(2) <= most + 0.001, "{} {most}", seconds(2));
-}
-
 /// Options: access_log.format
 #[test]
 fn text_is_made_of_variables() {
@@ -163,13 +80,6 @@ fn what_is_there_and_empty_is_no_dash() {
         &get,
         r#"{"referer":"","none":"-"}"#,
     );
-}
-
-#[test]
-fn the_target_is_logged_as_it_was_sent() {
-    check(json!("$request_uri|$uri"), &Request::get("/9?q#a"), "/9?q#a|/9");
-    check(json!("$request_uri|$request_uri"), &Request::get("/#"), "/#|/#");
-    check(json!("`${vars.request_uri}`"), &Request::get("/p?a#b?c"), "/p?a#b?c");
 }
 
 /// Headers that the server adds to files and to bodies in pieces are there in logs and in templates.
@@ -337,30 +247,125 @@ fn logs_are_reopened_when_they_were_moved() {
     assert!(logged.site.read("moved").starts_with("/before\n"));
 }
 
-#[test]
-fn the_access_log_has_a_line_for_each_request() {
-    let logs = site().writable_folder("logs");
-    let path = logs.path("logs/access.log");
-    let server = daemon()
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    /// Options: access_log, access_log.path
+    #[test]
+    fn the_default_is_the_combined_format() {
+        for form in [json!("{}/log"), json!({ "path": "{}/log" })] {
+            let logged = Logged::new(form);
+            let request = Request::get("/a?b=1").field("Referer", "http://r/").field("User-Agent", "agent/1");
+            logged.server.send(&request).expect(200);
+            // Entries are written after the replies, so those of two event loops have no order.
+            logged.lines("log", 1);
+            logged.server.get("/").expect(200);
+            let lines = logged.lines("log", 2);
+            let (before, rest) = lines[0].split_once('[').expect("a time in brackets");
+            let (_, after) = rest.split_once(']').expect("a time in brackets");
+            assert_eq!(before, "127.0.0.1 - - ");
+            assert_eq!(after, " \"GET /a?b=1 HTTP/1.1\" 200 0 \"http://r/\" \"agent/1\"");
+            assert!(lines[1].ends_with("\"GET / HTTP/1.1\" 200 0 \"-\" \"-\""), "{}", lines[1]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_logged_as_well() {
+        let logged = Logged::new(json!("{}/log"));
+        let mut client = logged.server.connect();
+        client.write("GET nothing HTTP/1.1\r\n\r\n");
+        client.read_response().expect(400);
+        assert!(logged.lines("log", 1)[0].contains(" 400 "), "{:?}", logged.lines("log", 1));
+    }
+
+    /// Heads that are not understood, or not completed.
+    #[test]
+    fn odd_requests_are_logged_as_far_as_they_are_known() {
+        let logged =
+            Logged::new(json!({ "path": "{}/log", "format": "$request_line|$status|$body_bytes_sent|$uri" }));
+        for (n, (head, expected)) in [
+            ("GET /\n", "-|400|54|-"),
+            ("G@T / HTTP/1.1\r\n\r\n", "-|400|54|-"),
+            ("GET / HTTP/2.0\r\n\r\n", "GET / HTTP/2.0|505|54|-"),
+            ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET / HTTP/1.1|400|54|/"),
+            ("GE", "-|400|0|-"),
+            ("GET / HTTP/1.1", "-|400|0|-"),
+            ("GET / HTTP/1.1\nReferer: ", "GET / HTTP/1.1|400|0|/"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let mut client = logged.server.connect();
+            client.write(head);
+            if expected.contains("|0|") {
+                drop(client);
+            } else {
+                client.read_response();
+            }
+            assert_eq!(logged.lines("log", n + 1)[n], expected, "{head:?}");
+        }
+        // A connection without a request leaves nothing.
+        drop(logged.server.connect());
+        logged.server.get("/last").expect(200);
+        assert_eq!(logged.lines("log", 8)[7], "GET /last HTTP/1.1|200|0|/last");
+    }
+
+    /// The clock runs from the first byte of a request, whatever the connection has done before.
+    #[test]
+    fn the_time_of_a_request_begins_with_its_first_byte() {
+        let logged = Logged::new(json!({ "path": "{}/log", "format": "$request_time" }));
+        let seconds = |n: usize| logged.lines("log", n)[n - 1].parse::<f64>().expect("a number");
+        let mut client = logged.server.connect();
+        client.write("G");
+        logged.await_requests(1);
+        let begun = Instant::now();
+        let mut waiting = logged.server.connect();
+        eventually("time passes", || (begun.elapsed() >= Duration::from_millis(300)).then_some(()));
+        let least = begun.elapsed().as_secs_f64();
+        client.write("ET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        client.read_response().expect(200);
+        assert!(seconds(1) + 0.001 >= least, "{} {least}", seconds(1));
+        // Neither the wait before the request counts nor the request before.
+        let started = Instant::now();
+        waiting.get("/").expect(200);
+        let most = started.elapsed().as_secs_f64();
+        // A request within a millisecond may have begun in the one before that.
+        assert!(seconds(2) <= most + 0.001, "{} {most}", seconds(2));
+    }
+
+    #[test]
+    fn the_target_is_logged_as_it_was_sent() {
+        check(json!("$request_uri|$uri"), &Request::get("/9?q#a"), "/9?q#a|/9");
+        check(json!("$request_uri|$request_uri"), &Request::get("/#"), "/#|/#");
+        check(json!("`${vars.request_uri}`"), &Request::get("/p?a#b?c"), "/p?a#b?c");
+    }
+
+    #[test]
+    fn the_access_log_has_a_line_for_each_request() {
+        let logs = site().writable_folder("logs");
+        let path = logs.path("logs/access.log");
+        let server = daemon()
         .config(json!({
             "routes": [{ "match": { "uri": "/gone" }, "action": { "return": 410 } }, { "action": { "return": 200 } }],
             "access_log": path,
         }))
         .start();
-    server
-        .send(&Request::get("/a?b=c").field("User-Agent", "test \"agent\"").field("Referer", "http://x/"))
-        .expect(200);
-    let lines = |n: usize| {
-        eventually("the lines are logged", || {
-            let lines: Vec<String> = logs.read("logs/access.log").lines().map(str::to_owned).collect();
-            (lines.len() == n).then_some(lines)
-        })
-    };
-    // Another event loop may be faster with its line.
-    lines(1);
-    server.get("/gone").expect(410);
-    let lines = lines(2);
-    assert!(lines[0].starts_with("127."), "{lines:?}");
-    assert!(lines[0].contains("\"GET /a?b=c HTTP/1.1\" 200 0 \"http://x/\" "), "{lines:?}");
-    assert!(lines[1].contains("\"GET /gone HTTP/1.1\" 410 54 \"-\" \"-\""), "{lines:?}");
+        server
+            .send(&Request::get("/a?b=c").field("User-Agent", "test \"agent\"").field("Referer", "http://x/"))
+            .expect(200);
+        let lines = |n: usize| {
+            eventually("the lines are logged", || {
+                let lines: Vec<String> = logs.read("logs/access.log").lines().map(str::to_owned).collect();
+                (lines.len() == n).then_some(lines)
+            })
+        };
+        // Another event loop may be faster with its line.
+        lines(1);
+        server.get("/gone").expect(410);
+        let lines = lines(2);
+        assert!(lines[0].starts_with("127."), "{lines:?}");
+        assert!(lines[0].contains("\"GET /a?b=c HTTP/1.1\" 200 0 \"http://x/\" "), "{lines:?}");
+        assert!(lines[1].contains("\"GET /gone HTTP/1.1\" 410 54 \"-\" \"-\""), "{lines:?}");
+    }
 }

@@ -46,43 +46,6 @@ fn every_configured_application_is_listed() {
     assert_eq!(server.control().get("/status/applications").json(), json!({ "php": idle }));
 }
 
-/// A request counts from its first byte on, whatever becomes of it; blank lines are none.
-#[test]
-fn requests_count_when_they_begin() {
-    let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
-    let figures = || {
-        let status = server.control().get("/status").json();
-        (status["requests"]["total"].clone(), status["connections"].clone())
-    };
-    let expected = |total: u64, active: u64, idle: u64, closed: u64| {
-        let accepted = active + idle + closed;
-        let connections = json!({ "accepted": accepted, "active": active, "idle": idle, "closed": closed });
-        (json!(total), connections)
-    };
-    let expect = |total: u64, active: u64, idle: u64, closed: u64| {
-        let expected = expected(total, active, idle, closed);
-        eventually(&format!("the figures are {expected:?}"), || (figures() == expected).then_some(()));
-    };
-    let mut client = server.connect();
-    expect(0, 0, 1, 0);
-    client.write("\r\nG");
-    expect(1, 1, 0, 0);
-    client.write("ET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    client.read_response().expect(200);
-    // A client that has its reply finds itself counted.
-    assert_eq!(figures(), expected(1, 0, 1, 0));
-    client.write("nonsense\r\n\r\n");
-    client.read_response().expect(400);
-    drop(client);
-    expect(2, 0, 0, 1);
-    let mut client = server.connect();
-    client.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    client.read_response().expect(200);
-    client.read_response().expect(200);
-    assert!(client.is_closed());
-    assert_eq!(figures(), expected(4, 0, 0, 2));
-}
-
 #[test]
 fn status_counts() {
     let site = site().file("index.php", "<?php echo 'x';");
@@ -107,4 +70,49 @@ fn status_counts() {
     );
     assert_eq!(server.control().get("/status/applications/php/processes/running").json(), 3);
     server.control().get("/status/nope").expect_refused(404, "Invalid path.");
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    /// A request counts from its first byte on, whatever becomes of it; blank lines are none.
+    #[test]
+    fn requests_count_when_they_begin() {
+        let server = daemon().routes(json!([{ "action": { "return": 200 } }])).start();
+        let figures = || {
+            let status = server.control().get("/status").json();
+            (status["requests"]["total"].clone(), status["connections"].clone())
+        };
+        let expected = |total: u64, active: u64, idle: u64, closed: u64| {
+            let accepted = active + idle + closed;
+            let connections =
+                json!({ "accepted": accepted, "active": active, "idle": idle, "closed": closed });
+            (json!(total), connections)
+        };
+        let expect = |total: u64, active: u64, idle: u64, closed: u64| {
+            let expected = expected(total, active, idle, closed);
+            eventually(&format!("the figures are {expected:?}"), || (figures() == expected).then_some(()));
+        };
+        let mut client = server.connect();
+        expect(0, 0, 1, 0);
+        client.write("\r\nG");
+        expect(1, 1, 0, 0);
+        client.write("ET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        client.read_response().expect(200);
+        // A client that has its reply finds itself counted.
+        assert_eq!(figures(), expected(1, 0, 1, 0));
+        client.write("nonsense\r\n\r\n");
+        client.read_response().expect(400);
+        drop(client);
+        expect(2, 0, 0, 1);
+        let mut client = server.connect();
+        client.write(
+            "GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        );
+        client.read_response().expect(200);
+        client.read_response().expect(200);
+        assert!(client.is_closed());
+        assert_eq!(figures(), expected(4, 0, 0, 2));
+    }
 }

@@ -55,36 +55,6 @@ fn check_refused(response: &str) {
     proxy(&origin).get("/").expect(502).expect_text("Error 502");
 }
 
-/// Options: …action.proxy
-#[test]
-fn requests_are_passed_on_as_they_are() {
-    check_request(
-        &Request::get("/a%20b//c?x=1&y").field("Host", "Example.com:81").field("X-A", "1").field("X-A", "2"),
-        &["GET /a%20b//c?x=1&y HTTP/1.1\r\n", "Host: Example.com:81\r\n", "X-A: 1\r\nX-A: 2\r\n"],
-        &[],
-    );
-    check_request(
-        &Request::new("PURGE", "/").field("Cookie", "a=b"),
-        &["PURGE / HTTP/1.1", "Cookie: a=b"],
-        &[],
-    );
-}
-
-#[test]
-fn fields_about_the_connection_are_not_passed_on() {
-    let request = Request::get("/")
-        .field("Connection", "X-Hop, keep-alive")
-        .field("X-Hop", "1")
-        .field("Keep-Alive", "timeout=5")
-        .field("TE", "gzip")
-        .field("Proxy-Connection", "keep-alive")
-        .field("Upgrade", "h2c");
-    check_request(&request, &[], &["x-hop", "keep-alive", "te:", "proxy-", "upgrade", "h2c"]);
-    // HTTP/2 without TLS would pass by all rules.
-    let request = Request::get("/").field("Connection", "upgrade, HTTP2-Settings").field("Upgrade", "h2c");
-    check_request(&request, &[], &["upgrade", "h2c"]);
-}
-
 #[test]
 fn bodies_are_passed_on_with_their_length() {
     check_request(
@@ -113,16 +83,6 @@ fn chunks_become_a_length() {
     let text = client.read_response().expect(200).text();
     assert!(text.contains("Content-Length: 6\r\n") && text.ends_with("\r\n\r\nhello!"), "{text}");
     assert!(!text.contains("Transfer-Encoding"), "{text}");
-}
-
-#[test]
-fn a_request_without_host_gets_the_servers() {
-    let origin = Origin::echo();
-    let server = proxy(&origin);
-    let mut client = server.connect();
-    client.write("GET / HTTP/1.0\r\n\r\n");
-    let text = client.read_response().expect(200).text();
-    assert!(text.contains(&format!("Host: {}\r\n", origin.address())), "{text}");
 }
 
 /// Options: …action.rewrite
@@ -228,25 +188,6 @@ fn what_follows_a_response_answers_nobody() {
     assert_eq!(origin.n_connections(), 3, "none of them is used again");
 }
 
-/// A body that ends too early must not look like a complete one.
-#[test]
-fn a_body_that_is_cut_off_ends_the_clients_connection() {
-    for response in [
-        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n",
-    ] {
-        let origin = Origin::start(move |peer| {
-            peer.read_request();
-            peer.write(response.as_bytes());
-        });
-        let server = proxy(&origin);
-        let mut client = server.connect();
-        client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-        let text = String::from_utf8(client.read_to_end()).expect("text");
-        assert!(text.contains("short") && !text.ends_with("0\r\n\r\n"), "{text}");
-    }
-}
-
 /// Options: …action.response_headers.{name}
 #[test]
 fn response_headers_change_what_the_server_has_sent() {
@@ -278,4 +219,72 @@ fn addresses_of_all_forms() {
     let unknown =
         daemon().routes(json!([{ "action": { "proxy": "http://no-such-name.invalid:80" } }])).start();
     unknown.get("/").expect(502);
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    /// Options: …action.proxy
+    #[test]
+    fn requests_are_passed_on_as_they_are() {
+        check_request(
+            &Request::get("/a%20b//c?x=1&y")
+                .field("Host", "Example.com:81")
+                .field("X-A", "1")
+                .field("X-A", "2"),
+            &["GET /a%20b//c?x=1&y HTTP/1.1\r\n", "Host: Example.com:81\r\n", "X-A: 1\r\nX-A: 2\r\n"],
+            &[],
+        );
+        check_request(
+            &Request::new("PURGE", "/").field("Cookie", "a=b"),
+            &["PURGE / HTTP/1.1", "Cookie: a=b"],
+            &[],
+        );
+    }
+
+    #[test]
+    fn fields_about_the_connection_are_not_passed_on() {
+        let request = Request::get("/")
+            .field("Connection", "X-Hop, keep-alive")
+            .field("X-Hop", "1")
+            .field("Keep-Alive", "timeout=5")
+            .field("TE", "gzip")
+            .field("Proxy-Connection", "keep-alive")
+            .field("Upgrade", "h2c");
+        check_request(&request, &[], &["x-hop", "keep-alive", "te:", "proxy-", "upgrade", "h2c"]);
+        // HTTP/2 without TLS would pass by all rules.
+        let request =
+            Request::get("/").field("Connection", "upgrade, HTTP2-Settings").field("Upgrade", "h2c");
+        check_request(&request, &[], &["upgrade", "h2c"]);
+    }
+
+    #[test]
+    fn a_request_without_host_gets_the_servers() {
+        let origin = Origin::echo();
+        let server = proxy(&origin);
+        let mut client = server.connect();
+        client.write("GET / HTTP/1.0\r\n\r\n");
+        let text = client.read_response().expect(200).text();
+        assert!(text.contains(&format!("Host: {}\r\n", origin.address())), "{text}");
+    }
+
+    /// A body that ends too early must not look like a complete one.
+    #[test]
+    fn a_body_that_is_cut_off_ends_the_clients_connection() {
+        for response in [
+            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n",
+        ] {
+            let origin = Origin::start(move |peer| {
+                peer.read_request();
+                peer.write(response.as_bytes());
+            });
+            let server = proxy(&origin);
+            let mut client = server.connect();
+            client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+            let text = String::from_utf8(client.read_to_end()).expect("text");
+            assert!(text.contains("short") && !text.ends_with("0\r\n\r\n"), "{text}");
+        }
+    }
 }

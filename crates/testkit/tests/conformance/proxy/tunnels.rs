@@ -45,36 +45,41 @@ fn upgraded_connections_are_passed_through() {
     assert_eq!(client.read_to_end(), b"bye");
 }
 
-/// Bytes of the client that are encrypted already are sent on before the server says something.
-#[test]
-fn a_tunnel_by_tls_passes_on_everything_before_it_waits() {
-    const LEN: usize = 16_000_000;
-    let bundle = Authority::new("our own").server("localhost", &["localhost"]);
-    let origin = Origin::start_tls(&bundle, |peer| {
-        peer.read_head();
-        peer.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
-        let mut left = LEN;
-        while left > 0 {
-            let n = peer.read().len();
-            assert!((1..=left).contains(&n), "{n} of {left}");
-            left -= n;
-        }
-        peer.write(b"all of it");
-    });
-    let url = format!("https://localhost:{}", origin.port());
-    let action = json!({ "proxy": url, "proxy_options": { "tls": { "verify": false } } });
-    let server = daemon().routes(json!([{ "action": action }])).start();
-    let mut client = server.connect();
-    client.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
-    client.read_response().expect(101);
-    client.write(vec![b'x'; LEN]);
-    client.read_until_text("all of it");
-}
-
 /// Options: …action.proxy_options.timeouts.tunnel
 #[test]
 fn silent_tunnels_end() {
     let (_server, _origin, mut client) = tunnel(json!({ "timeouts": { "tunnel": 1 } }));
     client.read_until_text("helloEARLY");
     assert!(client.is_closed());
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    /// Bytes of the client that are encrypted already are sent on before the server says something.
+    #[test]
+    fn a_tunnel_by_tls_passes_on_everything_before_it_waits() {
+        const LEN: usize = 16_000_000;
+        let bundle = Authority::new("our own").server("localhost", &["localhost"]);
+        let origin = Origin::start_tls(&bundle, |peer| {
+            peer.read_head();
+            peer.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
+            let mut left = LEN;
+            while left > 0 {
+                let n = peer.read().len();
+                assert!((1..=left).contains(&n), "{n} of {left}");
+                left -= n;
+            }
+            peer.write(b"all of it");
+        });
+        let url = format!("https://localhost:{}", origin.port());
+        let action = json!({ "proxy": url, "proxy_options": { "tls": { "verify": false } } });
+        let server = daemon().routes(json!([{ "action": action }])).start();
+        let mut client = server.connect();
+        client.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
+        client.read_response().expect(101);
+        client.write(vec![b'x'; LEN]);
+        client.read_until_text("all of it");
+    }
 }

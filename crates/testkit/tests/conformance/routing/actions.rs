@@ -9,28 +9,6 @@ fn action(action: Value) -> Daemon {
     daemon().routes(json!([{ "action": action }])).start()
 }
 
-/// The host of a request is one value, which stands in a URL as it is: a text that cannot is not a host.
-#[test]
-fn a_host_in_a_location_is_encoded() {
-    let server = daemon().start_unconfigured();
-    for (location, host, expected) in [
-        ("/#$host", "%23foo%3Fbar", "/#%23foo%3fbar"),
-        ("https://$host/", "a%23b", "https://a%23b/"),
-        ("https://$host/", "A_%3Cb%3E.:81", "https://a_%3cb%3e/"),
-        ("https://$host/", "a%20b", "https://a%20b/"),
-        ("https://$host/", "[::1]:81", "https://[::1]/"),
-        ("https://$host/", "a!$&'()*+,;=~", "https://a!$&'()*+,;=~/"),
-    ] {
-        let config = json!({ "routes": [{ "action": { "return": 301, "location": location } }] });
-        server.control().put("/config", &server.with_listener(config)).expect_done();
-        let reply = server.send(&Request::get("/").field("Host", host)).expect(301);
-        assert_eq!(reply.field("Location"), Some(expected), "{host}");
-    }
-    for host in ["#foo?bar", "a#b", "A<b>:81", "\u{e9}"] {
-        server.send(&Request::get("/").field("Host", host)).expect(400).expect_no_field("Location");
-    }
-}
-
 /// Values are text of a page, whatever is in them.
 #[test]
 fn values_in_a_page_of_html_are_escaped() {
@@ -157,51 +135,6 @@ fn over_tls_browsers_are_told_to_stay_there() {
     let by_tls = server.send(&Request::get("/").field("X-Forwarded-Proto", "https")).expect(200);
     by_tls.expect_field("Strict-Transport-Security", "max-age=31536000");
     server.get("/").expect(200).expect_no_field("Strict-Transport-Security");
-}
-
-/// Options: routes[].action, routes[].action.return, routes[].action.location
-#[test]
-fn returns() {
-    let server = daemon()
-        .routes(json!([
-            { "match": { "uri": "/page" }, "action": { "return": 404, "location": "/ignored" } },
-            { "match": { "uri": "/moved" }, "action": { "return": 301, "location": "http://$host/a b$uri" } },
-            { "match": { "uri": "/encoded" }, "action": { "return": 302, "location": "/a%20b?c=d" } },
-            { "match": { "uri": "/any" }, "action": { "return": 200, "location": "/x" } },
-            { "match": { "uri": "/zero" }, "action": { "return": 0 } },
-            { "match": { "uri": "/odd" }, "action": { "return": 777, "location": "" } },
-            { "action": { "return": 599 } }
-        ]))
-        .start();
-    let page = "<!DOCTYPE html><title>Error 404</title><p>Error 404.\r\n";
-    server.get("/page").expect(404).expect_no_field("Location").expect_body(page);
-    server.get("/moved").expect(301).expect_field("Location", "http://localhost/a%20b/moved").expect_body("");
-    server
-        .get("/encoded")
-        .expect(302)
-        .expect_field("Location", "/a%20b?c=d")
-        .expect_field("Content-Length", "0");
-    server.get("/any").expect(200).expect_field("Location", "/x");
-    server.get("/odd").expect(777).expect_field("Location", "");
-    server.get("/").expect(599).expect_text("Error 599");
-    let mut client = server.connect();
-    client.write("GET /zero HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    let head = String::from_utf8(client.read_to_end()).expect("ASCII");
-    assert!(head.starts_with("HTTP/1.1 000 \r\n"), "{head}");
-}
-
-/// A client takes 1xx for the announcement of a reply: the end of the connection tells it that none follows.
-#[test]
-fn what_is_no_final_status_ends_the_connection() {
-    let server = action(json!({ "return": 200 }));
-    for status in [100, 101, 103, 199] {
-        put_step(&server, &json!({ "action": { "return": status } }));
-        let mut client = server.connect();
-        client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-        let reply = String::from_utf8(client.read_to_end()).expect("ASCII");
-        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{reply}");
-        assert!(reply.contains("\r\nConnection: close\r\n") && reply.ends_with("\r\n\r\n"), "{reply}");
-    }
 }
 
 /// Options: routes[].action.pass
@@ -398,29 +331,6 @@ fn what_is_wrong_is_refused() {
     headers(json!({ "X": "a\nb" }), "control characters");
 }
 
-/// Options: settings.http.log_route
-#[test]
-fn the_way_of_a_request_is_logged() {
-    let server = daemon()
-        .http(json!({ "log_route": true }))
-        .routes(json!([
-            { "match": { "uri": "/never" }, "action": { "return": 200 } },
-            { "action": { "rewrite": "/r", "share": "/nonexistent$uri", "fallback": { "return": 204 } } }
-        ]))
-        .start();
-    server.get("/some?where").expect(204);
-    for line in [
-        "[notice] ",
-        "http request line \"GET /some?where HTTP/1.1\"",
-        "\"routes/0\" discarded",
-        "\"routes/1\" selected",
-        "URI rewritten to \"/r\"",
-        "\"fallback\" taken",
-    ] {
-        server.expect_log(line);
-    }
-}
-
 /// All lines about one request name its connection, in both forms of the log.
 #[test]
 fn lines_name_the_connection_that_they_are_about() {
@@ -471,4 +381,103 @@ fn returned_statuses_and_locations() {
     server.get("/error").expect(503).expect_no_field("Location").expect_text("Error 503");
     server.get("/odd").expect(799).expect_body("");
     server.get("/").expect(204).expect_no_field("Transfer-Encoding");
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    /// The host of a request is one value, which stands in a URL as it is: a text that cannot is not a host.
+    #[test]
+    fn a_host_in_a_location_is_encoded() {
+        let server = daemon().start_unconfigured();
+        for (location, host, expected) in [
+            ("/#$host", "%23foo%3Fbar", "/#%23foo%3fbar"),
+            ("https://$host/", "a%23b", "https://a%23b/"),
+            ("https://$host/", "A_%3Cb%3E.:81", "https://a_%3cb%3e/"),
+            ("https://$host/", "a%20b", "https://a%20b/"),
+            ("https://$host/", "[::1]:81", "https://[::1]/"),
+            ("https://$host/", "a!$&'()*+,;=~", "https://a!$&'()*+,;=~/"),
+        ] {
+            let config = json!({ "routes": [{ "action": { "return": 301, "location": location } }] });
+            server.control().put("/config", &server.with_listener(config)).expect_done();
+            let reply = server.send(&Request::get("/").field("Host", host)).expect(301);
+            assert_eq!(reply.field("Location"), Some(expected), "{host}");
+        }
+        for host in ["#foo?bar", "a#b", "A<b>:81", "\u{e9}"] {
+            server.send(&Request::get("/").field("Host", host)).expect(400).expect_no_field("Location");
+        }
+    }
+
+    /// Options: routes[].action, routes[].action.return, routes[].action.location
+    #[test]
+    fn returns() {
+        let server = daemon()
+        .routes(json!([
+            { "match": { "uri": "/page" }, "action": { "return": 404, "location": "/ignored" } },
+            { "match": { "uri": "/moved" }, "action": { "return": 301, "location": "http://$host/a b$uri" } },
+            { "match": { "uri": "/encoded" }, "action": { "return": 302, "location": "/a%20b?c=d" } },
+            { "match": { "uri": "/any" }, "action": { "return": 200, "location": "/x" } },
+            { "match": { "uri": "/zero" }, "action": { "return": 0 } },
+            { "match": { "uri": "/odd" }, "action": { "return": 777, "location": "" } },
+            { "action": { "return": 599 } }
+        ]))
+        .start();
+        let page = "<!DOCTYPE html><title>Error 404</title><p>Error 404.\r\n";
+        server.get("/page").expect(404).expect_no_field("Location").expect_body(page);
+        server
+            .get("/moved")
+            .expect(301)
+            .expect_field("Location", "http://localhost/a%20b/moved")
+            .expect_body("");
+        server
+            .get("/encoded")
+            .expect(302)
+            .expect_field("Location", "/a%20b?c=d")
+            .expect_field("Content-Length", "0");
+        server.get("/any").expect(200).expect_field("Location", "/x");
+        server.get("/odd").expect(777).expect_field("Location", "");
+        server.get("/").expect(599).expect_text("Error 599");
+        let mut client = server.connect();
+        client.write("GET /zero HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let head = String::from_utf8(client.read_to_end()).expect("ASCII");
+        assert!(head.starts_with("HTTP/1.1 000 \r\n"), "{head}");
+    }
+
+    /// A client takes 1xx for the announcement of a reply: the end of the connection tells it that none follows.
+    #[test]
+    fn what_is_no_final_status_ends_the_connection() {
+        let server = action(json!({ "return": 200 }));
+        for status in [100, 101, 103, 199] {
+            put_step(&server, &json!({ "action": { "return": status } }));
+            let mut client = server.connect();
+            client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+            let reply = String::from_utf8(client.read_to_end()).expect("ASCII");
+            assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{reply}");
+            assert!(reply.contains("\r\nConnection: close\r\n") && reply.ends_with("\r\n\r\n"), "{reply}");
+        }
+    }
+
+    /// Options: settings.http.log_route
+    #[test]
+    fn the_way_of_a_request_is_logged() {
+        let server = daemon()
+            .http(json!({ "log_route": true }))
+            .routes(json!([
+                { "match": { "uri": "/never" }, "action": { "return": 200 } },
+                { "action": { "rewrite": "/r", "share": "/nonexistent$uri", "fallback": { "return": 204 } } }
+            ]))
+            .start();
+        server.get("/some?where").expect(204);
+        for line in [
+            "[notice] ",
+            "http request line \"GET /some?where HTTP/1.1\"",
+            "\"routes/0\" discarded",
+            "\"routes/1\" selected",
+            "URI rewritten to \"/r\"",
+            "\"fallback\" taken",
+        ] {
+            server.expect_log(line);
+        }
+    }
 }

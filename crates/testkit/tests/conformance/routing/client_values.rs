@@ -100,24 +100,6 @@ fn a_null_character_names_no_file() {
 }
 
 #[test]
-fn scripts_are_held_to_it_too() {
-    let site = files();
-    let server = daemon().routes(json!([])).start();
-    for script in ["${args.f}", "${headers['X-F']}", "${cookies.f}", "${vars.arg_f}", "${args.f.toString()}"]
-    {
-        put_step(&server, &share(&format!("`{}/w/{script}`", site.root())));
-        let request = |value: &str| {
-            let request = Request::get(&format!("/?f={}", escaped(value)));
-            request.field("X-F", value).field("Cookie", &format!("f={value}"))
-        };
-        server.send(&request("d/b.txt")).expect(200).expect_body("b");
-        for value in TRAVERSALS {
-            server.send(&request(value)).expect(404);
-        }
-    }
-}
-
-#[test]
 fn neighbours_make_no_dot_segment_together() {
     let site = files();
     let server = daemon().routes(json!([])).start();
@@ -214,38 +196,6 @@ fn a_value_names_neither_a_neighbour_nor_the_folder_itself() {
     }
 }
 
-/// Options: …action.chroot
-#[test]
-fn no_host_is_not_all_hosts() {
-    let site = site().file("vh/a.example/x.txt", "a").file("vh/x.txt", SECRET);
-    let server = daemon().routes(json!([])).start();
-    let root = site.root();
-    let request = |host: &str| format!("GET /x.txt HTTP/1.0\r\n{host}\r\n");
-    for step in [
-        share(&format!("{root}/vh/$host$uri")),
-        json!({ "action": { "share": format!("{root}/vh/$host$uri"), "chroot": format!("{root}/vh/$host") } }),
-        json!({ "action": { "rewrite": "/vh/$host$uri", "share": format!("{root}$uri") } }),
-        json!({ "action": { "rewrite": "$host$uri", "share": format!("{root}/vh$uri") } }),
-    ] {
-        put_step(&server, &step);
-        for (host, found) in [
-            ("Host: a.example\r\n", "200"),
-            ("", "40"),
-            ("Host: .\r\n", "40"),
-            ("Host: ..\r\n", "40"),
-            ("Host: :80\r\n", "40"),
-        ] {
-            let mut client = server.connect();
-            client.write(request(host));
-            let reply = String::from_utf8(client.read_to_end()).expect("text");
-            assert!(
-                reply.starts_with(&format!("HTTP/1.1 {found}")) && !reply.contains(SECRET),
-                "{step} {host:?}: {reply}"
-            );
-        }
-    }
-}
-
 /// A value with line ends adds no field, whichever option it is put into.
 #[test]
 fn values_do_not_end_a_field() {
@@ -325,4 +275,60 @@ fn a_value_in_pass_is_one_name() {
     }
     // It may lead back to where it stands, and ends.
     server.get("/?r=main").expect(500);
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    #[test]
+    fn scripts_are_held_to_it_too() {
+        let site = files();
+        let server = daemon().routes(json!([])).start();
+        for script in
+            ["${args.f}", "${headers['X-F']}", "${cookies.f}", "${vars.arg_f}", "${args.f.toString()}"]
+        {
+            put_step(&server, &share(&format!("`{}/w/{script}`", site.root())));
+            let request = |value: &str| {
+                let request = Request::get(&format!("/?f={}", escaped(value)));
+                request.field("X-F", value).field("Cookie", &format!("f={value}"))
+            };
+            server.send(&request("d/b.txt")).expect(200).expect_body("b");
+            for value in TRAVERSALS {
+                server.send(&request(value)).expect(404);
+            }
+        }
+    }
+
+    /// Options: …action.chroot
+    #[test]
+    fn no_host_is_not_all_hosts() {
+        let site = site().file("vh/a.example/x.txt", "a").file("vh/x.txt", SECRET);
+        let server = daemon().routes(json!([])).start();
+        let root = site.root();
+        let request = |host: &str| format!("GET /x.txt HTTP/1.0\r\n{host}\r\n");
+        for step in [
+            share(&format!("{root}/vh/$host$uri")),
+            json!({ "action": { "share": format!("{root}/vh/$host$uri"), "chroot": format!("{root}/vh/$host") } }),
+            json!({ "action": { "rewrite": "/vh/$host$uri", "share": format!("{root}$uri") } }),
+            json!({ "action": { "rewrite": "$host$uri", "share": format!("{root}/vh$uri") } }),
+        ] {
+            put_step(&server, &step);
+            for (host, found) in [
+                ("Host: a.example\r\n", "200"),
+                ("", "40"),
+                ("Host: .\r\n", "40"),
+                ("Host: ..\r\n", "40"),
+                ("Host: :80\r\n", "40"),
+            ] {
+                let mut client = server.connect();
+                client.write(request(host));
+                let reply = String::from_utf8(client.read_to_end()).expect("text");
+                assert!(
+                    reply.starts_with(&format!("HTTP/1.1 {found}")) && !reply.contains(SECRET),
+                    "{step} {host:?}: {reply}"
+                );
+            }
+        }
+    }
 }

@@ -39,23 +39,6 @@ fn value_of(response: &Response) -> &str {
 }
 
 #[test]
-fn variables_have_their_values() {
-    let server = daemon().start_unconfigured();
-    check(&server, "$dollar${dollar}", "$$");
-    check(&server, "$method", "GET");
-    check(&server, "$request_line", "GET /p%20q//./x?a=1&a=2&A=3&b=x+y%21 HTTP/1.1");
-    check(&server, "$request_uri", "/p%20q//./x?a=1&a=2&A=3&b=x+y%21");
-    check(&server, "$uri", "/p q/x");
-    check(&server, "$host", "example.com");
-    check(&server, "$remote_addr", "127.0.0.1");
-    check(&server, "$header_user_agent-$header_X_Foo-$header_none", "UA-first-");
-    check(&server, "$arg_a $arg_A $arg_b", "2 3 x y!");
-    check(&server, "$cookie_c$cookie_d$cookie_C", "1e");
-    check(&server, "<${method}x$method1>", "<GETxGET1>");
-    check(&server, "a`b", "a`b");
-}
-
-#[test]
 fn a_request_has_one_id_and_its_times() {
     let server = answering("$request_id $request_id $request_time", json!({}));
     let first = server.get("/").expect(200);
@@ -90,18 +73,6 @@ fn a_variable_that_does_not_exist_is_refused() {
     refuse("ab$1", "Invalid variable at position 2 in the \"location\" value.");
     refuse("${method", "Invalid variable at position 0 in the \"location\" value.");
     refuse("${}", "Invalid variable at position 0 in the \"location\" value.");
-}
-
-#[test]
-fn scripts_see_the_request() {
-    let server = daemon().start_unconfigured();
-    check(&server, "`${uri}|${host}|${remoteAddr}`", "/p q/x|example.com|127.0.0.1");
-    check(&server, "`${args.a}|${args.A}|${args.b}|${args.none}`", "1,2|3|x y!|undefined");
-    check(&server, "`${headers['User-Agent']}|${headers['user-agent']}`", "UA|undefined");
-    check(&server, "`${cookies.d}|${Object.keys(cookies)}`", "e|c,d");
-    check(&server, "`${vars.method}|${vars.arg_a}|${vars.header_x_foo}`", "GET|2|first");
-    check(&server, "`${1 + 1} ${[3, 1].sort()} ${'a'.toUpperCase()}`", "2 1,3 A");
-    check(&server, "`a` + `b`", "ab");
 }
 
 /// Options: settings.js_module
@@ -185,5 +156,39 @@ fn requests_share_no_state() {
     );
     for _ in 0..3 {
         assert_eq!(value_of(&server.get("/").expect(200)), "undefined undefined");
+    }
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    #[test]
+    fn variables_have_their_values() {
+        let server = daemon().start_unconfigured();
+        check(&server, "$dollar${dollar}", "$$");
+        check(&server, "$method", "GET");
+        check(&server, "$request_line", "GET /p%20q//./x?a=1&a=2&A=3&b=x+y%21 HTTP/1.1");
+        check(&server, "$request_uri", "/p%20q//./x?a=1&a=2&A=3&b=x+y%21");
+        check(&server, "$uri", "/p q/x");
+        check(&server, "$host", "example.com");
+        check(&server, "$remote_addr", "127.0.0.1");
+        check(&server, "$header_user_agent-$header_X_Foo-$header_none", "UA-first-");
+        check(&server, "$arg_a $arg_A $arg_b", "2 3 x y!");
+        check(&server, "$cookie_c$cookie_d$cookie_C", "1e");
+        check(&server, "<${method}x$method1>", "<GETxGET1>");
+        check(&server, "a`b", "a`b");
+    }
+
+    #[test]
+    fn scripts_see_the_request() {
+        let server = daemon().start_unconfigured();
+        check(&server, "`${uri}|${host}|${remoteAddr}`", "/p q/x|example.com|127.0.0.1");
+        check(&server, "`${args.a}|${args.A}|${args.b}|${args.none}`", "1,2|3|x y!|undefined");
+        check(&server, "`${headers['User-Agent']}|${headers['user-agent']}`", "UA|undefined");
+        check(&server, "`${cookies.d}|${Object.keys(cookies)}`", "e|c,d");
+        check(&server, "`${vars.method}|${vars.arg_a}|${vars.header_x_foo}`", "GET|2|first");
+        check(&server, "`${1 + 1} ${[3, 1].sort()} ${'a'.toUpperCase()}`", "2 1,3 A");
+        check(&server, "`a` + `b`", "ab");
     }
 }

@@ -5,43 +5,6 @@ use serde_json::json;
 
 use super::{proxy, proxy_with, streamed};
 
-/// Options: …action.proxy_options.http2
-#[test]
-fn requests_are_passed_on_as_over_http1() {
-    let origin = Http2Origin::start(|mut asked| async move {
-        let shown = asked.shown();
-        asked.answer(200, &[("X-A", "1"), ("Server", "theirs")], shown).await;
-    });
-    let server = proxy(&origin);
-    let request = Request::get("/a%20b?c=d&e")
-        .field("Host", "a.example:81")
-        .field("X-Mine", "1")
-        .field("Cookie", "a=1; b=2")
-        .field("Connection", "X-Hop, keep-alive")
-        .field("X-Hop", "1")
-        .field("TE", "trailers")
-        .field("X-Forwarded-For", "10.0.0.1");
-    let response = server.send(&request).expect(200).expect_field("X-A", "1");
-    assert_eq!(response.field("Server").map(|name| name.starts_with("Corral")), Some(true));
-    let text = response.text();
-    let (line, fields) = text.split_once('\n').expect("a line");
-    assert_eq!(line, "GET http://a.example:81/a%20b?c=d&e");
-    let mut fields: Vec<_> = fields.lines().collect();
-    fields.sort_unstable();
-    assert_eq!(
-        fields,
-        [
-            "cookie: a=1; b=2",
-            "te: trailers",
-            "x-forwarded-for: 10.0.0.1, 127.0.0.1",
-            "x-forwarded-host: a.example:81",
-            "x-forwarded-port: 81",
-            "x-forwarded-proto: http",
-            "x-mine: 1"
-        ]
-    );
-}
-
 #[test]
 fn request_headers_and_rewrites_are_the_last_word() {
     let origin = Http2Origin::start(|mut asked| async move {
@@ -106,32 +69,6 @@ fn chunks_of_a_client_are_passed_on_as_they_come() {
 }
 
 #[test]
-fn what_comes_before_and_behind_a_response_is_passed_on() {
-    let origin = Http2Origin::start(|mut asked| async move {
-        asked.inform(102, &[]);
-        asked.inform(103, &[("link", "</a>")]);
-        let mut sending = asked.begin(200, &[("trailer", "x-sum")]);
-        sending.send_data("body".into(), false).expect("room");
-        let trailers = http2_fields(&[("x-sum", "1"), ("content-length", "7")]);
-        sending.send_trailers(trailers).expect("an open stream");
-    });
-    let server = proxy(&origin);
-    let mut client = server.connect();
-    client.write("GET / HTTP/1.1\r\nHost: x\r\nTE: trailers\r\nConnection: TE\r\n\r\n");
-    client.read_response().expect(103).expect_field("Link", "</a>");
-    let text = client.read_until_text("\r\n0\r\nx-sum: 1\r\n\r\n");
-    assert!(text.starts_with("HTTP/1.1 200") && text.contains("\r\nbody\r\n"), "{text}");
-    client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    client.read_response().expect(103);
-    client.read_response().expect(200).expect_body("body");
-    let mut client = Http2::connect(server.address().socket());
-    let mut stream = client.open(&Request::get("/").field("TE", "trailers"));
-    stream.finish();
-    let response = stream.response().expect(200).expect_body("body");
-    assert_eq!(response.trailers, [("x-sum".to_owned(), "1".to_owned())]);
-}
-
-#[test]
 fn responses_without_a_body_stay_so() {
     let origin = Http2Origin::start(|mut asked| async move {
         match asked.request.uri().path() {
@@ -163,4 +100,72 @@ fn error_pages_may_take_the_place_of_a_response() {
     } }]);
     server.control().put("/config/routes", &routes).expect_done();
     assert_ne!(server.get("/").text(), "theirs");
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    /// Options: …action.proxy_options.http2
+    #[test]
+    fn requests_are_passed_on_as_over_http1() {
+        let origin = Http2Origin::start(|mut asked| async move {
+            let shown = asked.shown();
+            asked.answer(200, &[("X-A", "1"), ("Server", "theirs")], shown).await;
+        });
+        let server = proxy(&origin);
+        let request = Request::get("/a%20b?c=d&e")
+            .field("Host", "a.example:81")
+            .field("X-Mine", "1")
+            .field("Cookie", "a=1; b=2")
+            .field("Connection", "X-Hop, keep-alive")
+            .field("X-Hop", "1")
+            .field("TE", "trailers")
+            .field("X-Forwarded-For", "10.0.0.1");
+        let response = server.send(&request).expect(200).expect_field("X-A", "1");
+        assert_eq!(response.field("Server").map(|name| name.starts_with("Corral")), Some(true));
+        let text = response.text();
+        let (line, fields) = text.split_once('\n').expect("a line");
+        assert_eq!(line, "GET http://a.example:81/a%20b?c=d&e");
+        let mut fields: Vec<_> = fields.lines().collect();
+        fields.sort_unstable();
+        assert_eq!(
+            fields,
+            [
+                "cookie: a=1; b=2",
+                "te: trailers",
+                "x-forwarded-for: 10.0.0.1, 127.0.0.1",
+                "x-forwarded-host: a.example:81",
+                "x-forwarded-port: 81",
+                "x-forwarded-proto: http",
+                "x-mine: 1"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_comes_before_and_behind_a_response_is_passed_on() {
+        let origin = Http2Origin::start(|mut asked| async move {
+            asked.inform(102, &[]);
+            asked.inform(103, &[("link", "</a>")]);
+            let mut sending = asked.begin(200, &[("trailer", "x-sum")]);
+            sending.send_data("body".into(), false).expect("room");
+            let trailers = http2_fields(&[("x-sum", "1"), ("content-length", "7")]);
+            sending.send_trailers(trailers).expect("an open stream");
+        });
+        let server = proxy(&origin);
+        let mut client = server.connect();
+        client.write("GET / HTTP/1.1\r\nHost: x\r\nTE: trailers\r\nConnection: TE\r\n\r\n");
+        client.read_response().expect(103).expect_field("Link", "</a>");
+        let text = client.read_until_text("\r\n0\r\nx-sum: 1\r\n\r\n");
+        assert!(text.starts_with("HTTP/1.1 200") && text.contains("\r\nbody\r\n"), "{text}");
+        client.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        client.read_response().expect(103);
+        client.read_response().expect(200).expect_body("body");
+        let mut client = Http2::connect(server.address().socket());
+        let mut stream = client.open(&Request::get("/").field("TE", "trailers"));
+        stream.finish();
+        let response = stream.response().expect(200).expect_body("body");
+        assert_eq!(response.trailers, [("x-sum".to_owned(), "1".to_owned())]);
+    }
 }

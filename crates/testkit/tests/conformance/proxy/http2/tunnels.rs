@@ -98,20 +98,6 @@ fn a_server_that_knows_no_tunnels_is_named() {
     server.expect_log("it takes no WebSocket over HTTP/2 (RFC 8441)");
 }
 
-/// Other protocols have no place in HTTP/2: a server may always ignore that a client would like one.
-#[test]
-fn other_upgrades_are_ignored() {
-    let origin = Http2Origin::start(|mut asked| async move {
-        let shown = asked.shown();
-        asked.answer(200, &[], shown).await;
-    });
-    let server = proxy(&origin);
-    let mut client = server.connect();
-    client.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n");
-    let text = client.read_response().expect(200).text();
-    assert!(!text.contains("upgrade"), "{text}");
-}
-
 /// Options: …action.proxy_options.timeouts.tunnel
 #[test]
 fn silence_ends_a_tunnel() {
@@ -139,4 +125,23 @@ fn a_server_that_breaks_off_ends_the_connection() {
     // Whether the head or the reset is seen first.
     let _ = client.try_read_response_to("GET");
     assert!(client.read_to_end().is_empty());
+}
+
+/// Tests of HTTP/1 alone, which the profile `http2` leaves out.
+mod http1_only {
+    use super::*;
+
+    /// Other protocols have no place in HTTP/2: a server may always ignore that a client would like one.
+    #[test]
+    fn other_upgrades_are_ignored() {
+        let origin = Http2Origin::start(|mut asked| async move {
+            let shown = asked.shown();
+            asked.answer(200, &[], shown).await;
+        });
+        let server = proxy(&origin);
+        let mut client = server.connect();
+        client.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n");
+        let text = client.read_response().expect(200).text();
+        assert!(!text.contains("upgrade"), "{text}");
+    }
 }

@@ -12,6 +12,7 @@ mod daemon;
 mod entrypoint;
 mod exec;
 mod files;
+mod foreground;
 mod frankenphp;
 mod generate;
 mod internal;

@@ -15,11 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use corral_config::address::ListenAddress;
 use corral_config::{Known, KnownModule, compare_versions, json, validate};
 use corral_ipc::message::Module;
 use corral_manifest::Format;
-use corral_supervisor::{ConsoleOptions, ControlOptions, DaemonOptions, ModuleSource, modules};
+use corral_supervisor::{ConsoleOptions, DaemonOptions, ModuleSource, modules};
 
 pub(crate) use self::folder::RunFolder;
 use self::front::{Front, url};
@@ -27,6 +26,7 @@ pub(crate) use self::options::RunOptions;
 pub(crate) use self::owner::Owner;
 use self::site_commands::SiteCommands;
 use crate::daemon;
+use crate::foreground::Foreground;
 use crate::log::{self, Style};
 use crate::output;
 use crate::site::document::{Choices, document};
@@ -68,17 +68,15 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     log::init(Style::Console);
     let announcement = front.url();
     let once_served = front.once_served(&control);
-    corral_supervisor::run(DaemonOptions {
-        control: own_control(control),
-        state_dir,
-        modules: ModuleSource::Known(modules),
-        own_files: corral_program::own_files,
-        pid_file: None,
-        log: None,
+    let foreground = Foreground {
+        control,
         temp_dir: folder.temp(),
         users,
-        foreground: true,
-        files: None,
+        modules: ModuleSource::Known(modules),
+        title: format!("run {}", site.root.display()),
+    };
+    corral_supervisor::run(DaemonOptions {
+        state_dir,
         console: Some(ConsoleOptions {
             document: document.to_string().into_bytes(),
             announcement,
@@ -88,7 +86,7 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
             explains: at_terminal,
         }),
         internal_arguments: vec!["--console".to_owned()],
-        title: format!("corral: main v{} [run {}]", env!("CARGO_PKG_VERSION"), site.root.display()),
+        ..foreground.options()
     })
 }
 
@@ -159,11 +157,6 @@ fn print(document: &json::Value) -> anyhow::Result<ExitCode> {
     let lines = text.split(|byte| *byte == b'\r');
     output::write(lines.collect::<Vec<_>>().concat())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The control API on a socket that only the user of this process can use.
-pub(crate) fn own_control(socket: PathBuf) -> ControlOptions {
-    ControlOptions { address: ListenAddress::Unix(socket), mode: 0o600, user: None, group: None, token: None }
 }
 
 /// All that work, the newest version first: of a language without a version, that is the one which the daemon starts.

@@ -93,6 +93,6 @@ pub struct ConsoleOptions {
 
 impl fmt::Debug for ConsoleOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Console").field("announcement", &self.announcement).finish_non_exhaustive()
+        f.debug_struct("ConsoleOptions").field("announcement", &self.announcement).finish_non_exhaustive()
     }
 }

@@ -11,6 +11,7 @@ use corral_sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::document::CERTIFICATE;
+use crate::foreground::Foreground;
 use crate::log::{self, Style};
 use crate::serve::{self, Owner};
 
@@ -55,17 +56,15 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let watch = order["watch"].as_array().into_iter().flatten();
     log::init(Style::File);
     order["notice"].as_str().inspect(|notice| tracing::warn!("{notice}"));
-    corral_supervisor::run(DaemonOptions {
-        control: serve::own_control(control),
-        state_dir: state,
-        modules: ModuleSource::Known(modules),
-        own_files: corral_program::own_files,
-        pid_file: None,
-        log: None,
+    let foreground = Foreground {
+        control,
         temp_dir: temp,
         users: owner.users(&root),
-        foreground: true,
-        files: None,
+        modules: ModuleSource::Known(modules),
+        title: format!("frankenphp {}", root.display()),
+    };
+    corral_supervisor::run(DaemonOptions {
+        state_dir: state,
         console: Some(ConsoleOptions {
             document: document.into_bytes(),
             announcement: format!("serving {}", root.display()),
@@ -74,7 +73,6 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
             shows_requests: false,
             explains: false,
         }),
-        internal_arguments: Vec::new(),
-        title: format!("corral: main v{} [frankenphp {}]", env!("CARGO_PKG_VERSION"), root.display()),
+        ..foreground.options()
     })
 }

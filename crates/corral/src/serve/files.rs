@@ -11,6 +11,7 @@ use corral_supervisor::{DaemonOptions, FilesOptions, ModuleSource};
 use super::folder::RunFolder;
 use super::options::RunOptions;
 use crate::files::{self, Seen};
+use crate::foreground::Foreground;
 use crate::log::{self, Style};
 use crate::{check, daemon};
 
@@ -33,24 +34,21 @@ pub(super) fn command(paths: &[PathBuf], options: &RunOptions) -> anyhow::Result
     introduce(&config, &control)?;
     log::init(Style::Console);
     let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-    corral_supervisor::run(DaemonOptions {
-        control: super::own_control(control),
-        state_dir: None,
-        modules: ModuleSource::Folder(modules),
-        own_files: corral_program::own_files,
-        pid_file: None,
-        log: None,
+    let foreground = Foreground {
+        control,
         temp_dir: folder.temp(),
         users,
-        foreground: true,
+        modules: ModuleSource::Folder(modules),
+        title: format!("run --config {}", names.join(" ")),
+    };
+    corral_supervisor::run(DaemonOptions {
         files: Some(FilesOptions {
             paths: paths.to_vec(),
             watch: options.watches(std::io::stdout().is_terminal()),
             is_writable: false,
         }),
-        console: None,
         internal_arguments: vec!["--console".to_owned()],
-        title: format!("corral: main v{} [run --config {}]", env!("CARGO_PKG_VERSION"), names.join(" ")),
+        ..foreground.options()
     })
 }
 

@@ -7,7 +7,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use corral_testkit::{Daemon, Request, Run, Site, WebSocket, build_go, examples, serve_recipe, site};
+use corral_testkit::{
+    Authority, Client, Daemon, Origin, PhpFpm, Request, Run, Site, TlsClient, WebSocket, build_go, daemon,
+    examples, recipe, serve_recipe, serve_recipe_with, site,
+};
+use serde_json::json;
 
 const PHP: &[&str] = &[
     "drupal",
@@ -26,7 +30,10 @@ const PYTHON: &[&str] = &["django", "fastapi", "flask", "jupyter", "several-site
 
 const NODE: &[&str] = &["astro", "nuxt", "sveltekit"];
 
-const OTHERS: &[&str] = &["go", "sinatra", "spa", "spring-boot", "static-site"];
+const OTHERS: &[&str] = &["acme", "go", "sinatra", "spa", "spring-boot", "static-site"];
+
+/// Served with what stands beside or before them, by tests below.
+const WITH_OTHERS: &[&str] = &["php-fpm", "proxy-tls"];
 
 /// Served as whole applications from packages, by tests of their own.
 const WHOLE: &[&str] = &[
@@ -44,17 +51,26 @@ const WHOLE: &[&str] = &[
 /// Checks the configuration as it is, and sends the requests that stand beside it.
 #[track_caller]
 fn try_recipe(name: &str) {
-    let folder = examples().join(name);
-    Run::to_end(&["check", folder.join("corral.json").to_str().expect("text")]).expect_success();
-    let srv = site().copy_parts_of(&folder.join("srv"), &[""]);
+    let srv = files_of(name);
     build(&srv);
     let server = serve_recipe(name, "/srv", &srv);
-    let requests = fs::read_to_string(folder.join("requests.txt")).expect("a recipe has requests");
-    let mut n_requests = 0;
-    for line in requests.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
-        n_requests += 1;
-        try_request(name, &server, line);
-    }
+    try_requests(name, &server, || server.connect());
+}
+
+/// Checks a configuration as it is, and makes the folder that it serves.
+#[track_caller]
+fn files_of(name: &str) -> Site {
+    let folder = examples().join(name);
+    Run::to_end(&["check", folder.join("corral.json").to_str().expect("text")]).expect_success();
+    site().copy_parts_of(&folder.join("srv"), &[""])
+}
+
+#[track_caller]
+fn try_requests(name: &str, server: &Daemon, connect: impl Fn() -> Client) {
+    let requests = fs::read_to_string(examples().join(name).join("requests.txt"));
+    let requests = requests.expect("a recipe has requests");
+    let lines = requests.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let n_requests = lines.map(|line| try_request(name, server, connect(), line)).count();
     assert!(n_requests > 1, "{name} has {n_requests} requests");
 }
 
@@ -74,7 +90,7 @@ fn build(srv: &Site) {
 }
 
 #[track_caller]
-fn try_request(name: &str, server: &Daemon, line: &str) {
+fn try_request(name: &str, server: &Daemon, mut client: Client, line: &str) {
     let mut columns = line.splitn(3, '|').map(str::trim);
     let mut column = || columns.next().unwrap_or_else(|| panic!("{name}: a column is missing: {line}"));
     let (request, status, text) = (column(), column(), column());
@@ -84,12 +100,12 @@ fn try_request(name: &str, server: &Daemon, line: &str) {
         None => ("localhost", target.to_owned()),
     };
     if method == "WEBSOCKET" {
-        let mut socket = WebSocket::open(server.connect(), &WebSocket::request(&target));
+        let mut socket = WebSocket::open(client, &WebSocket::request(&target));
         socket.send_text(text);
         socket.expect_text(text);
         return;
     }
-    let reply = server.send(&Request::new(method, &target).field("Host", host));
+    let reply = client.send(&Request::new(method, &target).field("Host", host));
     let is_expected = reply.status.to_string() == status && reply.to_string().contains(text);
     assert!(is_expected, "{name}: {line}\n{reply}\n{}", server.log());
 }
@@ -114,6 +130,29 @@ fn other_recipes_serve_what_they_promise() {
     OTHERS.iter().for_each(|name| try_recipe(name));
 }
 
+#[test]
+fn a_pool_of_php_fpm_stays_where_it_is() {
+    let (srv, fpm) = (files_of("php-fpm"), PhpFpm::at_socket("pm = static\npm.max_children = 2"));
+    let server = serve_recipe_with("php-fpm", "/srv", &srv, |config| {
+        config["routes"][0]["action"]["fastcgi"] = json!(fpm.address());
+    });
+    try_requests("php-fpm", &server, || server.connect());
+}
+
+#[test]
+fn a_proxy_ends_tls() {
+    let (srv, origin, authority) = (files_of("proxy-tls"), Origin::echo(), Authority::new("recipes"));
+    let server = daemon().start_unconfigured();
+    let bundle = authority.server("localhost", &["localhost"]).pem();
+    server.control().send(&Request::new("PUT", "/certificates/site").body(bundle)).0.expect(200);
+    let mut config = recipe("proxy-tls", "/srv", &srv);
+    config["routes"][1]["action"]["proxy"] = json!(origin.url());
+    config["listeners"] = json!({ server.address().to_string(): config["listeners"]["*:443"] });
+    server.control().put("/config", &config).expect_done();
+    let tls = TlsClient::new(&authority);
+    try_requests("proxy-tls", &server, || Client::connect_tls(server.address().socket(), &tls, "localhost"));
+}
+
 /// A recipe that no test serves is a guess.
 #[test]
 fn each_recipe_has_a_test() {
@@ -124,6 +163,6 @@ fn each_recipe_has_a_test() {
         .map(|folder| folder.file_name().expect("it has a name").to_string_lossy().into_owned())
         .collect();
     let tested: BTreeSet<_> =
-        [PHP, PYTHON, NODE, OTHERS, WHOLE].concat().into_iter().map(str::to_owned).collect();
+        [PHP, PYTHON, NODE, OTHERS, WITH_OTHERS, WHOLE].concat().into_iter().map(str::to_owned).collect();
     assert_eq!(found, tested);
 }

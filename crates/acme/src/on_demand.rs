@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corral_config::tls::{AllowRule, OnDemand};
+use corral_syntax::{client_network, has_host_labels, is_host_name};
 
 use crate::order_policy::OrderPolicy;
 
@@ -128,7 +129,9 @@ impl OnDemandPolicy {
 
     /// Clients of a Unix socket are known to the operator.
     fn count_address(&mut self, client: Option<IpAddr>, rule: &OnDemand, now: Instant) -> Count {
-        client.map_or(Count::Taken, |client| self.of_addresses.count(network(client), rule.per_address, now))
+        client.map_or(Count::Taken, |client| {
+            self.of_addresses.count(client_network(client), rule.per_address, now)
+        })
     }
 
     fn count_domain(&mut self, name: &str, rule: &OnDemand, now: Instant) -> Count {
@@ -158,28 +161,8 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// Whether a name may be one of the public DNS: labels of letters, digits and hyphens, at least two.
 fn is_public_name(name: &str) -> bool {
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-    };
-    let top = name.rsplit('.').next().unwrap_or_default();
-    name.len() <= 253
-        && name.contains('.')
-        && name.split('.').all(is_label)
-        && !top.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// A client with IPv6 has a whole network of addresses.
-fn network(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        address => address,
-    }
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.contains('.') && is_host_name(name) && has_host_labels(name, is_plain)
 }
 
 /// Events of the last hour, for each key.

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use corral_syntax::escaped_byte;
+
 /// Decodes every `%XX`; nothing is copied when there is none.
 ///
 /// `None` when a percent sign is not followed by two hexadecimal digits.
@@ -23,13 +25,6 @@ pub fn decode(text: &[u8]) -> Option<Cow<'_, [u8]>> {
         rest = &tail[2..];
     }
     Some(Cow::Owned(out))
-}
-
-/// The byte that the two hexadecimal digits at the start of `digits` stand for.
-pub(crate) fn escaped_byte(digits: &[u8]) -> Option<u8> {
-    let [high, low] = *digits.first_chunk()?;
-    let value = char::from(high).to_digit(16)? * 16 + char::from(low).to_digit(16)?;
-    u8::try_from(value).ok()
 }
 
 #[cfg(test)]

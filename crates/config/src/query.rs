@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::percent::escaped_byte;
+use corral_syntax::escaped_byte;
 
 /// Parameters in the order of the query, names and values decoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use corral_syntax::is_host_name;
+
 use crate::address::ListenAddress;
 use crate::gateway::Protocol;
 use crate::template::Template;
@@ -260,19 +262,6 @@ impl UpstreamHost {
         let port = port.parse().ok().filter(|&port: &u16| is_number && port != 0)?;
         is_host_name(&name).then_some(Self::Named { name, port })
     }
-}
-
-/// Labels of letters, digits, `-` and `_`; the last is not a number, or a mistyped IP address would be a name.
-fn is_host_name(name: &str) -> bool {
-    let is_label = |label: &str| {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        (1..=63).contains(&label.len())
-            && label.bytes().all(plain)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    let last = name.rsplit('.').next().unwrap_or_default();
-    name.len() <= 253 && name.split('.').all(is_label) && !last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl fmt::Display for Origin {

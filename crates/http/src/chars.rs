@@ -12,11 +12,6 @@ pub(crate) const HOST: u8 = 8;
 /// The classes that each byte belongs to.
 pub(crate) const CLASS: [u8; 256] = classes();
 
-/// Whether `bytes` is a token of RFC 9110 section 5.6.2 (at least one byte, all of them `tchar`).
-pub fn is_token(bytes: &[u8]) -> bool {
-    !bytes.is_empty() && bytes.iter().all(|&b| CLASS[b as usize] & TOKEN != 0)
-}
-
 /// Whether nothing is among `bytes` that the name of a host must not have.
 pub(crate) fn is_host(bytes: &[u8]) -> bool {
     bytes.iter().all(|&b| CLASS[b as usize] & HOST != 0)
@@ -72,16 +67,6 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The value of one hexadecimal digit.
-pub(crate) fn hex_digit(b: u8) -> Option<u8> {
-    match b {
-        b'0'..=b'9' => Some(b - b'0'),
-        b'a'..=b'f' => Some(b - b'a' + 10),
-        b'A'..=b'F' => Some(b - b'A' + 10),
-        _ => None,
-    }
-}
-
 fn is_blank(b: u8) -> bool {
     b == b' ' || b == b'\t'
 }
@@ -134,12 +119,6 @@ mod tests {
                 assert!(is_field_value(&text) && !has_control(&text));
             }
         }
-    }
-
-    #[test]
-    fn a_token_is_never_empty() {
-        assert!(is_token(b"a") && is_token(b"!#$%&'*+-.^_`|~09AZaz"));
-        assert!(!is_token(b"") && !is_token(b"a b") && !is_token(b"a:") && !is_token(b"\xe9"));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use corral_syntax::hex_digit;
+
 use crate::chars::{self, CLASS};
 
 /// Why a chunked body is refused.
@@ -167,7 +169,7 @@ impl ChunkDecoder {
     }
 
     fn size_byte(&mut self, b: u8) -> Result<ChunkState, ChunkError> {
-        if let Some(digit) = chars::hex_digit(b) {
+        if let Some(digit) = hex_digit(b) {
             if self.n_digits == MAX_DIGITS {
                 return Err(ChunkError::BadSize);
             }

@@ -4,6 +4,8 @@ mod negotiate;
 
 pub use self::negotiate::negotiate;
 
+use corral_syntax::is_token;
+
 use crate::chars::{self, trim};
 
 /// A content coding, best first.
@@ -122,7 +124,7 @@ impl Accepted {
 /// Name and weight of one element, `None` when it is malformed.
 fn element(text: &[u8]) -> Option<(&[u8], u16)> {
     let mut parts = text.split(|&b| b == b';').map(trim);
-    let name = parts.next().filter(|name| chars::is_token(name))?;
+    let name = parts.next().filter(|name| is_token(name))?;
     let weight = match parts.next() {
         None => 1000,
         Some(parameter) => weight(parameter)?,

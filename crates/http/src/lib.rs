@@ -24,4 +24,5 @@ pub mod upstream;
 mod version;
 pub mod websocket;
 
-pub use chars::{is_field_value, is_token, list, trim};
+pub use chars::{is_field_value, list, trim};
+pub use corral_syntax::is_token;

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use crate::chars::hex_digit;
+use corral_syntax::hex_digit;
 
 /// Why a path of a request target is refused (400).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

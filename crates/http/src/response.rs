@@ -6,6 +6,8 @@ mod status;
 pub use self::date::{DateCache, HttpDate, format_date, parse_date};
 pub use self::status::reason;
 
+use corral_syntax::is_token;
+
 use crate::chars;
 use crate::version::HttpVersion;
 
@@ -126,7 +128,7 @@ pub fn wire_status(status: u16) -> u16 {
 /// Appends one field. Control characters in the value become spaces (RFC 9110 section 5.5); a field whose
 /// name is not a token is left out, since no client could make sense of it.
 pub fn append_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    if !chars::is_token(name) {
+    if !is_token(name) {
         return;
     }
     out.extend_from_slice(name);

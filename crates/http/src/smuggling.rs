@@ -64,7 +64,7 @@ fn unescape(text: &str, out: &mut Vec<u8>) {
 }
 
 fn hex_pair(bytes: &mut impl Iterator<Item = u8>) -> u8 {
-    let mut digit = || bytes.next().and_then(crate::chars::hex_digit).expect("two hexadecimal digits");
+    let mut digit = || bytes.next().and_then(corral_syntax::hex_digit).expect("two hexadecimal digits");
     digit() << 4 | digit()
 }
 

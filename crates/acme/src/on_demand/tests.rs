@@ -86,10 +86,10 @@ fn an_address_gets_its_share_in_an_hour() {
 #[test]
 fn neighbours_of_ipv6_share() {
     let [one, other, stranger] = ["2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:2::1"]
-        .map(|address| network(address.parse().unwrap()));
+        .map(|address| client_network(address.parse().unwrap()));
     assert_eq!(one, other);
     assert_ne!(one, stranger);
-    assert_eq!(network("::ffff:192.0.2.1".parse().unwrap()), IpAddr::from([192, 0, 2, 1]));
+    assert_eq!(client_network("::ffff:192.0.2.1".parse().unwrap()), IpAddr::from([192, 0, 2, 1]));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Origins as browsers write them (RFC 6454 section 6.1), and patterns of them.
 
+use corral_syntax::is_ipv6_literal;
+
 /// One origin, or those of all names below a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginPattern(Pattern);
@@ -53,7 +55,7 @@ impl OriginPattern {
             },
         };
         let (name, is_below) = host.strip_prefix(b"*.").map_or((host, false), |name| (name, true));
-        if !is_scheme(scheme) || !(is_name(name) || !is_below && is_literal(name)) {
+        if !is_scheme(scheme) || !(is_name(name) || !is_below && is_ipv6_literal(name)) {
             return Err(OriginError);
         }
         let name = text_of(name)?;
@@ -144,13 +146,6 @@ fn is_name(text: &[u8]) -> bool {
         !label.is_empty() && label.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte))
     };
     text.split(|&byte| byte == b'.').all(is_label)
-}
-
-/// An address of version 6.
-fn is_literal(text: &[u8]) -> bool {
-    let address = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]"));
-    let address = address.and_then(|text| std::str::from_utf8(text).ok());
-    address.is_some_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
 }
 
 fn text_of(bytes: &[u8]) -> Result<String, OriginError> {

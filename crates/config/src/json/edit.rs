@@ -1,7 +1,8 @@
 //! Reading and changing a document by the path of a request (contract 3.2 and 3.5).
 
+use corral_syntax::escaped_byte;
+
 use crate::json::{Bytes, MAX_DEPTH, Value};
-use crate::percent::escaped_byte;
 
 /// Why a part of a document could not be read or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use corral_syntax::is_host_name;
 
 use super::advice;
 use super::context::Context;
@@ -107,25 +108,16 @@ const ACME: &[Member<AcmeDraft>] = &[
 fn host_name(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
     let text = name(cx, field)?;
     let host = text.strip_suffix('.').unwrap_or(&text).to_ascii_lowercase();
-    if is_host_name(host.strip_prefix("*.").unwrap_or(&host)) {
+    if is_certified_name(host.strip_prefix("*.").unwrap_or(&host)) {
         return Some(host);
     }
     cx.problem_with_advice(format!("The host name \"{text}\" is invalid."), advice::HOST_NAME);
     None
 }
 
-/// Whether it is a name by the rules for hosts (RFC 1123 section 2.1), and no address.
-fn is_host_name(text: &str) -> bool {
-    let is_label = |label: &str| {
-        let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-        let bytes = label.as_bytes();
-        let are_plain =
-            bytes.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-        bytes.len() <= 63 && is_edge(bytes.first()) && is_edge(bytes.last()) && are_plain
-    };
-    let is_number =
-        text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
-    text.len() <= 253 && !is_number && text.split('.').all(is_label)
+/// Whether a certificate can have the name: `_` is not at the end of a label.
+fn is_certified_name(text: &str) -> bool {
+    is_host_name(text) && text.split('.').all(|label| !label.starts_with('_') && !label.ends_with('_'))
 }
 
 /// Text of a form that the advice tells.
@@ -440,7 +432,9 @@ fn names_behind(
         let hosts = step.conditions.host.iter().flat_map(|hosts| hosts.plain());
         let hosts = hosts.filter_map(|host| std::str::from_utf8(host).ok());
         // Others are not names that an authority knows: those of this machine or of a private network.
-        hosts.filter(|host| is_host_name(host) && host.contains('.')).for_each(|host| add(host.to_owned()));
+        hosts
+            .filter(|host| is_certified_name(host) && host.contains('.'))
+            .for_each(|host| add(host.to_owned()));
         if let ActionKind::Pass(destination) = &step.action.kind {
             names_behind(destination, routes, visited, add);
         }

@@ -1,11 +1,13 @@
 //! `cors` of actions (beyond Unit).
 
+use corral_syntax::is_token;
+
 use super::advice;
 use super::context::Context;
 use super::label::Label;
 use super::scalars::{MAX_SECONDS, integer, is_true};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
-use super::strings::{is_token, one_or_more, text};
+use super::strings::{one_or_more, text};
 use crate::cors::{Cors, CorsRule, OriginPattern, Origins, Permitted};
 use crate::json::Value;
 

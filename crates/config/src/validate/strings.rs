@@ -96,12 +96,6 @@ pub(super) fn one_or_more<T>(
     }
 }
 
-/// Whether a text may be the name of a header or a method (RFC 9110 section 5.6.2).
-pub(super) fn is_token(text: &[u8]) -> bool {
-    let is_plain = |&byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.iter().all(is_plain)
-}
-
 /// An element of an array that is handed to a program.
 pub(super) fn argument(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
     if field.value.as_bytes()?.contains(&0) {

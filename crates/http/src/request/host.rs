@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use corral_syntax::{escaped_byte, is_ipv6_literal};
+
 use super::BufferSpan;
 use super::error::RequestHeadError;
 use crate::chars;
@@ -45,7 +47,7 @@ pub(super) fn checked(value: &[u8]) -> Result<&[u8], RequestHeadError> {
         return Err(RequestHeadError::BadHost);
     }
     if host.first() == Some(&b'[') {
-        return if is_ipv6(host) { Ok(host) } else { Err(RequestHeadError::BadHost) };
+        return if is_ipv6_literal(host) { Ok(host) } else { Err(RequestHeadError::BadHost) };
     }
     let host_name = host.strip_suffix(b".").unwrap_or(host);
     if host_name.is_empty() || !is_name(host) || host.windows(2).any(|pair| pair == b"..") {
@@ -72,20 +74,9 @@ fn is_port(port: &[u8]) -> bool {
     port.is_empty() || chars::decimal(port).is_some_and(|port| port <= u64::from(u16::MAX))
 }
 
-/// An address in brackets, without a zone: only the client's machine knows that.
-fn is_ipv6(host: &[u8]) -> bool {
-    let address = host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]"));
-    let address = address.and_then(|address| str::from_utf8(address).ok());
-    address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
-}
-
 /// `reg-name` of RFC 3986, in which each `%` begins an escape.
 fn is_name(host: &[u8]) -> bool {
-    chars::is_host(host) && memchr::memchr_iter(b'%', host).all(|at| is_escape(&host[at + 1..]))
-}
-
-fn is_escape(digits: &[u8]) -> bool {
-    digits.first_chunk::<2>().is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    chars::is_host(host) && memchr::memchr_iter(b'%', host).all(|at| escaped_byte(&host[at + 1..]).is_some())
 }
 
 /// Whether a normalised host is a loopback address, `localhost` or a name below it (RFC 6761 section 6.3).

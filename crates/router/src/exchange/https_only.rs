@@ -1,9 +1,8 @@
 //! `https_only`: clients without TLS are sent to where it is spoken, and those with it are told to come back that way.
 
-use std::net::Ipv6Addr;
-
 use corral_config::listener::HttpsOnly;
 use corral_http::path::append_location;
+use corral_syntax::is_ipv6_literal;
 use smallvec::SmallVec;
 
 use crate::exchange::Exchange;
@@ -79,11 +78,8 @@ fn directives(rule: &HttpsOnly) -> SmallVec<[u8; 64]> {
 
 /// Whether this is a host as URLs have it (RFC 3986 section 3.2.2), without escapes. Requests may have others.
 fn is_host(host: &[u8]) -> bool {
-    if let Some(address) = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) {
-        return str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok());
-    }
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    !host.is_empty() && host.iter().all(is_plain)
+    is_ipv6_literal(host) || !host.is_empty() && host.iter().all(is_plain)
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::mem;
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use corral_config::template::Exception;
 use corral_config::throttle::ThrottleKey;
+use corral_syntax::client_network;
 
 use crate::exchange::Exchange;
 use crate::limits::{ClientLimit, LimitDecision, LimitKey};
@@ -69,7 +69,7 @@ impl<'c> Exchange<'c> {
     /// The key that the request is counted by; none if it is not counted.
     fn counted(&self, limit: &Arc<ClientLimit>, key: &ThrottleKey) -> Result<Option<LimitKey>, Exception> {
         let ThrottleKey::Text(template) = key else {
-            return Ok(Some(limit.count(self.client.address.map(|address| network(address.ip())))));
+            return Ok(Some(limit.count(self.client.address.map(|address| client_network(address.ip())))));
         };
         let mut text = buffers::take();
         let rendered = template.render(&mut self.variables(), &mut text);
@@ -99,14 +99,6 @@ impl<'c> Exchange<'c> {
     }
 }
 
-/// The client that an address belongs to: of version 6, one has 64 bits of addresses for itself.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-        address => address,
-    }
-}
-
 /// The key of a request, for the log: any client may have written it.
 struct ShownKey<'e, 'c> {
     exchange: &'e Exchange<'c>,
@@ -116,7 +108,7 @@ struct ShownKey<'e, 'c> {
 impl fmt::Display for ShownKey<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.key, self.exchange.client.address) {
-            (ThrottleKey::Client, Some(address)) => write!(f, "{}", network(address.ip())),
+            (ThrottleKey::Client, Some(address)) => write!(f, "{}", client_network(address.ip())),
             (ThrottleKey::Client, None) => f.write_str("unix:"),
             (ThrottleKey::Text(template), _) => {
                 let mut text = Vec::new();

@@ -7,13 +7,14 @@
 mod bound;
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use corral_channel::Lane;
 use corral_config::settings::ServerLimits;
+use corral_syntax::client_network;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -196,10 +197,7 @@ impl Drop for ConnectionPermit {
 
 impl ClientNetwork {
     pub(super) fn of(address: IpAddr) -> Self {
-        Self(match address.to_canonical() {
-            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-            address => address,
-        })
+        Self(client_network(address))
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use corral_ipc::message::FromRouter;
+use corral_syntax::has_host_labels;
 use parking_lot::Mutex;
 
 use crate::clock::Millis;
@@ -36,7 +37,7 @@ impl UncertifiedClients {
         let now = Millis::of(now);
         match reason {
             NoCertificate::NotYet | NoCertificate::NothingYet => self.warn(name, now),
-            NoCertificate::OnDemand if is_host_name(name) => self.want(name, client, now),
+            NoCertificate::OnDemand if is_known_by_authorities(name) => self.want(name, client, now),
             NoCertificate::OnDemand
             | NoCertificate::Unknown
             | NoCertificate::Nameless
@@ -95,15 +96,9 @@ impl UncertifiedClients {
 
 /// Whether an authority could know the name: labels of letters, digits and hyphens, at least two. The TLS library takes
 /// more for names.
-fn is_host_name(name: &str) -> bool {
-    let is_label = |label: &str| {
-        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        (1..=63).contains(&label.len())
-            && label.bytes().all(is_plain)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    name.len() <= 253 && name.contains('.') && name.split('.').all(is_label)
+fn is_known_by_authorities(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.contains('.') && has_host_labels(name, is_plain)
 }
 
 #[cfg(test)]
@@ -113,7 +108,7 @@ mod tests {
     #[test]
     fn authorities_know_host_names() {
         for name in ["a.b", "xn--bcher-kva.example", "0.1.example", "a.".repeat(120).trim_end_matches('.')] {
-            assert!(is_host_name(name), "{name}");
+            assert!(is_known_by_authorities(name), "{name}");
         }
         let long = format!("{}.example", "a".repeat(64));
         let longer = "a.".repeat(127) + "aa";
@@ -122,7 +117,7 @@ mod tests {
                 .into_iter()
                 .chain([&*long, &longer])
         {
-            assert!(!is_host_name(name), "{name}");
+            assert!(!is_known_by_authorities(name), "{name}");
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Options that every kind of action has (contract 11.3 and 11.4, and beyond it `request_headers` and
 //! `errors`).
 
+use corral_syntax::is_token;
+
 use super::super::advice;
 use super::super::authentication;
 use super::super::context::Context;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, Rows, STRING, optional};
-use super::super::strings::{is_token, member_name, template};
+use super::super::strings::{member_name, template};
 use super::super::{cors, maintenance, mirror, rewrite, throttle};
 use crate::json::{Bytes, Object, Value};
 use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange};

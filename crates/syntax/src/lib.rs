@@ -1,0 +1,13 @@
+//! Syntax that several crates read in the same way: host names, networks, tokens, escapes. Below all other crates.
+
+#![forbid(unsafe_code)]
+
+mod escape;
+mod host;
+mod network;
+mod token;
+
+pub use escape::{escaped_byte, hex_digit};
+pub use host::{has_host_labels, is_host_name, is_ipv6_literal};
+pub use network::client_network;
+pub use token::is_token;

@@ -4,6 +4,39 @@
 //!
 //! rustls is asked first. Only what it refuses is looked at again here.
 
+/// The methods about signatures, which the traits for certificates of clients and of servers both have.
+macro_rules! by_usual_or_authorities {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            message: &[u8],
+            certificate: &CertificateDer<'_>,
+            signed: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            self.usual.verify_tls12_signature(message, certificate, signed).or_else(|error| {
+                let verified = self.authorities.verify_tls12(message, certificate, signed);
+                verified.map(|()| HandshakeSignatureValid::assertion()).map_err(|_| error)
+            })
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            certificate: &CertificateDer<'_>,
+            signed: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            self.usual.verify_tls13_signature(message, certificate, signed).or_else(|error| {
+                let verified = self.authorities.verify_tls13(message, certificate, signed);
+                verified.map(|()| HandshakeSignatureValid::assertion()).map_err(|_| error)
+            })
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.usual.supported_verify_schemes()
+        }
+    };
+}
+
 pub(super) mod clients;
 pub(crate) mod servers;
 

@@ -45,31 +45,5 @@ impl ClientCertVerifier for ClientVerifier {
         })
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.usual.verify_tls12_signature(message, certificate, signed).or_else(|error| {
-            let verified = self.authorities.verify_tls12(message, certificate, signed);
-            verified.map(|()| HandshakeSignatureValid::assertion()).map_err(|_| error)
-        })
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.usual.verify_tls13_signature(message, certificate, signed).or_else(|error| {
-            let verified = self.authorities.verify_tls13(message, certificate, signed);
-            verified.map(|()| HandshakeSignatureValid::assertion()).map_err(|_| error)
-        })
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.usual.supported_verify_schemes()
-    }
+    by_usual_or_authorities!();
 }

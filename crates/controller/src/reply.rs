@@ -20,7 +20,7 @@ impl ApiReply {
         Self { status: StatusCode::OK, body, tag: None }
     }
 
-    /// What stands at a path of a value outside the configuration.
+    /// The part of a value outside the configuration that stands at a path.
     pub(crate) fn part(value: &Value, path: &[Bytes]) -> Self {
         match edit::get(value, path) {
             Ok(value) => Self::value(value.clone()),

@@ -110,8 +110,8 @@ pub fn receive(socket: impl AsFd, buffer: &mut Vec<u8>) -> io::Result<usize> {
 }
 
 /// The same of a Unix socket, to which anybody may send descriptors: they are closed in another thread. A call that
-/// does not ask for them closes them itself, and waits with those whose end is waited for. Says too whether some came: then there
-/// may be more to read, although there was room for it.
+/// does not ask for them closes them itself, and waits with those whose end is waited for. Says too whether some came:
+/// then there may be more to read, although there was room for it.
 ///
 /// # Errors
 /// As for [`receive`].

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// A row of a table: a path, its columns, and the document that its value is put into.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Such as `listeners.{addr}.pass`.
+    /// The option's place, `listeners.{addr}.pass` for one.
     pub path: &'static str,
     /// The types, a value, and words about wrong types if those are not as usual.
     pub columns: Vec<&'static str>,

@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::sources::{repository, sources, text};
 
-/// Of a hundred names, so many may be defined in more than one crate.
+/// The percentage of names that may be defined in more than one crate.
 const MOST_SHARED: usize = 12;
 
 /// The same type in two builds: as it is, and as loom checks it.

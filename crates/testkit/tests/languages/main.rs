@@ -22,8 +22,8 @@ mod runtime;
 mod runtimes;
 mod websockets;
 
-/// Makes a module of each runtime with a test for each behaviour, which is a function of that name in that area. Those of
-/// HTTP/1 alone stand in a module of their own, which the profile `http2` leaves out.
+/// Makes a module of each runtime with a test for each behaviour, which is a function of that name in that area. Those
+/// of HTTP/1 alone stand in a module of their own, which the profile `http2` leaves out.
 macro_rules! suite {
     (runtimes: $($runtime:ident)*; $behaviours:tt) => {
         $(suite!(@runtime $runtime $behaviours);)*

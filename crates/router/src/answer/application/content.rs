@@ -121,6 +121,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
+    use crate::error_chain::Chain;
 
     /// The content of each piece, `.` at the end, what is tolerated in parentheses, and why the rest is refused.
     #[track_caller]
@@ -140,7 +141,10 @@ mod tests {
                         *out += &format!("{}.", String::from_utf8_lossy(&lines).escape_debug());
                     }
                 }
-                Err(error) => return assert_eq!(format!("{}{error}", out.borrow()), expect, "{pieces:?}"),
+                Err(error) => {
+                    let found = format!("{}{}", out.borrow(), Chain(&error));
+                    return assert_eq!(found, expect, "{pieces:?}");
+                }
             }
         }
         assert_eq!(out.into_inner(), expect, "{pieces:?}");

@@ -1,5 +1,5 @@
-//! Walks the index of options: each is known and takes the types that it should and no others. Values of a later version
-//! are refused in words that say so.
+//! Walks the index of options: each is known, and takes the types that it should and no others. Values of a later
+//! version are refused in words that say so.
 
 use std::fs;
 

@@ -146,7 +146,8 @@ fn bodies_are_forgotten_when_they_were_sent() {
 mod http1_only {
     use super::*;
 
-    /// The same holds for clients that have announced that they send nothing more, if a little later: they may only listen.
+    /// The same holds for clients that have announced that they send nothing more, if a little later: they may only
+    /// listen.
     #[test]
     fn the_server_learns_that_a_client_with_one_request_is_gone() {
         let (told, tell) = mpsc::channel();

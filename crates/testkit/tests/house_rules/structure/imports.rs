@@ -59,7 +59,7 @@ impl<'a> Module<'a> {
         let mut is_export = false;
         while let [first, more @ ..] = rest {
             rest = match more {
-                // Says who may use what follows: `pub(in path)`.
+                // A visibility: `pub(in path)`.
                 ["in", more @ ..] if *first == "(" => after(more, ")"),
                 _ if *first == "use" => {
                     found.import(more, |name| !is_export || name == "*" || uses(name) > 1)

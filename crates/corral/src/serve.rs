@@ -253,10 +253,10 @@ fn memory(site: &Site) -> String {
     match &site.in_memory {
         InMemory::No => String::new(),
         InMemory::Lacks(lack) => format!("note: {lack}; each request loads the application\n"),
-        InMemory::By(resident) => {
-            let script = resident.script.display();
+        InMemory::By(worker) => {
+            let script = worker.script.display();
             let by = |software| format!(" by {software}; --no-worker loads the application for each request");
-            format!("worker: {script} stays in memory{}\n", resident.software.map_or_else(String::new, by))
+            format!("worker: {script} stays in memory{}\n", worker.software.map_or_else(String::new, by))
         }
     }
 }

@@ -12,10 +12,10 @@ mod php;
 mod program;
 mod python;
 pub(crate) mod recognise;
-mod resident;
 mod script;
 mod sources;
 mod static_files;
+mod worker_script;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ pub(crate) use self::go::Go;
 pub(crate) use self::php::ScriptPaths;
 pub(crate) use self::program::ProgramApp;
 pub(crate) use self::python::Python;
-pub(crate) use self::resident::{InMemory, WorkerScript};
 pub(crate) use self::script::ScriptApp;
+pub(crate) use self::worker_script::{InMemory, WorkerScript};
 
 /// A site that can be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,8 +83,8 @@ impl Site {
     /// Code that has to be loaded anew when it has changed. PHP looks at its scripts by itself, unless one stays in
     /// memory.
     pub(crate) fn code(&self) -> Vec<PathBuf> {
-        if let InMemory::By(resident) = &self.in_memory {
-            return vec![resident.project.clone()];
+        if let InMemory::By(worker) = &self.in_memory {
+            return vec![worker.project.clone()];
         }
         match &self.kind {
             SiteKind::Python(_) | SiteKind::Script(_) | SiteKind::Program(_) | SiteKind::Go(_) => {

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, PerlSpec, RuntimeSpec};
 use corral_embed::Requests;
-use corral_worker::{Crew, Exchange, Life, RequestEnd, Runtime, Server, Threads, complain};
+use corral_worker::{Exchange, RequestEnd, Runtime, Server, ThreadLoop, Threads, WorkerThreads, complain};
 
 use crate::interpreter::{Interpreter, Process};
 
@@ -86,13 +86,13 @@ impl Runtime for PerlRuntime {
         self.requests.serve(request, exchange, |request| interpreter.serve(request))
     }
 
-    fn crew(&mut self) -> Option<&mut dyn Crew> {
+    fn threads(&mut self) -> Option<&mut dyn WorkerThreads> {
         (self.interpreters.len() > 1).then_some(self)
     }
 }
 
-impl Crew for PerlRuntime {
-    fn run(&mut self, life: &dyn Life) {
+impl WorkerThreads for PerlRuntime {
+    fn run(&mut self, life: &dyn ThreadLoop) {
         let threads = Threads { n: self.perl.threads, stack_size: self.perl.thread_stack_size };
         let interpreters = Mutex::new(self.interpreters.iter_mut());
         threads.run(|| {

@@ -8,12 +8,12 @@ mod ffi;
 mod files;
 mod module;
 mod request;
-mod resident;
 mod runtime;
 mod settings;
 mod site;
 mod slow;
 mod tracked;
+mod worker_script;
 
 use std::process::ExitCode;
 

@@ -3,20 +3,20 @@
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, Limits, RuntimeSpec};
-use corral_worker::{Call, Exchange, RequestEnd, Requests, Resident, Runtime};
+use corral_worker::{Call, Exchange, RequestEnd, Requests, Runtime, WorkerScript};
 
 use crate::ffi::{self, Outcome, Request};
 use crate::module::SapiModule;
 use crate::request::{self, Scratch};
-use crate::resident::Residence;
 use crate::site::{Chosen, Resolved, ScriptFolder};
 use crate::slow::SlowLog;
+use crate::worker_script::LoadedScript;
 
 /// PHP with the targets of one application. Fields are dropped in this order: the strings of the
 /// sites must go before PHP does.
 pub(crate) struct PhpRuntime {
     sites: Vec<ScriptFolder>,
-    residence: Option<Residence>,
+    loaded_script: Option<LoadedScript>,
     scratch: Scratch,
     limits: Limits,
     /// In a worker, if there is a limit that it is for.
@@ -38,17 +38,26 @@ impl PhpRuntime {
         };
         let sites = php.targets.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
         let only = php.targets.first().zip(php.worker());
-        let residence = only.map(|(target, worker)| Residence::new(&module, target, worker)).transpose();
-        let residence = residence.with_context(|| format!("prepare application \"{}\"", spec.name))?;
+        let loaded_script =
+            only.map(|(target, worker)| LoadedScript::new(&module, target, worker)).transpose();
+        let loaded_script =
+            loaded_script.with_context(|| format!("prepare application \"{}\"", spec.name))?;
         let limits = spec.limits.clone();
-        Ok(Box::new(Self { sites, residence, scratch: Scratch::default(), limits, slow_log: None, module }))
+        Ok(Box::new(Self {
+            sites,
+            loaded_script,
+            scratch: Scratch::default(),
+            limits,
+            slow_log: None,
+            module,
+        }))
     }
 }
 
-impl Resident for PhpRuntime {
+impl WorkerScript for PhpRuntime {
     fn run(&mut self, requests: &mut dyn Requests) -> anyhow::Result<()> {
-        let residence = self.residence.as_ref().context("run a worker's script")?;
-        residence.run(&self.module, self.slow_log.as_ref(), requests)
+        let loaded_script = self.loaded_script.as_ref().context("run a worker's script")?;
+        loaded_script.run(&self.module, self.slow_log.as_ref(), requests)
     }
 }
 
@@ -59,16 +68,16 @@ impl Runtime for PhpRuntime {
     }
 
     fn has_start(&self) -> bool {
-        self.residence.is_some()
+        self.loaded_script.is_some()
     }
 
     /// The script cleans up.
     fn has_end(&self) -> bool {
-        self.residence.is_some()
+        self.loaded_script.is_some()
     }
 
-    fn resident(&mut self) -> Option<&mut dyn Resident> {
-        self.residence.is_some().then_some(self)
+    fn worker_script(&mut self) -> Option<&mut dyn WorkerScript> {
+        self.loaded_script.is_some().then_some(self)
     }
 
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {

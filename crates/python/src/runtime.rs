@@ -3,7 +3,7 @@
 use anyhow::bail;
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, PythonProtocol, PythonSpec, RuntimeSpec};
-use corral_worker::{Crew, EventLoop, Exchange, RequestEnd, Runtime, Threads, is_stranger};
+use corral_worker::{EventLoop, Exchange, RequestEnd, Runtime, Threads, WorkerThreads, is_stranger};
 use pyo3::prelude::*;
 
 use crate::application::ImportedCallable;
@@ -102,7 +102,7 @@ impl Runtime for PythonRuntime {
         }
     }
 
-    fn crew(&mut self) -> Option<&mut dyn Crew> {
+    fn threads(&mut self) -> Option<&mut dyn WorkerThreads> {
         match &mut self.application {
             Some(ImportedApp::Wsgi(wsgi)) if self.python.threads.get() > 1 => Some(wsgi.as_mut()),
             _ => None,

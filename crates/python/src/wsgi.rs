@@ -8,7 +8,9 @@ mod response;
 use std::sync::Arc;
 
 use corral_channel::message::RequestView;
-use corral_worker::{Crew, Exchange, Life, RequestEnd, Server, Threads, complain, is_stranger, warn_once};
+use corral_worker::{
+    Exchange, RequestEnd, Server, ThreadLoop, Threads, WorkerThreads, complain, is_stranger, warn_once,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -93,8 +95,8 @@ impl Wsgi {
     }
 }
 
-impl Crew for Wsgi {
-    fn run(&mut self, life: &dyn Life) {
+impl WorkerThreads for Wsgi {
+    fn run(&mut self, life: &dyn ThreadLoop) {
         let server = &*self;
         self.threads.run(|| interpreter::in_thread(&mut || life.live(&mut { server })));
     }

@@ -11,7 +11,7 @@ use std::ptr;
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_embed::{HOST, Outcome, Request, Requests};
-use corral_worker::{Exchange, Fork, Life, Pid, RequestEnd, Server};
+use corral_worker::{Exchange, Fork, Pid, RequestEnd, Server, ThreadLoop};
 
 use crate::ffi;
 
@@ -113,7 +113,7 @@ impl Interpreter {
     }
 
     /// Has each of the threads that [`Self::boot`] has made live `life`, and returns when all have.
-    pub(crate) fn run(&mut self, life: &dyn Life) {
+    pub(crate) fn run(&mut self, life: &dyn ThreadLoop) {
         // SAFETY: Ruby is started and no request runs; `life` stays until the call returns.
         unsafe { ffi::corral_ruby_run(live, leave, (&raw const life).cast_mut().cast()) };
     }
@@ -148,18 +148,18 @@ impl Server for Thread {
 }
 
 /// # Safety
-/// `data` leads to a `&dyn Life`.
+/// `data` leads to a `&dyn ThreadLoop`.
 unsafe extern "C" fn live(data: *mut c_void) {
     // SAFETY: the caller's promise.
-    let life = unsafe { *data.cast::<&dyn Life>() };
+    let life = unsafe { *data.cast::<&dyn ThreadLoop>() };
     life.live(&mut Thread::default());
 }
 
 /// # Safety
-/// `data` leads to a `&dyn Life`.
+/// `data` leads to a `&dyn ThreadLoop`.
 unsafe extern "C" fn leave(data: *mut c_void) {
     // SAFETY: the caller's promise.
-    let life = unsafe { *data.cast::<&dyn Life>() };
+    let life = unsafe { *data.cast::<&dyn ThreadLoop>() };
     life.leave();
 }
 

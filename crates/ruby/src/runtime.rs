@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, RubySpec, RuntimeSpec};
 use corral_embed::Requests;
-use corral_worker::{Crew, Exchange, Fork, Life, RequestEnd, Runtime};
+use corral_worker::{Exchange, Fork, RequestEnd, Runtime, ThreadLoop, WorkerThreads};
 
 use crate::interpreter::Interpreter;
 
@@ -72,7 +72,7 @@ impl Runtime for RubyRuntime {
         self.requests.serve(request, exchange, |request| self.interpreter.serve(request))
     }
 
-    fn crew(&mut self) -> Option<&mut dyn Crew> {
+    fn threads(&mut self) -> Option<&mut dyn WorkerThreads> {
         (self.ruby.threads.get() > 1).then_some(self)
     }
 
@@ -86,8 +86,8 @@ impl Runtime for RubyRuntime {
     }
 }
 
-impl Crew for RubyRuntime {
-    fn run(&mut self, life: &dyn Life) {
+impl WorkerThreads for RubyRuntime {
+    fn run(&mut self, life: &dyn ThreadLoop) {
         self.interpreter.run(life);
     }
 }

@@ -8,7 +8,6 @@
 
 #![forbid(unsafe_code)]
 
-mod asking;
 mod async_channel;
 mod body;
 mod call;
@@ -28,6 +27,7 @@ mod log;
 mod prototype;
 mod quiet_client;
 mod runtime;
+mod script_requests;
 mod serving;
 mod setup;
 mod starting;
@@ -53,6 +53,9 @@ pub use host::{host_main, redirect_output};
 pub use keeper::Keeper;
 pub use language::{Language, LoadApplication};
 pub use log::complain;
-pub use runtime::{Crew, EventLoop, Exchange, Life, RequestEnd, Requests, Resident, Runtime, Serve, Server};
+pub use runtime::{
+    EventLoop, Exchange, RequestEnd, Requests, Runtime, Serve, Server, ThreadLoop, WorkerScript,
+    WorkerThreads,
+};
 pub use threads::Threads;
 pub use warn_once::warn_once;

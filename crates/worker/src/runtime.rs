@@ -79,12 +79,12 @@ pub trait Runtime {
 
     /// The application that serves in its place, because it stays in memory and asks for its requests. A runtime with
     /// one [has a start](Runtime::has_start), which ends when the application asks for the first time.
-    fn resident(&mut self) -> Option<&mut dyn Resident> {
+    fn worker_script(&mut self) -> Option<&mut dyn WorkerScript> {
         None
     }
 
     /// The threads that serve in its place, several requests at once; asked once, after [`Runtime::start`].
-    fn crew(&mut self) -> Option<&mut dyn Crew> {
+    fn threads(&mut self) -> Option<&mut dyn WorkerThreads> {
         None
     }
 }
@@ -99,7 +99,7 @@ pub trait EventLoop {
 }
 
 /// An application that runs once in a worker, and asks for requests itself.
-pub trait Resident {
+pub trait WorkerScript {
     /// Runs it until it ends.
     ///
     /// # Errors
@@ -117,13 +117,13 @@ pub trait Requests {
 }
 
 /// The threads of a worker, which answer requests at the same time.
-pub trait Crew {
+pub trait WorkerThreads {
     /// Has each of them live `life`, and returns when all have.
-    fn run(&mut self, life: &dyn Life);
+    fn run(&mut self, life: &dyn ThreadLoop);
 }
 
-/// The life of a thread of a crew.
-pub trait Life: Sync {
+/// The loop of each of these threads.
+pub trait ThreadLoop: Sync {
     /// Takes requests, and has `server` answer them, until the worker leaves.
     fn live(&self, server: &mut dyn Server);
 

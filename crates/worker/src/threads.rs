@@ -5,7 +5,7 @@
 //! thread that leaves the channel to run a request announces the sleep of the others anew, which costs no system call;
 //! so one thread is always woken for the next request, and no thread only passes requests on.
 //!
-//! The runtime decides whose threads they are (`Crew`). Those of Python and Perl are the system's; Ruby's are its own,
+//! The runtime decides whose threads they are (`WorkerThreads`). Those of Python and Perl are the system's; Ruby's are its own,
 //! as no other thread may enter the interpreter.
 
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -21,7 +21,7 @@ use crate::client_gone::ClientGone;
 use crate::exchange::After;
 use crate::inbox::{Inbox, LOOK_AROUND, ReceiveWait, ReceivedRequest, RequestChannel, RequestStream};
 use crate::log::complain;
-use crate::runtime::{Crew, Life, Server};
+use crate::runtime::{Server, ThreadLoop, WorkerThreads};
 use crate::serving;
 use crate::worker_channel::Handover;
 
@@ -63,11 +63,11 @@ impl Threads {
 }
 
 /// Serves until the worker is to leave; `n_left` requests at most.
-pub(crate) fn run(inbox: Inbox, crew: &mut dyn Crew, n_left: Option<u32>) {
+pub(crate) fn run(inbox: Inbox, threads: &mut dyn WorkerThreads, n_left: Option<u32>) {
     let sleep = inbox.wire.end.sleep();
     let shared =
         SharedInbox { sleep, state: Mutex::new(InboxState { inbox, n_left, n_idle: 0, n_waiting: 0 }) };
-    crew.run(&shared);
+    threads.run(&shared);
 }
 
 fn serve(
@@ -220,7 +220,7 @@ impl SharedInbox {
     }
 }
 
-impl Life for SharedInbox {
+impl ThreadLoop for SharedInbox {
     fn live(&self, server: &mut dyn Server) {
         let mut out = Vec::new();
         while let Some((received, is_last)) = self.next() {

@@ -6,13 +6,13 @@ use corral_config::plan::AppSpec;
 use corral_sys::forked::is_stranger;
 use corral_sys::process;
 
-use crate::asking;
 use crate::async_channel::AsyncChannel;
 use crate::exchange::After;
 use crate::inbox::{Inbox, NextRequest};
 use crate::lifespan;
 use crate::log::complain;
 use crate::runtime::Runtime;
+use crate::script_requests;
 use crate::serving::OneByOne;
 use crate::setup::WorkerSetup;
 use crate::threads;
@@ -40,9 +40,9 @@ pub(crate) fn run(mut place: WorkerSetup, runtime: &mut dyn Runtime, spec: &AppS
     {
         complain(format_args!("the worker will not end in order: {error}"));
     }
-    if let Some(resident) = runtime.resident() {
+    if let Some(worker_script) = runtime.worker_script() {
         let report = place.report.take();
-        asking::run(&mut Inbox::new(place), resident, report, lifespan::draw(&spec.limits));
+        script_requests::run(&mut Inbox::new(place), worker_script, report, lifespan::draw(&spec.limits));
         return ExitCode::SUCCESS;
     }
     if let Some(report) = place.report.take() {
@@ -55,8 +55,8 @@ pub(crate) fn run(mut place: WorkerSetup, runtime: &mut dyn Runtime, spec: &AppS
         return ExitCode::SUCCESS;
     }
     let mut inbox = Inbox::new(place);
-    match runtime.crew() {
-        Some(crew) => threads::run(inbox, crew, n_left),
+    match runtime.threads() {
+        Some(threads) => threads::run(inbox, threads, n_left),
         None => serve_all(&mut inbox, runtime, n_left),
     }
     runtime.end();

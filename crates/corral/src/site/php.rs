@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::folder::{entries, has, subfolders};
-use super::resident::{self, InMemory, WorkerScript};
+use super::worker_script::{self, InMemory, WorkerScript};
 use super::{Site, SiteKind};
 
 /// Which paths belong to scripts in a site with a front controller.
@@ -37,7 +37,7 @@ pub(super) fn front_controller(project: &Path) -> Option<Site> {
     } else {
         ScriptPaths::Listed([found.scripts, found.folders].concat())
     };
-    let in_memory = resident::find(project, &root);
+    let in_memory = worker_script::find(project, &root);
     Some(Site {
         root,
         kind: SiteKind::FrontController { software, scripts },
@@ -47,15 +47,14 @@ pub(super) fn front_controller(project: &Path) -> Option<Site> {
 }
 
 /// A site whose requests all go to a script that stays in memory.
-pub(super) fn kept_by(project: &Path, resident: WorkerScript) -> Site {
+pub(super) fn kept_by(project: &Path, worker: WorkerScript) -> Site {
     let mut folders = PUBLIC_FOLDERS.iter().map(|name| project.join(name)).filter(|folder| folder.is_dir());
-    let public =
-        folders.clone().find(|folder| resident.script.starts_with(folder)).or_else(|| folders.next());
+    let public = folders.clone().find(|folder| worker.script.starts_with(folder)).or_else(|| folders.next());
     let has_sources = public.is_none();
     let root = public.unwrap_or_else(|| project.to_owned());
     let kind =
         SiteKind::FrontController { software: software(project), scripts: ScriptPaths::Listed(Vec::new()) };
-    Site { root, kind, has_sources, in_memory: InMemory::By(resident) }
+    Site { root, kind, has_sources, in_memory: InMemory::By(worker) }
 }
 
 /// Whether there are scripts in a folder, down to some depth.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::folder::{INDEXES, entries, has, subfolders};
-use super::{Site, SiteKind, component, go, java, php, program, python, resident, script, sources};
+use super::{Site, SiteKind, component, go, java, php, program, python, script, sources, worker_script};
 
 /// Why a path cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -65,8 +65,8 @@ pub(crate) fn kept_by(path: &Path, script: &Path) -> Result<Site, SiteError> {
     let path = canonical(path)?;
     check_folder(&path)?;
     let missing = || SiteError::NoWorker { script: script.to_owned(), folder: path.clone() };
-    let resident = resident::named(&path, script).ok_or_else(missing)?;
-    Ok(php::kept_by(&path, resident))
+    let worker = worker_script::named(&path, script).ok_or_else(missing)?;
+    Ok(php::kept_by(&path, worker))
 }
 
 /// A folder whose files are to be served, whatever they are.

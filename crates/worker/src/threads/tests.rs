@@ -68,8 +68,8 @@ struct Scripts {
     barrier: Barrier,
 }
 
-impl Crew for Scripts {
-    fn run(&mut self, life: &dyn Life) {
+impl WorkerThreads for Scripts {
+    fn run(&mut self, life: &dyn ThreadLoop) {
         self.threads.run(|| life.live(&mut Script(&self.barrier)));
     }
 }

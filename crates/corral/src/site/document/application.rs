@@ -63,7 +63,7 @@ fn script_application(site: &Site, script: &ScriptApp, choices: &Choices<'_>) ->
 
 fn php(site: &Site, choices: &Choices<'_>) -> Value {
     let mut application = match &site.in_memory {
-        InMemory::By(resident) => kept(site, resident, choices),
+        InMemory::By(worker) => kept(site, worker, choices),
         InMemory::No | InMemory::Lacks(_) => classic(site, choices),
     };
     if !choices.php_ini.is_empty() {
@@ -75,11 +75,11 @@ fn php(site: &Site, choices: &Choices<'_>) -> Value {
 }
 
 /// All requests go to a script that stays in memory.
-fn kept(site: &Site, resident: &WorkerScript, choices: &Choices<'_>) -> Value {
-    let mut worker = json!({ "script": resident.script });
-    if !resident.environment.is_empty() {
+fn kept(site: &Site, script: &WorkerScript, choices: &Choices<'_>) -> Value {
+    let mut worker = json!({ "script": script.script });
+    if !script.environment.is_empty() {
         let variable = |(name, value): &(&str, String)| ((*name).to_owned(), json!(value));
-        worker["env"] = resident.environment.iter().map(variable).collect::<Map<_, _>>().into();
+        worker["env"] = script.environment.iter().map(variable).collect::<Map<_, _>>().into();
     }
     json!({ "type": "php", "processes": processes(choices), "root": site.root, "worker": worker })
 }

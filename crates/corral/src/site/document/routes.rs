@@ -47,10 +47,10 @@ pub(super) fn routes(site: &Site, denied: &[String]) -> Value {
             steps.push(files(site, "applications/site/scripts"));
         }
         SiteKind::FrontController { .. } if matches!(site.in_memory, InMemory::By(_)) => {
-            let resident = "applications/site";
-            steps.extend(private(site, &json!({ "pass": resident })));
+            let worker = "applications/site";
+            steps.extend(private(site, &json!({ "pass": worker })));
             steps.push(source_code());
-            steps.push(files(site, resident));
+            steps.push(files(site, worker));
         }
         SiteKind::FrontController { scripts: paths, .. } => {
             let front = "applications/site/front";

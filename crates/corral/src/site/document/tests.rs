@@ -96,13 +96,13 @@ fn front(scripts: ScriptPaths) -> SiteKind {
 /// A script that stays in memory answers whatever is not a file, sources by another spelling apart.
 #[test]
 fn a_resident_answers_for_everything() {
-    let resident = WorkerScript {
+    let worker = WorkerScript {
         software: None,
         script: "/srv/site/worker.php".into(),
         project: "/srv/site".into(),
         environment: vec![("A", "1".to_owned())],
     };
-    let site = Site { in_memory: InMemory::By(resident), ..site(&front(ScriptPaths::Listed(vec![]))) };
+    let site = Site { in_memory: InMemory::By(worker), ..site(&front(ScriptPaths::Listed(vec![]))) };
     for (path, expected) in [
         ("/", "/srv/site/ or application"),
         ("/a.css", "/srv/site/a.css or application"),

@@ -5,7 +5,7 @@ pub(super) const ALLOWED: super::Table = &[
     (
         "worker",
         &[
-            "asking",
+            "script_requests",
             "threads",
             "serving",
             "exchange",
@@ -17,8 +17,8 @@ pub(super) const ALLOWED: super::Table = &[
             "log",
         ],
     ),
-    ("asking", &["serving", "exchange", "runtime", "inbox", "log", "starting"]),
     ("confine", &["dependencies", "language"]),
+    ("script_requests", &["serving", "exchange", "runtime", "inbox", "log", "starting"]),
     ("threads", &["serving", "exchange", "runtime", "inbox", "worker_channel", "client_gone", "log"]),
     ("dependencies", &["language"]),
     ("serving", &["exchange", "fork_guard", "runtime", "inbox", "log"]),

@@ -30,13 +30,13 @@ const MARK: &str = "CORRAL_WORKER";
 const COMPATIBLE_MARK: &str = "FRANKENPHP_WORKER";
 
 /// An application whose script stays in memory.
-pub(crate) struct Residence {
+pub(crate) struct LoadedScript {
     target: PhpTarget,
     script: PathBuf,
     variables: Vec<(String, String)>,
 }
 
-impl Residence {
+impl LoadedScript {
     /// Checks that there is such a script.
     ///
     /// # Errors
@@ -45,9 +45,9 @@ impl Residence {
         let marks = [Some(MARK), worker.compatibility.then_some(COMPATIBLE_MARK)];
         let marks = marks.into_iter().flatten().map(|mark| (mark.to_owned(), "1".to_owned()));
         let variables = worker.environment.iter().cloned().chain(marks).collect();
-        let residence = Self { target: target.clone(), script: worker.script.clone(), variables };
-        residence.place(module)?;
-        Ok(residence)
+        let loaded_script = Self { target: target.clone(), script: worker.script.clone(), variables };
+        loaded_script.place(module)?;
+        Ok(loaded_script)
     }
 
     /// Where the script is now: a deployment may have moved a link since the last process was forked.

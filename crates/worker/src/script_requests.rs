@@ -7,7 +7,7 @@
 use crate::exchange::After;
 use crate::inbox::{Inbox, NextRequest};
 use crate::log::complain;
-use crate::runtime::{Requests, Resident, Serve};
+use crate::runtime::{Requests, Serve, WorkerScript};
 use crate::serving::OneByOne;
 use crate::starting::ReadyPipe;
 
@@ -40,12 +40,12 @@ impl Requests for ScriptRequests<'_> {
 /// not be used, and the waiting prototype is told so.
 pub(crate) fn run(
     inbox: &mut Inbox,
-    resident: &mut dyn Resident,
+    worker_script: &mut dyn WorkerScript,
     report: Option<ReadyPipe>,
     n_left: Option<u32>,
 ) {
     let mut asking = ScriptRequests { requests: OneByOne::new(inbox, n_left), report, is_over: false };
-    let ended = resident.run(&mut asking);
+    let ended = worker_script.run(&mut asking);
     match (asking.report, ended) {
         (Some(report), Err(error)) => report.failed(&format!("{error:#}")),
         (None, Err(error)) if !asking.is_over => complain(format_args!("{error:#}")),

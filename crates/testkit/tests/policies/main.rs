@@ -1,5 +1,5 @@
-//! Options of actions that decide at the door: the sites that may read replies, the clients that get in while the site
-//! is closed, and the servers that get a copy of a request.
+//! Policies of actions: the sites that may read replies, the clients that get in while the site is closed, and the
+//! servers that get a copy of a request.
 
 #![allow(clippy::needless_pass_by_value, reason = "tables of cases hand over what `json!` has just made")]
 

@@ -40,10 +40,13 @@ help: ## List these commands
 setup: ## Install what the build needs (Debian 12 or 13; root or sudo)
 	scripts/setup
 
-# What is built is the same wherever it is built, and names no folder of that machine.
+# What is built is the same wherever and whenever it is built, and names no folder of that machine.
 release_prefixes = $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(CURDIR)=/corral
 build changes chaos deb executables portable soak: export RUSTFLAGS := $(RUSTFLAGS) $(addprefix --remap-path-prefix=,$(release_prefixes))
 build changes chaos deb executables portable soak: export CFLAGS := $(CFLAGS) $(addprefix -ffile-prefix-map=,$(release_prefixes))
+# C compilers take it for `__DATE__` and `__TIME__`, which the allocator prints among its options. Always the same time, or
+# else libraries in C, and all that needs them, would be compiled anew after each commit.
+changes chaos executables portable soak: export SOURCE_DATE_EPOCH := 315532800
 
 build: executables ## Build the release executables in target/release: corral, corral-LANGUAGE for each that can be built
 	scripts/split-debug $(addprefix target/release/,$(executables)) $(call other_hosts,target/release)

@@ -218,6 +218,11 @@ impl Hand {
         eventually("there is room", || self.try_send(frame, payload).then_some(()));
     }
 
+    /// The same, with the event loop left asleep: what follows is there when it looks.
+    pub(crate) fn publish(&mut self, frame: FrameHead, payload: &[u8]) {
+        eventually("there is room", || self.worker.end.send(frame, &[payload]).is_ok().then_some(()));
+    }
+
     pub(crate) fn try_send(&mut self, frame: FrameHead, payload: &[u8]) -> bool {
         let is_sent = self.worker.end.send(frame, &[payload]).is_ok();
         self.worker.end.ring(frame.lane);

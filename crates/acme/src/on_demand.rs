@@ -45,7 +45,7 @@ impl OnDemandPolicy {
         now: Instant,
     ) -> OnDemandVerdict {
         if !is_public_name(name) {
-            return OnDemandVerdict::Refused("it is no name that authorities issue for");
+            return OnDemandVerdict::Refused("it is not a name that authorities issue for");
         }
         let mut verdict = OnDemandVerdict::Refused("no rule allows it");
         for (rule, policy) in rules {

@@ -26,7 +26,7 @@ pub enum ResponseHeadError {
     #[error("a header of the response has an invalid value")]
     Value,
     /// No number from 200 to 999.
-    #[error("the response's status is no status")]
+    #[error("the response's status is not a status")]
     Status,
     /// No number, or two that differ.
     #[error("invalid Content-Length")]
@@ -285,11 +285,11 @@ mod tests {
         check("A : c\n\n", "a header of the response has an invalid name");
         check("A: b\0c\n\n", "a header of the response has an invalid value");
         check("A: b\rc\n\n", "a header of the response has an invalid value");
-        check("Status: ok\n\n", "the response's status is no status");
-        check("Status: 100\n\n", "the response's status is no status");
-        check("Status: 2000\n\n", "the response's status is no status");
-        check("Status: +20\n\n", "the response's status is no status");
-        check("HTTP/1.1\n\n", "the response's status is no status");
+        check("Status: ok\n\n", "the response's status is not a status");
+        check("Status: 100\n\n", "the response's status is not a status");
+        check("Status: 2000\n\n", "the response's status is not a status");
+        check("Status: +20\n\n", "the response's status is not a status");
+        check("HTTP/1.1\n\n", "the response's status is not a status");
         check("Content-Length: -1\n\n", "invalid Content-Length");
         check("Content-Length: 1, 1\n\n", "invalid Content-Length");
         check("Content-Length: 99999999999999999999\n\n", "invalid Content-Length");

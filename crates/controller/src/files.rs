@@ -24,7 +24,7 @@ pub(crate) async fn follow(controller: &Controller, mut replacements: Replacemen
 async fn put_in_force(controller: Controller, replacement: Replacement) {
     let Replacement { document, inserted, assets } = replacement;
     let Ok(document) = json::parse(&document) else {
-        tracing::error!(target: "alert", "main sent a document of configuration files that is no JSON");
+        tracing::error!(target: "alert", "main sent a document of configuration files that is not JSON");
         return;
     };
     match controller.replace(document, inserted, &assets).await {

@@ -37,7 +37,7 @@ pub(crate) fn command(command: &AssetCommand, kind: AssetKind, daemon: &Daemon) 
     let body = match command {
         AssetCommand::List => {
             let all = daemon.get(collection(kind))?.into_body()?;
-            let all: Value = serde_json::from_slice(&all).context("the list is no JSON")?;
+            let all: Value = serde_json::from_slice(&all).context("the list is not JSON")?;
             let names = all.as_object().into_iter().flatten().map(|(name, about)| line(name, about));
             output::write(names.collect::<String>())?;
             return Ok(ExitCode::SUCCESS);

@@ -130,7 +130,9 @@ fn daemon_options(
 ) -> anyhow::Result<DaemonOptions> {
     let control = given.control.unwrap_or_else(|| flavour.control.to_owned());
     let address = ListenAddress::parse(control.as_bytes()).with_context(|| {
-        format!("the control socket \"{control}\" is no address: use unix:PATH, unix:@NAME or ADDRESS:PORT")
+        format!(
+            "the control socket \"{control}\" is not an address: use unix:PATH, unix:@NAME or ADDRESS:PORT"
+        )
     })?;
     let on_stderr = given.no_daemon && flavour.foreground_log_on_stderr;
     let default_log = (!on_stderr).then(|| PathBuf::from(flavour.log));
@@ -249,7 +251,10 @@ mod tests {
     #[test]
     fn a_wrong_control_address_is_named() {
         let error = options(&["--control", "localhost"], &Flavour::corral()).unwrap_err();
-        assert!(error.to_string().starts_with("the control socket \"localhost\" is no address"), "{error}");
+        assert!(
+            error.to_string().starts_with("the control socket \"localhost\" is not an address"),
+            "{error}"
+        );
     }
 
     #[test]

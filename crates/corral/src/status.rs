@@ -88,7 +88,7 @@ pub(crate) struct Rates {
 /// The figures as the daemon gives them.
 pub(crate) fn read(daemon: &Daemon) -> anyhow::Result<Value> {
     let body = daemon.get("/status")?.into_body()?;
-    serde_json::from_slice(&body).context("the status is no JSON")
+    serde_json::from_slice(&body).context("the status is not JSON")
 }
 
 fn print(text: &str) -> io::Result<()> {

@@ -27,7 +27,7 @@ pub(crate) fn command(pid_file: &Path, control: &client::Daemon) -> anyhow::Resu
     let old = pid.as_raw_nonzero();
     // Most others would end at the signal.
     if !is_main(&name_of(&old.to_string())) {
-        bail!("process {old}, which \"{}\" names, is no daemon", pid_file.display());
+        bail!("process {old}, which \"{}\" names, is not a daemon", pid_file.display());
     }
     let daemon = RunningDaemon { pid_file: pid_file.to_owned(), pid, others: siblings(old.get()) };
     let context = || format!("tell process {old}, which \"{}\" names, to upgrade", pid_file.display());

@@ -156,7 +156,7 @@ fn variable(body: &str, world: &dyn Surroundings) -> Result<Vec<u8>, String> {
             && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
     };
     if !is_name(name) {
-        return Err(format!("\"{name}\" is no name of an environment variable."));
+        return Err(format!("\"{name}\" is not a name of an environment variable."));
     }
     let value = world.variable(name);
     match (value, default) {

@@ -116,7 +116,7 @@ sub body_handle {
 # Takes [status, fields, body], or [status, fields] and returns a writer.
 sub respond {
     my ($response) = @_;
-    die "the application's response is no array of two or three items\n"
+    die "the application's response is not an array of two or three items\n"
         if (Scalar::Util::reftype($response) // '') ne 'ARRAY' || @$response < 2;
     remark('a response is a blessed array')          if ref $response ne 'ARRAY';
     remark('a response has more than three items') if @$response > 3;

@@ -30,7 +30,7 @@ impl PerlRuntime {
     /// # Errors
     /// When the script cannot be loaded, in Perl's words.
     pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
-        let RuntimeSpec::Perl(perl) = &spec.runtime else { bail!("this is no application of Perl") };
+        let RuntimeSpec::Perl(perl) = &spec.runtime else { bail!("this is not an application of Perl") };
         let process = Process::initialize();
         let n = n_interpreters(perl);
         let interpreters = (0..n).map(|_| process.start(n > 1)).collect::<anyhow::Result<_>>()?;

@@ -30,7 +30,7 @@ impl PhpRuntime {
     /// # Errors
     /// When PHP does not start or a root or script is missing.
     pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
-        let RuntimeSpec::Php(php) = &spec.runtime else { bail!("this is no application of PHP") };
+        let RuntimeSpec::Php(php) = &spec.runtime else { bail!("this is not an application of PHP") };
         let module = SapiModule::start(php)?;
         let open = |target| {
             let name = &spec.name;

@@ -89,7 +89,7 @@ fn prepare(
     spec: &AppSpec,
     outside: Option<OwnedFd>,
 ) -> anyhow::Result<(HttpSpec, ProgramCommand, Option<ProgramFolder>)> {
-    let RuntimeSpec::Http(http) = &spec.runtime else { bail!("this is no program that serves HTTP") };
+    let RuntimeSpec::Http(http) = &spec.runtime else { bail!("this is not a program that serves HTTP") };
     // A title that could not be set costs nothing but a nicer `ps`.
     let _ = process::set_title(&format!("corral: \"{}\" prototype", spec.name));
     // What programs leave behind ends here, not at main. Without it, main collects it.

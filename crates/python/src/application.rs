@@ -51,7 +51,7 @@ fn import<'py>(py: Python<'py>, target: &PythonTarget) -> PyResult<Bound<'py, Py
     }
     let what = if target.factory { "what the factory returns" } else { "it" };
     Err(PyTypeError::new_err(format!(
-        "\"{}\" of module \"{}\" is no application: {what} cannot be called",
+        "\"{}\" of module \"{}\" is not an application: {what} cannot be called",
         target.callable, target.module
     )))
 }

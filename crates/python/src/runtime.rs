@@ -31,7 +31,9 @@ impl PythonRuntime {
     /// # Errors
     /// When it does not start.
     pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
-        let RuntimeSpec::Python(python) = &spec.runtime else { bail!("this is no application of Python") };
+        let RuntimeSpec::Python(python) = &spec.runtime else {
+            bail!("this is not an application of Python")
+        };
         let interpreter = Interpreter::start(spec, python)?;
         Ok(Box::new(Self { application: None, python: python.clone(), interpreter }))
     }

@@ -135,7 +135,7 @@ module Corral
         complete(length, https)
         response = app.call(@env)
         unless response.respond_to?(:to_ary) || @hijacked
-          raise TypeError, "the response is no array of three: #{response.inspect}"
+          raise TypeError, "the response is not an array of three: #{response.inspect}"
         end
 
         status, fields, body = *response

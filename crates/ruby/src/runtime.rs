@@ -29,7 +29,7 @@ impl RubyRuntime {
     /// # Errors
     /// When it cannot be loaded, in Ruby's words.
     pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
-        let RuntimeSpec::Ruby(ruby) = &spec.runtime else { bail!("this is no application of Ruby") };
+        let RuntimeSpec::Ruby(ruby) = &spec.runtime else { bail!("this is not an application of Ruby") };
         let interpreter = Interpreter::start()?;
         let mut runtime = Self { interpreter, requests: Requests::default(), ruby: ruby.clone() };
         if ruby.preload {

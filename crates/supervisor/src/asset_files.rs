@@ -66,7 +66,7 @@ fn read_folder(folder: &Path) -> Vec<(String, Vec<u8>)> {
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let meta = fs::metadata(path)?;
     if !meta.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     if meta.len() > MAX_FILE {
         return Err(io::Error::other(format!("it is longer than {MAX_FILE} bytes")));

@@ -114,7 +114,7 @@ fn bind_file(path: &Path, options: &ControlOptions) -> anyhow::Result<OwnedFd> {
     Ok(socket)
 }
 
-const IN_USE: &str = "another daemon serves it, or the path is a file that is no socket";
+const IN_USE: &str = "another daemon serves it, or the path is a file that is not a socket";
 
 fn give_away(path: &Path, options: &ControlOptions) -> anyhow::Result<()> {
     let uid = options.user.as_deref().map(user::user_by_name).transpose()?.map(|user| user.uid);

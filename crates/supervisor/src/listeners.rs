@@ -155,7 +155,7 @@ fn reason(error: &io::Error) -> String {
 fn advice(address: &ListenAddress, error: &io::Error) -> &'static str {
     match (address, error.kind()) {
         (ListenAddress::Unix(_), io::ErrorKind::AddrInUse) => {
-            "; another program listens on this path, or it is a file that is no socket: remove it or \
+            "; another program listens on this path, or it is a file that is not a socket: remove it or \
              choose another path"
         }
         (_, io::ErrorKind::AddrInUse) => "; another program listens there: stop it or choose another port",

@@ -74,7 +74,7 @@ impl TryFrom<OwnedFd> for BellPush {
         if DescriptorKind::of_socket(&fd) != Some(DescriptorKind::Stream) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "what should ring a bell is no socket that does",
+                "what should ring a bell is not a socket that does",
             ));
         }
         refuse_descriptors(&fd);

@@ -200,7 +200,7 @@ pub enum Local {
 pub fn adopt(socket: &OwnedFd) -> io::Result<Local> {
     let is_stream = sockopt::socket_type(socket)? == SocketType::STREAM;
     if !is_stream || !sockopt::socket_acceptconn(socket)? {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no stream socket that listens"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a stream socket that listens"));
     }
     let flags = rustix::fs::fcntl_getfl(socket)?;
     rustix::fs::fcntl_setfl(socket, flags | rustix::fs::OFlags::NONBLOCK)?;

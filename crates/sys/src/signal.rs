@@ -278,7 +278,7 @@ mod tests {
         assert!(kill_child(pid, Signal::KILL));
         child.wait().unwrap();
         assert!(!kill_child(pid, Signal::KILL), "it was collected");
-        assert!(!kill_child(rustix::process::getpid(), Signal::KILL), "this is no child");
+        assert!(!kill_child(rustix::process::getpid(), Signal::KILL), "this is not a child");
     }
 
     #[test]

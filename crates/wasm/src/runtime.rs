@@ -47,7 +47,9 @@ impl WasmRuntime {
     /// # Errors
     /// When it is none, or asks for something that there is not.
     pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
-        let RuntimeSpec::Wasm(wasm) = &spec.runtime else { bail!("this is no application of WebAssembly") };
+        let RuntimeSpec::Wasm(wasm) = &spec.runtime else {
+            bail!("this is not an application of WebAssembly")
+        };
         let component = link(&spec.limits, &wasm.component)
             .with_context(|| format!("the component \"{}\"", wasm.component.display()))?;
         check_folders(wasm)?;

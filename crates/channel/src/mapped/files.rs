@@ -62,7 +62,7 @@ impl TryFrom<OwnedFd> for FileSocket {
         if DescriptorKind::of_socket(&socket) != Some(DescriptorKind::Packets) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "what files should come through is no socket for them",
+                "what files should come through is not a socket for them",
             ));
         }
         Ok(Self(socket))

@@ -279,7 +279,7 @@ impl Parser<'_> {
                 Some(end) => 2 + end + 2,
                 None => return Err(fault(self.at, "The comment has no end (*/).")),
             },
-            _ => return Err(fault(self.at, "A single slash is no comment; // or /* starts one.")),
+            _ => return Err(fault(self.at, "A single slash is not a comment; // or /* starts one.")),
         };
         self.at += len;
         Ok(())

@@ -189,7 +189,7 @@ fn decoded(
 ) -> Option<Vec<u8>> {
     let bytes = engine.decode(text).ok().filter(|bytes| !bytes.is_empty());
     if bytes.is_none() {
-        cx.problem(format!("The \"{}\" value is no Base64 text.", field.name));
+        cx.problem(format!("The \"{}\" value is not Base64 text.", field.name));
     }
     bytes
 }

@@ -41,7 +41,7 @@ pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Dest
 /// The advice on a destination that is near none.
 fn destination_advice(text: &str, known: &[String]) -> String {
     if text.contains("://") {
-        return "A server is no destination: pass to a route with \"proxy\", or to one of \"upstreams\"."
+        return "A server is not a destination: pass to a route with \"proxy\", or to one of \"upstreams\"."
             .to_owned();
     }
     match known {

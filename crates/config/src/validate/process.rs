@@ -74,7 +74,7 @@ fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: ProcessDraft) -
     if let Some(with) = &draft.with
         && !cx.destinations.applications.contains_key(with.as_bytes())
     {
-        let detail = format!("\"{with}\" is no application that serves requests.");
+        let detail = format!("\"{with}\" is not an application that serves requests.");
         let known = cx.destinations.applications.keys().map(|name| name.to_string_lossy().into_owned());
         let known: Vec<_> = known.collect();
         cx.at(b"with", |cx| cx.problem_with_suggestion(detail, with, known.iter()));

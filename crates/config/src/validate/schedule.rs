@@ -65,7 +65,7 @@ fn cron(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
     match Schedule::parse(&text) {
         Ok(_) => Some(text),
         Err(error) => {
-            cx.problem(format!("The \"{}\" value is no schedule: {error}.", field.name));
+            cx.problem(format!("The \"{}\" value is not a schedule: {error}.", field.name));
             None
         }
     }

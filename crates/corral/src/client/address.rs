@@ -44,7 +44,7 @@ impl Address {
         }
         let full = if text.starts_with(['/', '.']) { format!("unix:{text}") } else { text.to_owned() };
         let address = ListenAddress::parse(full.as_bytes()).with_context(|| {
-            format!("\"{text}\" is no control socket: use unix:PATH, unix:@NAME or ADDRESS:PORT")
+            format!("\"{text}\" is not a control socket: use unix:PATH, unix:@NAME or ADDRESS:PORT")
         })?;
         Ok(Self::Socket(address))
     }

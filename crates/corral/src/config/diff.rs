@@ -13,7 +13,7 @@ use crate::output;
 pub(super) fn command(daemon: &Daemon, paths: &[PathBuf]) -> anyhow::Result<ExitCode> {
     let found = files::read(paths, &Seen::default()).map_err(|problems| anyhow!(problems.join("\n")))?;
     let running = daemon.get("/config")?.into_body()?;
-    let running = json::parse(&running).context("the running configuration is no JSON")?;
+    let running = json::parse(&running).context("the running configuration is not JSON")?;
     let mut lines = Vec::new();
     compare("", Some(&running), Some(&found.manifest.as_shown_in(&running)), &mut lines);
     output::write(lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;

@@ -15,7 +15,8 @@ use crate::client::{Address, Daemon};
 pub(super) fn context(application: &str, daemon: &Daemon) -> anyhow::Result<ExecContext> {
     if !matches!(daemon.address, Address::Socket(ListenAddress::Unix(_) | ListenAddress::Abstract(_))) {
         bail!(
-            "\"{}\" is no control socket of this machine: commands are run beside the daemon, by `corral exec` there",
+            "\"{}\" is not a control socket of this machine: commands are run beside the daemon, by `corral exec` \
+             there",
             daemon.address
         );
     }

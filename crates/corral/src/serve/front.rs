@@ -175,7 +175,7 @@ fn listen_address(text: &str) -> anyhow::Result<ListenAddress> {
     let full = if is_port(port) { format!("127.0.0.1:{port}") } else { text.to_owned() };
     ListenAddress::parse(full.as_bytes()).with_context(|| {
         format!(
-            "\"{text}\" is no address to listen on; examples: 8080, 127.0.0.1:8080, *:80, unix:/run/site.sock"
+            "\"{text}\" is not an address to listen on; examples: 8080, 127.0.0.1:8080, *:80, unix:/run/site.sock"
         )
     })
 }

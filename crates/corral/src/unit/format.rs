@@ -19,7 +19,7 @@ impl OutputFormat {
             "json" => Self::Json,
             "yaml" => Self::Yaml,
             "text" => Self::Text,
-            _ => bail!("\"{text}\" is no output format: use json-pretty, json, yaml or text"),
+            _ => bail!("\"{text}\" is not an output format: use json-pretty, json, yaml or text"),
         })
     }
 

@@ -33,9 +33,9 @@ pub(super) fn running() -> Vec<UnitInstance> {
 /// Tells the main process of a daemon to end.
 pub(super) fn end(pid: u32) -> anyhow::Result<ExitCode> {
     if running().iter().all(|instance| instance.pid != pid) {
-        bail!("process {pid} is no daemon; `unitctl instances` lists them");
+        bail!("process {pid} is not a daemon; `unitctl instances` lists them");
     }
-    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).context("this is no process id")?;
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).context("this is not a process id")?;
     signal::kill(raw, Signal::TERM).with_context(|| format!("tell process {pid} to end"))?;
     println!("process {pid} was told to end");
     Ok(ExitCode::SUCCESS)

@@ -162,9 +162,9 @@ fn insert(daemon: &Daemon, target: &str, data: Option<&[u8]>) -> anyhow::Result<
         return Ok(answer);
     }
     let Ok(Value::Array(mut elements)) = serde_json::from_slice(&answer.body) else {
-        bail!("the value at {target} is no array, so nothing can be inserted at its beginning");
+        bail!("the value at {target} is not an array, so nothing can be inserted at its beginning");
     };
-    elements.insert(0, serde_json::from_slice(data).context("the data is no JSON")?);
+    elements.insert(0, serde_json::from_slice(data).context("the data is not JSON")?);
     let body = Value::Array(elements).to_string();
     let (body, if_match) = (Some(body.as_bytes()), version.as_deref());
     daemon.ask(ApiCall { method: "PUT", path: target, body, if_match })

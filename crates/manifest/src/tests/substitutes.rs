@@ -62,8 +62,8 @@ fn what_cannot_be_inserted_is_named() {
         &[
             "a.json:2:7: The environment variable \"NOPE\" is not set; \"${env:NOPE:-VALUE}\"",
             "a.json:3:3: The file \"/none\" cannot be inserted: it does not exist.",
-            "a.json:3:33: \"A-B\" is no name of an environment variable.",
-            "a.json:3:22: \"\" is no name of an environment variable.",
+            "a.json:3:33: \"A-B\" is not a name of an environment variable.",
+            "a.json:3:22: \"\" is not a name of an environment variable.",
             "a.json:3:52: \"${env:PORT\" has no closing brace (}).",
         ],
     );

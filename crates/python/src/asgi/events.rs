@@ -66,7 +66,7 @@ pub(super) fn status(event: &Bound<'_, PyDict>) -> PyResult<u16> {
     if (200..1000).contains(&status) {
         return Ok(status);
     }
-    Err(PyValueError::new_err(format!("{status} is no status of a response")))
+    Err(PyValueError::new_err(format!("{status} is not a status of a response")))
 }
 
 /// The links of an early hint: byte strings.

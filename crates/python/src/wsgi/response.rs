@@ -310,7 +310,7 @@ fn read_status(status: &Bound<'_, PyAny>) -> PyResult<u16> {
     let number = std::str::from_utf8(digits).ok().filter(|_| !words.first().is_some_and(u8::is_ascii_digit));
     let number = number.and_then(|digits| digits.parse().ok()).filter(|status| (200..=999).contains(status));
     let number = number.ok_or_else(|| {
-        PyValueError::new_err(format!("{status:?} is no status: three digits, a space, and words"))
+        PyValueError::new_err(format!("{status:?} is not a status: three digits, a space, and words"))
     })?;
     if !matches!(words, [b' ', _, ..]) {
         warn_once(lenient::BARE_STATUS);

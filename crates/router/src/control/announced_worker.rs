@@ -59,7 +59,7 @@ impl WorkerAccess {
                 let file = ForeignFd::from(only(fds)?);
                 ensure!(
                     DescriptorKind::of(&file) == DescriptorKind::SocketFile,
-                    "what a program is reached at is no socket's file"
+                    "what a program is reached at is not a socket's file"
                 );
                 Ok(Self::Socket(file.into_inner()))
             }

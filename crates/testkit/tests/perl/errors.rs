@@ -25,8 +25,8 @@ fn exit_ends_the_request_alone() {
 
 #[test]
 fn responses_that_are_none() {
-    check("undef", 500, "the application's response is no array");
-    check("[200]", 500, "the application's response is no array");
+    check("undef", 500, "the application's response is not an array");
+    check("[200]", 500, "the application's response is not an array");
     check("['hello', [], []]", 500, "the response's status must be a number from 100 to 999, not \"hello\"");
     check("[200, [undef, 'Odd'], []]", 500, "a header of the response has no name");
     check("[200, {}, []]", 500, "the response's headers must be an array");

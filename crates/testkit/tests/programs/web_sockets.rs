@@ -114,7 +114,7 @@ fn programs_that_break_the_rules_end_their_connection_alone() {
     let mut good = open(&server, "/shown");
     // Its frame has begun, so that no close can be said.
     assert!(open(&server, "/masked").client.is_closed());
-    server.expect_log("\"app\": the program sends what is no frame of a WebSocket connection");
+    server.expect_log("\"app\": the program sends what is not a frame of a WebSocket connection");
     open(&server, "/end").expect_close(1011);
     // It has ended within a frame.
     let mut cut = open(&server, "/half");

@@ -73,15 +73,15 @@ fn what_is_no_response() {
     check("start_response('200 OK', [])\nreturn 'x'", "an application returns an iterable of bytes");
     check("start_response('200 OK', [])\nreturn ['x']", "the body of a response consists of bytes");
     check("start_response(200, [])\nreturn []", "status and headers of a response are strings");
-    check("start_response('OK', [])\nreturn []", "is no status");
-    check("start_response('100 Continue', [])\nreturn []", "is no status");
+    check("start_response('OK', [])\nreturn []", "is not a status");
+    check("start_response('100 Continue', [])\nreturn []", "is not a status");
     check("start_response('200 OK', [('A', 1)])\nreturn []", "status and headers of a response are strings");
     check("start_response('200 OK', ['A: b'])\nreturn []", "a tuple of two strings");
     check("start_response('200 OK', [('A', 'b\\r\\nInjected: yes')])\nreturn []", "is none of HTTP");
     check("start_response('200 OK', [('A b', 'c')])\nreturn []", "is none of HTTP");
     check("start_response('200 OK', [('A:', 'c')])\nreturn []", "is none of HTTP");
     check("start_response('200 OK', [('', 'c')])\nreturn []", "is none of HTTP");
-    check("start_response('2000', [])\nreturn []", "is no status");
+    check("start_response('2000', [])\nreturn []", "is not a status");
     check(
         "start_response('200 OK', [('A', '\u{20ac}')])\nreturn []",
         "characters that HTTP has no bytes for",

@@ -7,7 +7,7 @@ use crate::serve;
 #[track_caller]
 fn check_refused(files: &[(&str, &str)], texts: &[&str]) {
     let site = files.iter().fold(site(), |site, (name, text)| site.file(name, text));
-    Run::to_end(&["run", &site.root(), "--listen", "0"]).expect_one_line(&["is no address"]);
+    Run::to_end(&["run", &site.root(), "--listen", "0"]).expect_one_line(&["is not an address"]);
     Run::to_end(&["run", &site.root()]).expect_one_line(&[texts, &["corral run --static"]].concat());
 }
 

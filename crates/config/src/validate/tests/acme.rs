@@ -137,7 +137,7 @@ fn wrong_values_are_named() {
     check(r#"{"email": "me"}"#, &[("/email", "The \"email\" value is invalid: \"me\".")]);
     check(r#"{"ca": "none"}"#, &[("/ca", "Certificate \"none\" is not found.")]);
     check(r#"{"eab": {"kid": "k"}}"#, &[("/eab", "Required parameter \"key\" is missing.")]);
-    check(r#"{"eab": {"kid": "k", "key": "!"}}"#, &[("/eab/key", "The \"key\" value is no Base64 text.")]);
+    check(r#"{"eab": {"kid": "k", "key": "!"}}"#, &[("/eab/key", "The \"key\" value is not Base64 text.")]);
     let detail = "The \"challenge\" value must be \"http\", \"tls-alpn\" or an object with \"dns\".";
     check(r#"{"challenge": "dns"}"#, &[("/challenge", detail)]);
     let detail = "The \"dns\" object must have just one of \"program\" and \"server\".";

@@ -97,7 +97,7 @@ fn signals_have_names() {
 #[test]
 fn the_site_must_exist() {
     assert_eq!(process(r#""command": "a", "with": "site""#).1.with.as_deref(), Some("site"));
-    let detail = |name: &str| format!("\"{name}\" is no application that serves requests.");
+    let detail = |name: &str| format!("\"{name}\" is not an application that serves requests.");
     check(r#""command": "a", "with": "shop""#, "/with", &detail("shop"));
     check(r#""command": "a", "with": "a""#, "/with", &detail("a"));
 }
@@ -128,12 +128,12 @@ fn mistakes_of_a_schedule_are_named() {
     check(
         r#""command": "a", "schedule": "0 0 30 2 *""#,
         "/schedule",
-        "The \"schedule\" value is no schedule: there is no such day.",
+        "The \"schedule\" value is not a schedule: there is no such day.",
     );
     check(
         r#""command": "a", "schedule": {"cron": "@every 0s"}"#,
         "/schedule/cron",
-        "The \"cron\" value is no schedule: \"@every\" takes a duration from 1s to 366d.",
+        "The \"cron\" value is not a schedule: \"@every\" takes a duration from 1s to 366d.",
     );
     check(
         r#""command": "a", "schedule": {"cron": "@daily", "time_zone": "Europe/Nowhere"}"#,

@@ -131,7 +131,7 @@ impl CheckedWebSocket<'_> {
     fn take(&mut self, bytes: &[u8]) {
         if self.client.take(bytes).is_err() {
             tracing::error!(
-                "\"{}\": the program sends what is no frame of a WebSocket connection",
+                "\"{}\": the program sends what is not a frame of a WebSocket connection",
                 self.program
             );
             self.client.close(CloseReason { code: 1011, reason: "the application has failed" });

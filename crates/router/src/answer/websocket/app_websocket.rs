@@ -109,7 +109,7 @@ impl AppWebSocket<'_> {
     }
 
     fn refuse(&mut self) {
-        tracing::error!("\"{}\": the worker sends what is no frame of a WebSocket connection", self.app);
+        tracing::error!("\"{}\": the worker sends what is not a frame of a WebSocket connection", self.app);
         self.client.close(CloseReason { code: 1011, reason: "the application has failed" });
     }
 

@@ -92,7 +92,7 @@ impl<'c> Exchange<'c> {
 enum RedirectError {
     #[error("it names no path")]
     Empty,
-    #[error("a URL is no path")]
+    #[error("a URL is not a path")]
     Url,
     #[error(transparent)]
     Path(#[from] PathError),

@@ -199,7 +199,7 @@ fn unitc_chooses_the_method() {
     assert_eq!(unitc(&["-q", "/config"]).output(), "");
     let missing = unitc(&["/config/nope"]).run();
     assert!(!missing.success && missing.stdout.contains("Value doesn't exist."), "{missing:#?}");
-    unitc(&["INSERT", "/config/listeners"]).input("1").fails(&["is no array"]);
+    unitc(&["INSERT", "/config/listeners"]).input("1").fails(&["is not an array"]);
     assert!(Tool::new(&["unitc", "--help"]).output().contains("INSERT"));
 }
 
@@ -262,7 +262,7 @@ fn unitc_asks_containers() {
 fn unitctl_ends_daemons_and_no_other_processes() {
     let mut server = two_answers();
     let kill = |pid: u32| Tool::called("unitctl", &["instances", "kill", &pid.to_string()]);
-    kill(std::process::id()).fails(&["is no daemon"]);
+    kill(std::process::id()).fails(&["is not a daemon"]);
     kill(server.pid()).output();
     assert!(server.wait_for_end().success());
     let new = ["instances", "new", "127.0.0.1:8001", "/srv/app", "unit:wasm"];

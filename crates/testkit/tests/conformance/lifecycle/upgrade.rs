@@ -169,10 +169,10 @@ fn the_command_leaves_alone_what_is_no_daemon() {
     let path = site.path("pid").display().to_string();
     let refused = Run::to_end(&["upgrade", "--pid", &path]);
     assert!(is_alive(other.id()), "{}", refused.stderr);
-    refused.expect_one_line(&[&format!("process {}, which \"{path}\" names, is no daemon", other.id())]);
+    refused.expect_one_line(&[&format!("process {}, which \"{path}\" names, is not a daemon", other.id())]);
     other.kill().expect("it is ours");
     other.wait().expect("it is ours");
-    Run::to_end(&["upgrade", "--pid", &path]).expect_one_line(&["is no daemon"]);
+    Run::to_end(&["upgrade", "--pid", &path]).expect_one_line(&["is not a daemon"]);
 }
 
 /// Applications may take minutes to load in the new process; until then the old one must go on in every respect.

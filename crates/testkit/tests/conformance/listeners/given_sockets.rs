@@ -132,7 +132,7 @@ mod http1_only {
         let datagram = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
         let server = daemon().given("odd", datagram).start_unconfigured();
         server.expect_log(
-            "the socket \"odd\" of the service manager is not used: it is no stream socket that listens",
+            "the socket \"odd\" of the service manager is not used: it is not a stream socket that listens",
         );
         let mine = std::process::id().to_string();
         let server =

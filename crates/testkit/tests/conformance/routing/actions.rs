@@ -269,7 +269,7 @@ fn response_headers_are_in_replies_of_every_status() {
         let own = (!is_error).then_some("max-age=31536000");
         assert_eq!(reply.field("Cache-Control"), own, "{status}: an error is nothing to keep");
         if is_error {
-            assert_eq!(reply.field("Content-Type"), Some("text/html"), "{status}: it is no file");
+            assert_eq!(reply.field("Content-Type"), Some("text/html"), "{status}: it is not a file");
         }
         reply.field("ETag").map(str::to_owned)
     };

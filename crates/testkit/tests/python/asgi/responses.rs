@@ -31,7 +31,7 @@ fn events_in_the_wrong_order_are_errors_of_the_application() {
         ("await send({'type': 'websocket.send', 'text': ''})", "\"websocket.send\" is not expected now"),
         ("await send({'status': 200})", "an event needs a type"),
         ("await send({'type': 'http.response.start'})", "a response needs a status"),
-        ("await send({'type': 'http.response.start', 'status': 42})", "42 is no status of a response"),
+        ("await send({'type': 'http.response.start', 'status': 42})", "42 is not a status of a response"),
         (
             "await send({'type': 'http.response.start', 'status': 200, 'headers': [('a', 5)]})",
             "names and values of headers are bytes",

@@ -5,8 +5,8 @@
 //! thread that leaves the channel to run a request announces the sleep of the others anew, which costs no system call;
 //! so one thread is always woken for the next request, and no thread only passes requests on.
 //!
-//! The runtime decides whose threads they are (`WorkerThreads`). Those of Python and Perl are the system's; Ruby's are its own,
-//! as no other thread may enter the interpreter.
+//! The runtime decides whose threads they are (`WorkerThreads`). Those of Python and Perl are the system's; Ruby's are
+//! its own, as no other thread may enter the interpreter.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};

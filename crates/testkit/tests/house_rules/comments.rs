@@ -113,11 +113,11 @@ fn paragraphs(source: &str) -> Vec<Paragraph> {
     found
 }
 
-/// The mark of a comment and its words; nothing for a line without words.
+/// The mark of a comment and its words; nothing for a line without words, and for a heading.
 fn comment(line: &str) -> Option<(&str, &str)> {
     let mark = ["//!", "///", "//"].into_iter().find(|mark| line.starts_with(mark))?;
     let (mark, words) = line.split_at(mark.len());
-    Some((mark, words.trim())).filter(|(_, words)| !words.is_empty())
+    Some((mark, words.trim())).filter(|(_, words)| !words.is_empty() && !words.starts_with("# "))
 }
 
 fn report(problems: &[String]) {
@@ -219,6 +219,7 @@ fn a_hidden_subject_is_found() {
     check("    //! Its number.", Some("begins with \"Its\""));
     check("// It is plain.", None);
     check("/// The number.\n///\n/// Those of send(2).", Some("begins with \"Those\""));
+    check("/// # Errors\n/// Those of send(2).", Some("begins with \"Those\""));
     check("/// The number\n/// Of it, in a line that goes on.", None);
     check("/// - Of a worker.", Some("begins with \"Of\""));
 }

@@ -413,8 +413,8 @@ mod http1_only {
         expect_figures(&server, 4, 0, 0);
     }
 
-    /// Nothing that is refused before routing is copied, nor what answers in the place of an error, nor connections that
-    /// are upgraded.
+    /// Nothing that is refused before routing is copied, nor what answers in the place of an error, nor connections
+    /// that are upgraded.
     #[test]
     fn what_is_let_in_is_copied() {
         let (origin, received) = listening(FINE);

@@ -1,4 +1,4 @@
-//! Policies of actions: the sites that may read replies, the clients that get in while the site is closed, and the
+//! The policies of actions: the sites that may read replies, the clients that get in while the site is closed, and the
 //! servers that get a copy of a request.
 
 #![allow(clippy::needless_pass_by_value, reason = "tables of cases hand over what `json!` has just made")]

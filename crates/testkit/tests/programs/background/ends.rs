@@ -211,7 +211,7 @@ fn a_wrong_command_in_a_stored_document_costs_no_other() {
     server.get("/").expect(204);
     begun(&site, 2);
     let reason = server.control().get("/status/applications/wrong/last_error").json();
-    assert!(reason.as_str().is_some_and(|reason| reason.contains("no schedule")), "{reason}");
+    assert!(reason.as_str().is_some_and(|reason| reason.contains("is not a schedule")), "{reason}");
     assert_eq!(run(&server, "wrong"), 409);
     server.control().put("/config/applications/wrong/schedule", &json!("@yearly")).expect_done();
     assert_eq!(run(&server, "wrong"), 200);

@@ -95,7 +95,7 @@ fn mistakes_are_explained() {
     let elsewhere = &["--control", "127.0.0.1:9", "shop", "ls"];
     Run::spawn(&mut exec(&server, elsewhere))
         .ended()
-        .expect_one_line(&["127.0.0.1:9", "no control socket of this machine"]);
+        .expect_one_line(&["127.0.0.1:9", "is not a control socket of this machine"]);
     let nowhere = &["--control", "/nonexistent/control", "shop", "ls"];
     Run::spawn(&mut exec(&server, nowhere)).ended().expect_one_line(&["/nonexistent/control"]);
 }

@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn other_spellings_are_understood_in_advice_alone() {
         let check = |text: &str, expect: Option<&str>| {
-            assert_eq!(RequestRate::meant(text).as_deref(), expect, "{text}")
+            assert_eq!(RequestRate::meant(text).as_deref(), expect, "{text}");
         };
         check("10r/s", Some("10/s"));
         check("30R/M", Some("30/m"));

@@ -36,7 +36,7 @@ pub(crate) fn replace(node: &mut Node, world: &dyn Surroundings, faults: &mut Ve
             Err(message) => faults.push(Fault::new(place, message)),
         },
         NodeContent::Array(elements) => {
-            elements.iter_mut().for_each(|element| replace(element, world, faults))
+            elements.iter_mut().for_each(|element| replace(element, world, faults));
         }
         NodeContent::Object(members) => replace_members(members, world, faults),
     }

@@ -110,7 +110,7 @@ fn a_certificate_of_another_authority_is_replaced_at_once() {
         .wanted(&wanted(&["a.example"], &issue_of("https://other.example/", &[ChallengeMethod::TlsAlpn])));
     match schedule.step(at(0)) {
         Some(ScheduleStep::Order { replaces, method, .. }) => {
-            assert_eq!((replaces, method), (None, ChallengeMethod::TlsAlpn))
+            assert_eq!((replaces, method), (None, ChallengeMethod::TlsAlpn));
         }
         other => panic!("{other:?}"),
     }

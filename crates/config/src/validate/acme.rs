@@ -383,11 +383,11 @@ const ON_DEMAND: &[Member<OnDemandDraft>] = &[
         .default("3600")
         .means("seconds for which a yes of the URL counts")
         .read(|cx, field, draft| {
-            draft.allowed_for = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or(draft.allowed_for)
+            draft.allowed_for = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or(draft.allowed_for);
         }),
     optional("remember_refused", INTEGER).default("300").means("seconds for which a no counts").read(
         |cx, field, draft| {
-            draft.refused_for = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or(draft.refused_for)
+            draft.refused_for = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or(draft.refused_for);
         },
     ),
 ];

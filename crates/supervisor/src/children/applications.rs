@@ -37,7 +37,7 @@ impl Children {
             match self.apps.get_mut(id) {
                 Some(app) if app.life.phase() == LifePhase::Down => app.life.backoff.start_at(now),
                 Some(app) if app.life.phase() == LifePhase::Dormant => {
-                    self.events.push_back(AppEvent::Up(*id))
+                    self.events.push_back(AppEvent::Up(*id));
                 }
                 _ => {}
             }

@@ -147,9 +147,12 @@ fn integers_are_told_from_fractions() {
 #[test]
 fn pretty_form_is_that_of_unit() {
     let text = r#"{"listeners": {"*:80": {"pass": "routes"}}, "routes": [{"action": {"return": 200}}, {}], "empty": {}, "n": 1}"#;
-    let expect = "{\r\n\t\"listeners\": {\r\n\t\t\"*:80\": {\r\n\t\t\t\"pass\": \
-        \"routes\"\r\n\t\t}\r\n\t},\r\n\r\n\t\"routes\": [\r\n\t\t{\r\n\t\t\t\"action\": {\r\n\t\t\t\t\"return\": \
-        200\r\n\t\t\t}\r\n\t\t},\r\n\t\t{}\r\n\t],\r\n\r\n\t\"empty\": {},\r\n\t\"n\": 1\r\n}\r\n";
+    let expect = concat!(
+        "{\r\n\t\"listeners\": {\r\n\t\t\"*:80\": {\r\n\t\t\t\"pass\": \"routes\"\r\n\t\t}\r\n\t},\r\n\r\n",
+        "\t\"routes\": [\r\n\t\t{\r\n\t\t\t\"action\": {\r\n\t\t\t\t\"return\": 200\r\n\t\t\t}\r\n",
+        "\t\t},\r\n\t\t{}\r\n\t],\r\n\r\n",
+        "\t\"empty\": {},\r\n\t\"n\": 1\r\n}\r\n",
+    );
     assert_eq!(String::from_utf8(parse(text.as_bytes()).unwrap().pretty()).unwrap(), expect);
     assert_eq!(Value::from("x").pretty(), b"\"x\"\r\n");
     assert_eq!(Value::empty_object().pretty(), b"{}\r\n");

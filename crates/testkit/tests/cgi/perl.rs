@@ -13,11 +13,18 @@ my $request = FCGI::Request(\*STDIN, \*STDOUT, \*STDERR, \%env);
 print STDERR "before the first one\n";
 while ($request->Accept() >= 0) {
     $n++;
-    read(STDIN, my $body, $env{CONTENT_LENGTH} || 0);
+    my $body = "";
+    read(STDIN, $body, $env{CONTENT_LENGTH} || 0) unless $env{PATH_INFO} eq "/unread";
     print STDERR "request number $n\n" if $env{PATH_INFO} eq "/log";
     if ($env{PATH_INFO} eq "/last") {
         print "Content-Type: text/plain\r\n\r\nlast";
         $request->Finish();
+        exit 0;
+    }
+    if ($env{PATH_INFO} eq "/linger") {
+        print "Content-Type: text/plain\r\n\r\nlast";
+        $request->Finish();
+        select(undef, undef, undef, 0.5);
         exit 0;
     }
     exit 3 if $env{PATH_INFO} eq "/exit";
@@ -85,6 +92,19 @@ fn a_program_that_leaves_its_loop_is_replaced() {
     // The module ends the request when Perl exits.
     server.send(&Request::post("/exit").body("x")).expect(502);
     eventually("another one answers", || (server.get("/").status == 200).then_some(()));
+}
+
+/// A program that was seen to read the end of a body late may have read the end of its last request all the same.
+#[test]
+fn a_request_that_must_not_be_repeated_waits_for_a_program_that_takes_its_time_to_leave() {
+    let (server, _site) = start(FCGI, json!({}));
+    // More than the module reads at once, and the script reads none of it.
+    let unread = Request::new("PUT", "/unread").body(vec![b'x'; 60_000]);
+    for _ in 0..3 {
+        server.send(&unread).expect(200);
+        server.get("/linger").expect(200).expect_body("last");
+        server.send(&Request::post("/").body("x")).expect(200);
+    }
 }
 
 #[test]

@@ -84,6 +84,13 @@ async fn connect<'k, 'c: 'k>(
             Some(KeptConnection { connection, presence: ProcessPresence::Unknown }) => {
                 (connection, RequestStart::Announced)
             }
+            Some(KeptConnection { mut connection, .. }) if is_careful => {
+                // That it reads the end of a body late has been seen, and need not be so each time.
+                if announce(&mut connection).is_err() {
+                    continue;
+                }
+                (connection, RequestStart::Announced)
+            }
             Some(KeptConnection { connection, .. }) => (connection, RequestStart::Again),
             None if is_careful => {
                 let mut connection = attempt::open(exchange, server).await?;

@@ -6,8 +6,8 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use corral_testkit::{
-    Address, Authority, Client, Daemon, Load, Request, Site, TlsClient, daemon, eventually, open_descriptors,
-    private_memory, site,
+    Address, Authority, Client, Daemon, Load, Request, Site, TlsClient, daemon, eventually, private_memory,
+    site,
 };
 use serde_json::{Value, json};
 
@@ -43,7 +43,8 @@ fn nothing_is_lost_or_left_behind_by_changes_under_load() {
         eprintln!("{} changes, {n_good} requests\nbefore: {before}\nafter:  {after}", n_all - n_first);
         for (old, new) in before.0.iter().zip(&after.0) {
             assert_eq!(old.pid, new.pid, "{} was replaced", new.name);
-            assert_eq!(old.n_open, new.n_open, "descriptors of {}\n{}", new.name, descriptors(new.pid));
+            let (n_old, n_new) = (old.open.len(), new.open.len());
+            assert_eq!(n_old, n_new, "descriptors of {}: {:#?}, then {:#?}", new.name, old.open, new.open);
         }
         if before.0.iter().zip(&after.0).all(|(old, new)| new.memory < old.memory + NOISE) {
             return;
@@ -192,7 +193,7 @@ impl Changing {
         // for a second: wait until the counts stay as they are.
         eventually("descriptors settle", || {
             let now = self.usage_now();
-            if now.0.iter().zip(&last.0).any(|(now, last)| now.n_open != last.n_open) {
+            if now.0.iter().zip(&last.0).any(|(now, last)| now.open.len() != last.open.len()) {
                 since = Instant::now();
             }
             last = now;
@@ -203,7 +204,10 @@ impl Changing {
 
     fn usage_now(&self) -> Usage {
         let pid = |name: &str| if name == "main" { self.server.pid() } else { self.server.named(name)[0] };
-        Usage(PROCESSES.iter().map(|name| Holding::of(name, pid(name))).collect())
+        let mut usage = Usage(PROCESSES.iter().map(|name| Holding::of(name, pid(name))).collect());
+        // The cache of files lets go of one some seconds after the last request for it.
+        usage.0.iter_mut().for_each(|one| one.open.retain(|link| !link.starts_with(&self.site.root())));
+        usage
     }
 }
 
@@ -232,30 +236,37 @@ struct Usage(Vec<Holding>);
 struct Holding {
     name: &'static str,
     pid: u32,
-    n_open: usize,
+    /// The open descriptors by their links; a TCP socket with its addresses and state.
+    open: Vec<String>,
     /// Private bytes.
     memory: u64,
 }
 
 impl Holding {
     fn of(name: &'static str, pid: u32) -> Self {
-        let n_open = open_descriptors(pid).expect("the process runs");
-        Self { name, pid, n_open, memory: private_memory(pid).expect("the process runs") }
+        Self { name, pid, open: descriptors(pid), memory: private_memory(pid).expect("the process runs") }
     }
 }
 
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Holding { name, n_open, memory, .. } in &self.0 {
-            write!(f, "{name} {n_open} descriptors, {} KiB; ", memory / 1024)?;
+        for Holding { name, open, memory, .. } in &self.0 {
+            write!(f, "{name} {} descriptors, {} KiB; ", open.len(), memory / 1024)?;
         }
         Ok(())
     }
 }
 
 /// The open descriptors of a process, to see what was left.
-fn descriptors(pid: u32) -> String {
-    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-    links.map(|link| format!("{}\n", link.display())).collect()
+fn descriptors(pid: u32) -> Vec<String> {
+    let tcp = std::fs::read_to_string(format!("/proc/{pid}/net/tcp")).expect("the process runs");
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("the process runs");
+    let links = entries.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    let describe = |link: std::path::PathBuf| {
+        let link = link.display().to_string();
+        let inode = link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix("]"));
+        let line = inode.and_then(|inode| tcp.lines().find(|line| line.contains(&format!(" {inode} "))));
+        line.map_or_else(|| link.clone(), |line| format!("{link} {}", &line[..line.len().min(40)]))
+    };
+    links.map(describe).collect()
 }

@@ -87,7 +87,7 @@ pub fn keys(source: &KeySource, content: &[u8]) -> Result<Keys, FileFault> {
 /// Everything that is wrong with the files that a configuration has clients checked by.
 #[must_use]
 pub fn check(config: &Config) -> Vec<Problem> {
-    config.authentications.iter().flat_map(problems).collect()
+    config.tables.authentications.iter().flat_map(problems).collect()
 }
 
 fn problems(authentication: &Authentication) -> Vec<Problem> {

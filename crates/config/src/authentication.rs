@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::gateway::Servers;
 use crate::pattern::PatternSet;
+use crate::table::InnerListener;
+use crate::table::Key;
 use crate::upstream::UpstreamTls;
 
 /// The methods at one place of the document; one of them has to be satisfied.
@@ -104,12 +107,10 @@ pub struct Forward {
 /// The one that `forward` asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthRequest {
-    /// The server with this index in `Config::proxies`.
-    Proxy(usize),
-    /// The servers with this index in `Config::upstreams`.
-    Upstream(usize),
-    /// The application behind this index in `Config::inner_listeners`.
-    Application(usize),
+    /// Servers.
+    Servers(Servers),
+    /// The application behind a listener within the router.
+    Application(Key<InnerListener>),
 }
 
 /// `client_certificate`: every set that is there must match.

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::gateway::Protocol;
 use crate::json::Bytes;
 use crate::percent;
+use crate::plan::AppSpec;
+use crate::protocol::Protocol;
 use crate::route::Destination;
+use crate::table::{Key, Table};
+use crate::upstream::Upstream;
 
 /// Everything that `pass` can name, in the order of the document.
 #[derive(Debug, Clone, Default)]
@@ -18,17 +21,22 @@ pub(crate) struct Destinations {
     /// Applications that no listener reaches.
     pub(crate) background: IndexSet<Bytes>,
     pub(crate) upstreams: IndexSet<Bytes>,
-    /// The protocol of each upstream's servers; none for HTTP.
-    pub(crate) protocols: Vec<Option<Protocol>>,
-    /// Whether some of its servers are spoken to over HTTP/2.
-    pub(crate) http2: Vec<bool>,
+    pub(crate) protocols: Table<Upstream, UpstreamProtocol>,
+}
+
+/// The protocol that an upstream's servers are spoken to in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UpstreamProtocol {
+    Http1,
+    /// HTTP/2, at least for some of them.
+    Http2,
+    Gateway(Protocol),
 }
 
 /// Where a target is served.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TargetPlace {
-    /// Among all applications.
-    pub(crate) app: usize,
+    pub(crate) app: Key<AppSpec>,
     /// Among the targets of that one.
     pub(crate) target: usize,
 }
@@ -71,8 +79,8 @@ impl Destinations {
     }
 
     /// Whether all servers of the upstream with this index speak HTTP/1.
-    pub(crate) fn speak_http1(&self, upstream: usize) -> bool {
-        self.protocols.get(upstream) == Some(&None) && self.http2.get(upstream) == Some(&false)
+    pub(crate) fn speak_http1(&self, upstream: Key<Upstream>) -> bool {
+        self.protocols.get(upstream) == Some(&UpstreamProtocol::Http1)
     }
 
     /// The destination that `text`, which names none, probably means: a name without its kind, or one that is near.
@@ -120,20 +128,24 @@ impl Destinations {
     fn find(&self, segments: &[Cow<'_, [u8]>]) -> Option<Destination> {
         let (kind, names) = segments.split_first()?;
         match (&**kind, names) {
-            (b"routes", []) => matches!(self.routes, RouteNames::Anonymous).then_some(Destination::Route(0)),
+            (b"routes", []) => {
+                matches!(self.routes, RouteNames::Anonymous).then_some(Destination::Route(Key::nth(0)))
+            }
             (b"routes", [name]) => {
                 let RouteNames::Named(known) = &self.routes else { return None };
-                known.get_index_of(&**name).map(Destination::Route)
+                known.get_index_of(&**name).map(Key::nth).map(Destination::Route)
             }
             (b"applications", [name]) => {
-                let app = self.applications.get_index_of(&**name)?;
+                let app = Key::nth(self.applications.get_index_of(&**name)?);
                 Some(Destination::Application { app, target: 0 })
             }
             (b"applications", [name, target]) => {
                 let &TargetPlace { app, target } = self.applications.get(&**name)?.get(&**target)?;
                 Some(Destination::Application { app, target: u16::try_from(target).ok()? })
             }
-            (b"upstreams", [name]) => self.upstreams.get_index_of(&**name).map(Destination::Upstream),
+            (b"upstreams", [name]) => {
+                self.upstreams.get_index_of(&**name).map(Key::nth).map(Destination::Upstream)
+            }
             _ => None,
         }
     }

@@ -1,52 +1,15 @@
 //! `fastcgi`, `scgi` and `uwsgi`: servers that are spoken to in one of these, with every default filled in.
 
-use std::fmt;
 use std::path::PathBuf;
 
+use crate::table::Key;
 use crate::template::Template;
+use crate::upstream::{Proxy, Upstream};
 
 /// A variable for a server or a program; `None` takes one of CGI's away.
 pub type Param = (String, Option<Template>);
 
-/// A protocol that carries what CGI says of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// FastCGI 1.0, as of php-fpm.
-    FastCgi,
-    /// SCGI.
-    Scgi,
-    /// The protocol of uWSGI.
-    Uwsgi,
-}
-
-impl Protocol {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::FastCgi, Self::Scgi, Self::Uwsgi];
-
-    /// As the document and messages call it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FastCgi => "fastcgi",
-            Self::Scgi => "scgi",
-            Self::Uwsgi => "uwsgi",
-        }
-    }
-
-    /// The one of this name.
-    #[must_use]
-    pub fn named(name: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|protocol| protocol.name().as_bytes() == name)
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// An action that hands requests to such servers.
+/// An action that hands requests to servers that speak FastCGI or the like.
 #[derive(Debug, Clone)]
 pub struct Gateway {
     /// The servers that get the requests.
@@ -67,10 +30,10 @@ pub struct EntryPoint {
 /// The servers of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Servers {
-    /// The group with this index in `Config::upstreams`.
-    Upstream(usize),
-    /// The group with this index in `Config::proxies`.
-    Proxy(usize),
+    /// A group of servers.
+    Upstream(Key<Upstream>),
+    /// A server of the action's own.
+    Proxy(Key<Proxy>),
 }
 
 /// A folder of scripts, and how paths lead to them: as a target of PHP.

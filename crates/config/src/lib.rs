@@ -23,30 +23,30 @@ pub mod pattern;
 pub mod percent;
 pub mod plan;
 mod problem;
+pub mod protocol;
 pub mod query;
 pub mod root;
 pub mod route;
 pub mod schedule;
 pub mod settings;
+pub mod table;
+mod tables;
 pub mod template;
 pub mod throttle;
 pub mod tls;
 pub mod upstream;
 mod validate;
 
-use self::abandoned::Abandoned;
 use self::access_log::AccessLog;
-use self::authentication::Authentication;
 use self::destination::Destinations;
-use self::gateway::EntryPoint;
 pub use self::known::{FolderCheck, Known, KnownModule, ScriptCheck};
 use self::listener::Listener;
-use self::mirror::Mirror;
 use self::plan::{AppSpec, AssetNames, ListenerPlan, Plan};
 pub use self::problem::{Problem, Stage};
 use self::route::{Destination, Route};
 use self::settings::Settings;
-use self::throttle::Throttle;
+use self::table::Table;
+pub use self::tables::{AppPolicy, Tables};
 use self::upstream::Upstream;
 pub use self::validate::{
     DocumentedOption, OptionTable, compare_versions, configuration_schema, option_tables, process_groups,
@@ -61,31 +61,18 @@ pub use self::validate::{
 pub struct Config {
     /// In the order of the document.
     pub listeners: Vec<Listener>,
-    /// Where the router is its own client: they are connected to within the process, and bound nowhere.
-    pub inner_listeners: Vec<Listener>,
     /// In the order of the document; a single one without name when `routes` is an array.
-    pub routes: Vec<Route>,
+    pub routes: Table<Route>,
     /// In the order of the document.
-    pub applications: Vec<AppSpec>,
+    pub applications: Table<AppSpec>,
+    /// The part of each application that the router alone knows: a change of that starts no processes.
+    pub app_policies: Table<AppSpec, AppPolicy>,
     /// Background applications, which no listener reaches, in the order of the document.
     pub background: Vec<AppSpec>,
-    /// For each application, the places of its limits in `throttles`.
-    pub application_limits: Vec<Vec<usize>>,
-    /// For each application, which requests are run without their clients.
-    pub application_abandoned: Vec<Abandoned>,
-    /// For each application of type `fastcgi` or `cgi`, one entry for each of its targets; for one of PHP with
-    /// `params`, one for all of them; empty for others.
-    pub application_entries: Vec<Vec<EntryPoint>>,
     /// In the order of the document.
-    pub upstreams: Vec<Upstream>,
-    /// The groups that actions with a server of their own stand for, each different one once.
-    pub proxies: Vec<Upstream>,
-    /// Limits for clients, as listeners, actions and applications name them.
-    pub throttles: Vec<Throttle>,
-    /// Copies of requests for other servers, as actions name them.
-    pub mirrors: Vec<Mirror>,
-    /// The methods of authentication, as listeners and actions name them.
-    pub authentications: Vec<Authentication>,
+    pub upstreams: Table<Upstream>,
+    /// The objects that listeners, actions and applications name by keys.
+    pub tables: Tables,
     /// With every default filled in.
     pub settings: Settings,
     /// Where requests are logged.
@@ -112,7 +99,7 @@ impl Config {
             .map(|listener| ListenerPlan { address: listener.address.clone(), backlog: listener.backlog });
         Plan {
             listeners: listeners.collect(),
-            applications: self.applications.clone(),
+            applications: self.applications.values().to_vec(),
             background: self.background.clone(),
             access_logs: self.access_logs.iter().map(|log| log.path.clone()).collect(),
             listen_threads: self.settings.listen_threads,

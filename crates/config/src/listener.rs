@@ -1,8 +1,11 @@
 //! Listeners as the router runs them.
 
 use crate::address::ListenAddress;
+use crate::authentication::Authentication;
 use crate::pattern::address::AddressPatternSet;
 use crate::route::Destination;
+use crate::table::Key;
+use crate::throttle::Throttle;
 use crate::tls::TlsSettings;
 
 /// One listening socket, and what happens to connections and requests before they are routed.
@@ -12,10 +15,10 @@ pub struct Listener {
     pub address: ListenAddress,
     /// Length of the accept queue; `None` leaves it to the operating system's maximum.
     pub backlog: Option<u32>,
-    /// Limits for clients, as places in `Config::throttles`.
-    pub limits: Vec<usize>,
-    /// The methods of authentication, as a place in `Config::authentications`; asked after the limits.
-    pub authentication: Option<usize>,
+    /// Limits for clients.
+    pub limits: Vec<Key<Throttle>>,
+    /// The methods of authentication; asked after the limits.
+    pub authentication: Option<Key<Authentication>>,
     /// Where requests go.
     pub pass: Destination,
     /// TLS, if it is spoken.

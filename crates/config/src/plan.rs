@@ -31,7 +31,7 @@ pub use self::restart::{Restart, RestartMode};
 pub use self::ruby::RubySpec;
 pub use self::wasm::WasmSpec;
 use crate::address::ListenAddress;
-use crate::gateway::Protocol;
+use crate::protocol::Protocol;
 use crate::settings::LogSettings;
 
 /// Everything that `main` may bind, open and start for one configuration, and nothing else.

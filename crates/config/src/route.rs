@@ -9,10 +9,16 @@ pub(crate) mod sample;
 use std::sync::Arc;
 
 use self::index::StepIndex;
+use crate::authentication::Authentication;
 use crate::cors::CorsRule;
 use crate::gateway::Gateway;
+use crate::mirror::Mirror;
 use crate::pattern::{GivenUp, PatternSet};
+use crate::plan::AppSpec;
+use crate::table::Key;
 use crate::template::{Rewrite, Template};
+use crate::throttle::Throttle;
+use crate::upstream::{Proxy, Upstream};
 
 pub use self::conditions::{Facts, Match, NameSet, NameSets, Scheme, Undecided};
 pub use self::maintenance::{Maintenance, Pages};
@@ -22,15 +28,15 @@ pub use self::maintenance::{Maintenance, Pages};
 pub enum Destination {
     /// To an application.
     Application {
-        /// The application's index in `Config::applications`.
-        app: usize,
+        /// The application.
+        app: Key<AppSpec>,
         /// The index of its target; 0 when it has no targets.
         target: u16,
     },
-    /// To the group of servers with this index in `Config::upstreams`.
-    Upstream(usize),
-    /// To the route with this index in `Config::routes`.
-    Route(usize),
+    /// To a group of servers.
+    Upstream(Key<Upstream>),
+    /// To a route.
+    Route(Key<Route>),
     /// Known only when the variables are: `Config::resolve` turns the rendered text into one of the
     /// others.
     Template(Template),
@@ -112,10 +118,10 @@ pub struct ActionOptions {
     pub cors: Option<CorsRule>,
     /// The times and clients for which the action is closed; checked after `cors` and before anything else.
     pub maintenance: Option<Box<Maintenance>>,
-    /// Limits for clients, as places in `Config::throttles`; asked behind `maintenance` and before anything else.
-    pub limits: Vec<usize>,
-    /// The methods of authentication, as a place in `Config::authentications`; asked right after the limits.
-    pub authentication: Option<usize>,
+    /// Limits for clients; asked behind `maintenance` and before anything else.
+    pub limits: Vec<Key<Throttle>>,
+    /// The methods of authentication; asked right after the limits.
+    pub authentication: Option<Key<Authentication>>,
     /// The new path and query, worked out before anything else but the limits and the authentication.
     pub rewrite: Option<Rewrite>,
     /// Changes of the request's fields before an application or another server sees them.
@@ -124,8 +130,8 @@ pub struct ActionOptions {
     pub response_headers: Vec<HeaderChange>,
     /// Replies have fields that make browsers careful.
     pub secure: bool,
-    /// The copies of its requests, as a place in `Config::mirrors`.
-    pub mirror: Option<usize>,
+    /// The copies of its requests.
+    pub mirror: Option<Key<Mirror>>,
     /// The actions that answer in place of errors.
     pub errors: Option<Box<ErrorActions>>,
     /// The action in the place of an answer that names a path.
@@ -239,8 +245,8 @@ pub enum ActionKind {
     Return(Return),
     /// Answer with a file.
     Share(Share),
-    /// Hand it on to the server with this index in `Config::proxies`.
-    Proxy(usize),
+    /// Hand it on to a server of its own.
+    Proxy(Key<Proxy>),
     /// Hand it on to servers that speak FastCGI or the like.
     Gateway(Gateway),
 }

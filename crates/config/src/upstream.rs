@@ -7,8 +7,12 @@ use std::time::Duration;
 use corral_syntax::is_host_name;
 
 use crate::address::ListenAddress;
-use crate::gateway::Protocol;
+use crate::protocol::Protocol;
 use crate::template::Template;
+
+/// The kind of groups that actions with a server of their own stand for, for their keys.
+#[derive(Debug, Clone, Copy)]
+pub enum Proxy {}
 
 /// A group of servers that share the requests of a `pass`.
 #[derive(Debug, Clone, PartialEq, Eq)]

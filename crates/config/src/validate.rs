@@ -66,7 +66,7 @@ mod types;
 mod upstreams;
 mod wasm;
 
-use self::context::{Context, Gathered};
+use self::context::Context;
 pub use self::describe::configuration_schema;
 pub use self::groups::process_groups;
 pub use self::modules::compare_versions;
@@ -80,6 +80,7 @@ use crate::listener::Listener;
 use crate::problem::Problem;
 use crate::route::Route;
 use crate::settings::Settings;
+use crate::table::Table;
 use crate::upstream::Upstream;
 
 /// Reads a whole document.
@@ -98,28 +99,22 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     } else {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
-    let Gathered { assets, throttles, mirrors, authentications, proxies, inner_listeners } = cx.finish()?;
+    let (tables, assets) = cx.finish()?;
     let DocumentDraft { mut listeners, routes, applications, upstreams, settings, access_logs } = draft;
-    let applications::ApplicationDrafts { specs, background, limits, abandoned, entries } = applications;
-    let mut problems = authentication::wrong_servers(&authentications, &upstreams);
+    let applications::ApplicationDrafts { specs, policies, background } = applications;
+    let mut problems = authentication::wrong_servers(&tables.authentications, &upstreams);
     problems.extend(acme::add_names(&mut listeners, &routes));
     if !problems.is_empty() {
         return Err(problems);
     }
     Ok(Config {
         listeners,
-        inner_listeners,
         routes,
         applications: specs,
+        app_policies: policies,
         background,
-        application_limits: limits,
-        application_abandoned: abandoned,
-        application_entries: entries,
         upstreams,
-        proxies,
-        throttles,
-        mirrors,
-        authentications,
+        tables,
         settings,
         access_logs,
         assets,
@@ -130,9 +125,9 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
 #[derive(Default)]
 struct DocumentDraft {
     listeners: Vec<Listener>,
-    routes: Vec<Route>,
+    routes: Table<Route>,
     applications: applications::ApplicationDrafts,
-    upstreams: Vec<Upstream>,
+    upstreams: Table<Upstream>,
     settings: Settings,
     access_logs: Vec<AccessLog>,
 }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use corral_auth::jwt::Rules;
 use corral_config::authentication::{Authentication, Jwt, KeySource, Method};
+use corral_config::table::{Key, Table};
 
 use self::keys::{KeyFile, KeyStore};
 use self::passwords::PasswordFile;
@@ -35,7 +36,7 @@ use crate::upstream::TlsTrust;
 /// The means of a generation, in the order of its configuration.
 #[derive(Default)]
 pub(crate) struct Authenticators {
-    each: Vec<Authenticator>,
+    each: Table<Authentication, Authenticator>,
     password_files: HashMap<PathBuf, Arc<PasswordFile>>,
     key_files: HashMap<KeySource, Arc<KeyFile>>,
     remotes: HashMap<KeySource, Arc<RemoteKeys>>,
@@ -66,7 +67,7 @@ impl Authenticators {
     ///
     /// When a server of keys cannot be spoken to, because the authorities to trust are unknown.
     pub(crate) fn new(
-        authentications: &[Authentication],
+        authentications: &Table<Authentication>,
         previous: Option<&Self>,
         trust: &mut TlsTrust<'_>,
     ) -> anyhow::Result<Self> {
@@ -80,8 +81,8 @@ impl Authenticators {
         Ok(all)
     }
 
-    pub(crate) fn get(&self, idx: usize) -> Option<&Authenticator> {
-        self.each.get(idx)
+    pub(crate) fn get(&self, key: Key<Authentication>) -> Option<&Authenticator> {
+        self.each.get(key)
     }
 
     /// Fetches keys before the first request asks for them. Whether that succeeds is in the log.

@@ -290,7 +290,7 @@ impl ControlThread {
         let accepted = sum(|event_loop| event_loop.counters.accepted.get());
         let closed = sum(|event_loop| event_loop.counters.closed.get());
         let active = sum(|event_loop| event_loop.counters.active.get());
-        let leases = self.current.as_ref().map_or(&[][..], |(_, generation)| &generation.leases);
+        let leases = self.current.as_ref().map_or(&[][..], |(_, generation)| generation.leases.values());
         Status {
             accepted,
             active,

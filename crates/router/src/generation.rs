@@ -10,6 +10,8 @@ use std::sync::Arc;
 use corral_config::Config;
 use corral_config::address::ListenAddress;
 use corral_config::listener::Listener;
+use corral_config::plan::AppSpec;
+use corral_config::table::Table;
 use corral_script::{CompiledProgram, Engine};
 
 use crate::authentication::Authenticators;
@@ -27,14 +29,13 @@ pub(crate) struct Generation {
     pub(crate) config: Config,
     /// Where each listener is in `config.listeners`.
     pub(crate) listener_places: HashMap<ListenAddress, usize>,
-    /// In the order of `config.applications`.
-    pub(crate) leases: Vec<Arc<InstanceLease>>,
+    pub(crate) leases: Table<AppSpec, Arc<InstanceLease>>,
     pub(crate) request_settings: RequestSettings,
-    /// Limits for clients, in the order of `config.throttles`.
+    /// Limits for clients.
     pub(crate) limits: ClientLimits,
-    /// Copies of requests, in the order of `config.mirrors`.
+    /// Copies of requests.
     pub(crate) mirrors: Mirrors,
-    /// The means by which clients are known, in the order of `config.authentications`.
+    /// The means by which clients are known.
     pub(crate) authenticators: Authenticators,
     pub(crate) access_logs: Vec<AccessLogWriter>,
     pub(crate) program: Arc<CompiledProgram>,
@@ -51,8 +52,7 @@ pub(crate) struct LoopGeneration {
     /// A copy of the shared one: compiled patterns have scratch memory that only one thread gets without a lock. The
     /// control thread makes and frees it, as that takes a while when there are many routes.
     pub(crate) config: Arc<Config>,
-    /// In the order of the configuration's applications.
-    pub(crate) apps: Vec<Rc<LoopApp>>,
+    pub(crate) apps: Table<AppSpec, Rc<LoopApp>>,
     /// Evaluates the templates that are JavaScript.
     pub(crate) scripts: Engine,
     /// The servers of upstreams and proxies.
@@ -70,7 +70,7 @@ impl LoopGeneration {
     pub(crate) fn new(
         shared: Arc<Generation>,
         config: Arc<Config>,
-        apps: Vec<Rc<LoopApp>>,
+        apps: Table<AppSpec, Rc<LoopApp>>,
         servers: LoopGroups,
     ) -> Self {
         let scripts = Engine::new(Arc::clone(&shared.program));

@@ -19,6 +19,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use corral_config::table::{Key, Table};
 use corral_config::throttle::{Throttle, ThrottleBound};
 use corral_ipc::message::LimitStatus;
 
@@ -28,9 +29,9 @@ use self::rate::RateLimiter;
 use crate::clock::Millis;
 use crate::log_throttle::LogThrottle;
 
-/// All limits of a generation, in the order of its configuration.
+/// All limits of a generation.
 #[derive(Default)]
-pub(crate) struct ClientLimits(Vec<Arc<ClientLimit>>);
+pub(crate) struct ClientLimits(Table<Throttle, Arc<ClientLimit>>);
 
 /// One limit.
 pub(crate) struct ClientLimit {
@@ -101,7 +102,7 @@ struct LimitCounts {
 
 impl ClientLimits {
     /// The limits of a configuration; those that `previous` has, too, go on.
-    pub(crate) fn new(throttles: &[Throttle], previous: Option<&Self>) -> Self {
+    pub(crate) fn new(throttles: &Table<Throttle>, previous: Option<&Self>) -> Self {
         let previous = previous.into_iter().flat_map(|limits| &limits.0);
         let known: HashMap<&str, _> = previous.map(|limit| (&*limit.throttle.place, limit)).collect();
         let limit = |throttle: &Throttle| match known.get(&*throttle.place) {
@@ -111,8 +112,8 @@ impl ClientLimits {
         Self(throttles.iter().map(limit).collect())
     }
 
-    pub(crate) fn get(&self, idx: usize) -> Option<&Arc<ClientLimit>> {
-        self.0.get(idx)
+    pub(crate) fn get(&self, key: Key<Throttle>) -> Option<&Arc<ClientLimit>> {
+        self.0.get(key)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ClientLimit> {

@@ -9,14 +9,15 @@ use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
 use corral_config::mirror::Mirror;
+use corral_config::table::{Key, Table};
 use corral_ipc::message::MirrorStatus;
 
 use crate::counters::Counter;
 use crate::log_throttle::LogThrottle;
 
-/// All mirrors of a generation, in the order of its configuration.
+/// All mirrors of a generation.
 #[derive(Default)]
-pub(crate) struct Mirrors(Vec<Arc<MirrorTally>>);
+pub(crate) struct Mirrors(Table<Mirror, Arc<MirrorTally>>);
 
 /// The fate of the copies of one action's requests.
 pub(crate) struct MirrorTally {
@@ -42,7 +43,7 @@ pub(crate) struct MirrorCounters {
 
 impl Mirrors {
     /// The mirrors of a configuration; those at a place that `previous` has, too, go on counting.
-    pub(crate) fn new(mirrors: &[Mirror], n_loops: usize, previous: Option<&Self>) -> Self {
+    pub(crate) fn new(mirrors: &Table<Mirror>, n_loops: usize, previous: Option<&Self>) -> Self {
         let previous = previous.into_iter().flat_map(|mirrors| &mirrors.0);
         let known: HashMap<&str, _> = previous.map(|tally| (&*tally.place, tally)).collect();
         let tally = |mirror: &Mirror| match known.get(&*mirror.place) {
@@ -52,8 +53,8 @@ impl Mirrors {
         Self(mirrors.iter().map(tally).collect())
     }
 
-    pub(crate) fn get(&self, idx: usize) -> Option<&Arc<MirrorTally>> {
-        self.0.get(idx)
+    pub(crate) fn get(&self, key: Key<Mirror>) -> Option<&Arc<MirrorTally>> {
+        self.0.get(key)
     }
 
     pub(crate) fn status(&self) -> impl Iterator<Item = MirrorStatus> {
@@ -163,9 +164,9 @@ mod tests {
             sample: 1,
             timeout: std::time::Duration::ZERO,
         };
-        let before = Mirrors::new(&[mirror("/a"), mirror("/b")], 2, None);
-        before.get(1).expect("it is there").figures(1).failed.add(3);
-        let after = Mirrors::new(&[mirror("/b"), mirror("/c")], 2, Some(&before));
+        let before = Mirrors::new(&["/a", "/b"].map(mirror).into_iter().collect(), 2, None);
+        before.get(Key::nth(1)).expect("it is there").figures(1).failed.add(3);
+        let after = Mirrors::new(&["/b", "/c"].map(mirror).into_iter().collect(), 2, Some(&before));
         assert_eq!(after.status().map(|status| status.failed).collect::<Vec<_>>(), [3, 0]);
     }
 }

@@ -5,10 +5,13 @@ use indexmap::IndexMap;
 use super::{Destinations, PassError, RouteNames, TargetPlace};
 use crate::json::Bytes;
 use crate::route::Destination;
+use crate::table::{Key, Table};
 
 fn destinations(routes: RouteNames) -> Destinations {
     let targets = [("front", 0, 0), ("admin", 0, 1), ("api", 3, 0)];
-    let targets = targets.map(|(name, app, target)| (Bytes::from(name), TargetPlace { app, target })).into();
+    let targets =
+        targets.map(|(name, app, target)| (Bytes::from(name), TargetPlace { app: Key::nth(app), target }));
+    let targets = targets.into();
     let applications = [("blog", targets), ("a/b", IndexMap::new()), ("100%", IndexMap::new())];
     let applications = applications.into_iter().map(|(name, targets)| (Bytes::from(name), targets));
     let upstreams = [Bytes::from("pool"), Bytes::from("a/b")];
@@ -17,8 +20,7 @@ fn destinations(routes: RouteNames) -> Destinations {
         applications: applications.collect(),
         background: [Bytes::from("queue")].into(),
         upstreams: upstreams.into(),
-        protocols: Vec::new(),
-        http2: Vec::new(),
+        protocols: Table::default(),
     }
 }
 
@@ -31,9 +33,9 @@ fn check(text: &str, expect: &str) {
 #[track_caller]
 fn check_with(routes: RouteNames, text: &str, expect: &str) {
     let found = match destinations(routes).resolve(text.as_bytes()) {
-        Ok(Destination::Application { app, target }) => format!("app({app}, {target})"),
-        Ok(Destination::Upstream(idx)) => format!("upstream({idx})"),
-        Ok(Destination::Route(idx)) => format!("route({idx})"),
+        Ok(Destination::Application { app, target }) => format!("app({app:?}, {target})"),
+        Ok(Destination::Upstream(key)) => format!("upstream({key:?})"),
+        Ok(Destination::Route(key)) => format!("route({key:?})"),
         Ok(Destination::Template(_)) => "template".to_owned(),
         Err(PassError::Malformed) => "malformed".to_owned(),
         Err(PassError::Unknown) => "unknown".to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::gateway::Protocol;
+use crate::protocol::Protocol;
 
 /// Options of an application of `type: "http"`, of those types of Unit whose applications serve HTTP here, and of
 /// `"fastcgi"` and `"cgi"`.

@@ -13,7 +13,7 @@ fn conditions(text: &str) -> Match {
     let config = validate(&document, &Known::validated_elsewhere()).unwrap_or_else(|problems| {
         panic!("{text}: {problems:#?}");
     });
-    config.routes[0].steps()[0].conditions.clone()
+    config.routes.values()[0].steps()[0].conditions.clone()
 }
 
 #[track_caller]

@@ -17,6 +17,7 @@ use crate::json::{Value, pointer};
 use crate::listener::Listener;
 use crate::problem::{Problem, Stage};
 use crate::route::{ActionKind, Destination, Route};
+use crate::table::{Key, Table};
 use crate::tls::{
     AcmeIssuer, AcmeSettings, AllowRule, Challenge, DnsAlgorithm, DnsChallenge, DnsKey, DnsServer, DnsUpdate,
     ExternalAccount, OnDemand,
@@ -400,7 +401,7 @@ fn allow(cx: &mut Context<'_>, field: Field<'_>) -> Option<Allow> {
 }
 
 /// Adds the host names that the routes of each listener have; problems of listeners that have none.
-pub(super) fn add_names(listeners: &mut [Listener], routes: &[Route]) -> Vec<Problem> {
+pub(super) fn add_names(listeners: &mut [Listener], routes: &Table<Route>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for listener in listeners {
         let Listener { address, pass, tls: Some(tls), .. } = listener else { continue };
@@ -422,12 +423,12 @@ pub(super) fn add_names(listeners: &mut [Listener], routes: &[Route]) -> Vec<Pro
 /// Calls `add` with the plain hosts of a route and of those that it leads to.
 fn names_behind(
     destination: &Destination,
-    routes: &[Route],
-    visited: &mut HashSet<usize>,
+    routes: &Table<Route>,
+    visited: &mut HashSet<Key<Route>>,
     add: &mut impl FnMut(String),
 ) {
-    let Destination::Route(idx) = destination else { return };
-    let Some(route) = routes.get(*idx).filter(|_| visited.insert(*idx)) else { return };
+    let Destination::Route(key) = destination else { return };
+    let Some(route) = routes.get(*key).filter(|_| visited.insert(*key)) else { return };
     for step in route.steps() {
         let hosts = step.conditions.host.iter().flat_map(|hosts| hosts.plain());
         let hosts = hosts.filter_map(|host| std::str::from_utf8(host).ok());

@@ -15,36 +15,25 @@ use super::{
     queue, restart, ruby, throttle, wasm,
 };
 use crate::abandoned::Abandoned;
-use crate::gateway::EntryPoint;
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{AppSpec, Isolation, Limits, Processes, QueueSpec, Restart, RuntimeSpec};
+use crate::table::{Key, Table};
+use crate::tables::AppPolicy;
+use crate::throttle::Throttle;
 
-/// An application, and what the router alone needs to know of it: a change of that starts no processes.
-struct ReadApplication {
-    spec: AppSpec,
-    /// Limits for clients.
-    limits: Vec<usize>,
-    abandoned: Abandoned,
-    entries: Vec<EntryPoint>,
-}
-
-/// All applications, with what belongs to each of them at the same place.
+/// All applications.
 #[derive(Default)]
 pub(super) struct ApplicationDrafts {
-    pub(super) specs: Vec<AppSpec>,
+    pub(super) specs: Table<AppSpec>,
+    pub(super) policies: Table<AppSpec, AppPolicy>,
     /// Background applications, which no listener reaches.
     pub(super) background: Vec<AppSpec>,
-    pub(super) limits: Vec<Vec<usize>>,
-    pub(super) abandoned: Vec<Abandoned>,
-    pub(super) entries: Vec<Vec<EntryPoint>>,
 }
 
 impl ApplicationDrafts {
-    fn push(&mut self, read: ReadApplication) {
-        self.specs.push(read.spec);
-        self.limits.push(read.limits);
-        self.abandoned.push(read.abandoned);
-        self.entries.push(read.entries);
+    fn push(&mut self, spec: AppSpec, policy: AppPolicy) {
+        self.specs.push(spec);
+        self.policies.push(policy);
     }
 }
 
@@ -55,36 +44,27 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> ApplicationDrafts 
     let (mut draft, mut further) = (ApplicationDrafts::default(), Vec::new());
     let Some(members) = field.value.as_object() else { return draft };
     for (name, value) in members {
-        let Some(ReadApplication { spec, limits, abandoned, entries }) =
-            cx.at(name, |cx| read(cx, name, value))
-        else {
-            continue;
-        };
+        let Some((spec, policy)) = cx.at(name, |cx| read(cx, name, value)) else { continue };
         if process::is_process(value) {
             draft.background.push(process::applied(spec, value));
             continue;
         }
         let mut groups = groups::split(spec, value).into_iter().map(php_worker::applied);
         if let Some(spec) = groups.next() {
-            draft.push(ReadApplication { spec, limits: limits.clone(), abandoned, entries: entries.clone() });
+            draft.push(spec, policy.clone());
         }
-        further.extend(groups.map(|spec| ReadApplication {
-            spec,
-            limits: limits.clone(),
-            abandoned,
-            entries: entries.clone(),
-        }));
+        further.extend(groups.map(|spec| (spec, policy.clone())));
     }
     if let Some(name) = groups::taken_name(members) {
         let detail = format!("The processes of a target with a worker are called \"{name}\" already.");
         cx.at(name, |cx| cx.problem(detail));
     }
-    further.into_iter().for_each(|read| draft.push(read));
+    further.into_iter().for_each(|(spec, policy)| draft.push(spec, policy));
     draft
 }
 
 /// An application that is wrong becomes one that cannot be started, and the first problem the reason why.
-fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<ReadApplication> {
+fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<(AppSpec, AppPolicy)> {
     let n_before = cx.n_problems();
     let spec = read_application(cx, name, value);
     let text = name.to_str().filter(|text| is_name(text));
@@ -92,12 +72,7 @@ fn read_or_excuse(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<R
         (Some(name), Some(problem)) => {
             let runtime = RuntimeSpec::Unusable(problem.to_string());
             let spec = specification(name.to_owned(), PathBuf::new(), Common::default(), runtime);
-            Some(ReadApplication {
-                spec,
-                limits: Vec::new(),
-                abandoned: Abandoned::default(),
-                entries: Vec::new(),
-            })
+            Some((spec, AppPolicy::default()))
         }
         (None, Some(problem)) => {
             cx.problem(problem.detail);
@@ -111,7 +86,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains('\0')
 }
 
-fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<ReadApplication> {
+fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<(AppSpec, AppPolicy)> {
     let text = member_name(cx, name)?;
     if !is_name(&text) {
         cx.problem("The application name must not be empty and must not contain null character.");
@@ -148,9 +123,8 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
         _ => queue::refuse(cx, members),
     }
     let limits = mem::take(&mut common.client_limits);
-    let abandoned = common.abandoned;
-    let entries = cx.take_entries();
-    Some(ReadApplication { spec: specification(text, module, common, runtime), limits, abandoned, entries })
+    let policy = AppPolicy { limits, abandoned: common.abandoned, entries: cx.take_entries() };
+    Some((specification(text, module, common, runtime), policy))
 }
 
 /// Reads the members of all applications and those of one type.
@@ -201,7 +175,7 @@ struct Common {
     queue: Option<QueueSpec>,
     limits: Limits,
     /// Not a part of the specification: a change of them needs no new processes.
-    client_limits: Vec<usize>,
+    client_limits: Vec<Key<Throttle>>,
     /// The same.
     abandoned: Abandoned,
     restart: Restart,

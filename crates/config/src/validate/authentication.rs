@@ -14,10 +14,12 @@ use super::strings::{member_name, name, path, patterns, string_array, text};
 use crate::authentication::{
     ALGORITHMS, AuthRequest, Authentication, Basic, Certificate, Forward, Jwt, KeySource, Method,
 };
+use crate::gateway::Servers;
 use crate::json::{Bytes, Value};
 use crate::pattern::{Flavor, PatternSet};
 use crate::problem::{Problem, Stage};
 use crate::route::Destination;
+use crate::table::{Key, Table};
 use crate::upstream::{Origin, ProxyOptions, Upstream, UpstreamTls};
 
 /// The row of `authenticate`.
@@ -26,8 +28,8 @@ pub(super) const AUTHENTICATE: Label = optional("authenticate", OBJECT).means(
     certificate (beyond Unit)",
 );
 
-/// Reads `authenticate`: the place in `Config::authentications`.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<usize> {
+/// Reads `authenticate`.
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Key<Authentication>> {
     let mut methods = Vec::new();
     schema::read_nested(cx, field, &[METHODS], &mut methods);
     if field.value.as_object().is_some_and(crate::json::Object::is_empty) {
@@ -37,7 +39,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<usize> {
         );
     }
     let place = cx.pointer().to_owned();
-    (!methods.is_empty()).then(|| cx.authentication(Authentication { place, methods }))
+    (!methods.is_empty()).then(|| cx.tables.authentications.push(Authentication { place, methods }))
 }
 
 const METHODS: &[Member<Vec<Method>>] = &[
@@ -276,7 +278,7 @@ fn forward(cx: &mut Context<'_>, field: Field<'_>) -> Option<Forward> {
             let mut options = ProxyOptions { tls: draft.tls, ..ProxyOptions::default() };
             options.timeouts.connect = timeout;
             let group = Upstream::single(origin.to_string(), origin, options);
-            (AuthRequest::Proxy(cx.proxy(group)), uri)
+            (AuthRequest::Servers(Servers::Proxy(cx.proxy(group))), uri)
         }
         (None, Some(asked)) => (asked, draft.uri.unwrap_or_else(|| "/".to_owned())),
         _ => {
@@ -335,7 +337,7 @@ const SERVERS: &[Member<ForwardDraft>] = &[
 fn asked(cx: &mut Context<'_>, field: Field<'_>) -> Option<AuthRequest> {
     let pass = destination(cx, field)?;
     match pass {
-        Destination::Upstream(upstream) => Some(AuthRequest::Upstream(upstream)),
+        Destination::Upstream(upstream) => Some(AuthRequest::Servers(Servers::Upstream(upstream))),
         Destination::Application { .. } => {
             Some(AuthRequest::Application(cx.inner_listener(field.value.as_bytes()?, pass)))
         }
@@ -386,7 +388,10 @@ fn is_target(text: &str) -> bool {
 }
 
 /// Upstreams that cannot be asked, because `forward` speaks HTTP/1 alone.
-pub(super) fn wrong_servers(authentications: &[Authentication], upstreams: &[Upstream]) -> Vec<Problem> {
+pub(super) fn wrong_servers(
+    authentications: &Table<Authentication>,
+    upstreams: &Table<Upstream>,
+) -> Vec<Problem> {
     let problem = |place: &str, upstream: &Upstream| {
         let name = &upstream.name;
         Problem {
@@ -399,11 +404,11 @@ pub(super) fn wrong_servers(authentications: &[Authentication], upstreams: &[Ups
     };
     let wrong = |authentication: &Authentication, method: &Method| match method {
         Method::Forward(forward) => match forward.asked {
-            AuthRequest::Upstream(idx) => {
-                let upstream = upstreams.get(idx).filter(|upstream| !speaks_http1(upstream));
+            AuthRequest::Servers(Servers::Upstream(upstream)) => {
+                let upstream = upstreams.get(upstream).filter(|upstream| !speaks_http1(upstream));
                 upstream.map(|upstream| problem(&authentication.place, upstream))
             }
-            AuthRequest::Proxy(_) | AuthRequest::Application(_) => None,
+            AuthRequest::Servers(Servers::Proxy(_)) | AuthRequest::Application(_) => None,
         },
         _ => None,
     };

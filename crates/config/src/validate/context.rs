@@ -6,18 +6,18 @@ use std::mem;
 use super::recorder::Recorder;
 use super::synonyms;
 use super::table::Field;
-use crate::authentication::Authentication;
 use crate::destination::Destinations;
 use crate::gateway::EntryPoint;
 use crate::json::{Bytes, pointer};
 use crate::known::Known;
 use crate::listener::Listener;
-use crate::mirror::Mirror;
 use crate::plan::AssetNames;
 use crate::problem::{Problem, Stage};
 use crate::route::{Action, Destination};
-use crate::throttle::Throttle;
-use crate::upstream::Upstream;
+use crate::table::InnerListener;
+use crate::table::Key;
+use crate::tables::Tables;
+use crate::upstream::{Proxy, Upstream};
 
 /// Reads the action at a field.
 type ReadAction = fn(&mut Context<'_>, Field<'_>) -> Option<Action>;
@@ -34,33 +34,14 @@ pub(super) struct Context<'a> {
     /// How often a suggestion was looked for.
     n_searches: usize,
     assets: AssetNames,
-    throttles: Vec<Throttle>,
-    mirrors: Vec<Mirror>,
-    authentications: Vec<Authentication>,
+    /// The objects that are named by keys, as far as the document is read.
+    pub(super) tables: Tables,
     /// The entry points of the application that is being read.
     entries: Vec<EntryPoint>,
-    inner_listeners: Vec<Listener>,
-    proxies: Vec<Upstream>,
-    /// Where those of each name are.
-    proxy_places: HashMap<String, Vec<usize>>,
+    /// The proxies of each name.
+    proxy_keys: HashMap<String, Vec<Key<Proxy>>>,
     /// While the tables are described, not used.
     pub(super) recorder: Option<Recorder>,
-}
-
-/// Parts of a configuration that belong to more than one part of the document.
-pub(super) struct Gathered {
-    /// The names of uploads in the document.
-    pub(super) assets: AssetNames,
-    /// The limits for clients in the document.
-    pub(super) throttles: Vec<Throttle>,
-    /// The copies of its requests for other servers.
-    pub(super) mirrors: Vec<Mirror>,
-    /// The `authenticate` objects of the document.
-    pub(super) authentications: Vec<Authentication>,
-    /// The servers of its `proxy` actions.
-    pub(super) proxies: Vec<Upstream>,
-    /// The listeners by which it asks its own applications.
-    pub(super) inner_listeners: Vec<Listener>,
 }
 
 impl<'a> Context<'a> {
@@ -73,13 +54,9 @@ impl<'a> Context<'a> {
             problems: Vec::new(),
             n_searches: 0,
             assets: AssetNames::default(),
-            throttles: Vec::new(),
-            mirrors: Vec::new(),
-            authentications: Vec::new(),
+            tables: Tables::default(),
             entries: Vec::new(),
-            inner_listeners: Vec::new(),
-            proxies: Vec::new(),
-            proxy_places: HashMap::new(),
+            proxy_keys: HashMap::new(),
             recorder: None,
         }
     }
@@ -89,31 +66,10 @@ impl<'a> Context<'a> {
         (self.read_action)(self, field)
     }
 
-    /// The problems, or everything that the checks have gathered beside their drafts.
-    pub(super) fn finish(self) -> Result<Gathered, Vec<Problem>> {
-        if !self.problems.is_empty() {
-            return Err(self.problems);
-        }
-        let Self { assets, throttles, mirrors, authentications, proxies, inner_listeners, .. } = self;
-        Ok(Gathered { assets, throttles, mirrors, authentications, proxies, inner_listeners })
-    }
-
-    /// The index of a limit for clients.
-    pub(super) fn throttle(&mut self, throttle: Throttle) -> usize {
-        self.throttles.push(throttle);
-        self.throttles.len() - 1
-    }
-
-    /// The index of the copies of an action's requests.
-    pub(super) fn mirror(&mut self, mirror: Mirror) -> usize {
-        self.mirrors.push(mirror);
-        self.mirrors.len() - 1
-    }
-
-    /// The index of an `authenticate`.
-    pub(super) fn authentication(&mut self, authentication: Authentication) -> usize {
-        self.authentications.push(authentication);
-        self.authentications.len() - 1
+    /// The problems, or everything that the checks have gathered beside their drafts: the objects that are named by
+    /// keys, and the names of uploads.
+    pub(super) fn finish(self) -> Result<(Tables, AssetNames), Vec<Problem>> {
+        if self.problems.is_empty() { Ok((self.tables, self.assets)) } else { Err(self.problems) }
     }
 
     /// Keeps the entry points of an application for `take_entries`.
@@ -126,25 +82,22 @@ impl<'a> Context<'a> {
         mem::take(&mut self.entries)
     }
 
-    /// The index of the group of one server that a `proxy` action stands for; equal ones are the same.
-    pub(super) fn proxy(&mut self, group: Upstream) -> usize {
-        let places = self.proxy_places.entry(group.name.clone()).or_default();
-        let known = places.iter().copied().find(|&place| self.proxies[place] == group);
+    /// The group of one server that a `proxy` action stands for; equal ones are the same.
+    pub(super) fn proxy(&mut self, group: Upstream) -> Key<Proxy> {
+        let keys = self.proxy_keys.entry(group.name.clone()).or_default();
+        let known = keys.iter().copied().find(|&key| self.tables.proxies[key] == group);
         known.unwrap_or_else(|| {
-            let place = self.proxies.len();
-            places.push(place);
-            self.proxies.push(group);
-            place
+            let key = self.tables.proxies.push(group);
+            keys.push(key);
+            key
         })
     }
 
-    /// The index of a listener within the router that leads to an application; one for each.
-    pub(super) fn inner_listener(&mut self, name: &[u8], pass: Destination) -> usize {
-        let known = self.inner_listeners.iter().position(|listener| listener.pass == pass);
-        known.unwrap_or_else(|| {
-            self.inner_listeners.push(Listener::inner(name, pass));
-            self.inner_listeners.len() - 1
-        })
+    /// A listener within the router that leads to an application; one for each.
+    pub(super) fn inner_listener(&mut self, name: &[u8], pass: Destination) -> Key<InnerListener> {
+        let listeners = &mut self.tables.inner_listeners;
+        let known = listeners.find(|listener| listener.pass == pass);
+        known.unwrap_or_else(|| listeners.push(Listener::inner(name, pass)))
     }
 
     /// As `certificate`, for a listener that may do without for now.

@@ -5,6 +5,8 @@ use super::schema::Field;
 use super::strings::template;
 use crate::destination::PassError;
 use crate::route::Destination;
+use crate::table::Key;
+use crate::upstream::Upstream;
 
 /// The destination that `pass` names; a text with variables is looked up for each request.
 pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Destination> {
@@ -53,7 +55,7 @@ fn destination_advice(text: &str, known: &[String]) -> String {
 }
 
 /// The upstream that a text names.
-pub(super) fn named_upstream(cx: &mut Context<'_>, field: Field<'_>, advice: &str) -> Option<usize> {
+pub(super) fn named_upstream(cx: &mut Context<'_>, field: Field<'_>, advice: &str) -> Option<Key<Upstream>> {
     let known = cx.destinations;
     let text = field.value.as_bytes()?;
     if let Ok(Destination::Upstream(idx)) = known.resolve(text) {

@@ -11,9 +11,12 @@ use super::entry::{EntryDraft, EntryTable, HasEntry, Php};
 use super::proxy::number;
 use super::scalars::{MAX_SECONDS, seconds};
 use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING, optional};
-use crate::gateway::{Gateway, Protocol, Servers};
+use crate::destination::UpstreamProtocol;
+use crate::gateway::{Gateway, Servers};
 use crate::json::{Bytes, Object};
+use crate::protocol::Protocol;
 use crate::route::{ActionKind, ActionOptions};
+use crate::table::Key;
 use crate::template::Template;
 use crate::upstream::{Origin, ProxyOptions, Upstream};
 
@@ -92,7 +95,7 @@ impl HasEntry for GatewayDraft {
 
 /// The servers as an action names them.
 enum NamedServers {
-    Upstream(usize),
+    Upstream(Key<Upstream>),
     Origin(Origin),
 }
 
@@ -167,7 +170,7 @@ fn servers(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option
 /// An upstream whose servers speak the protocol.
 fn upstream(cx: &mut Context<'_>, field: Field<'_>, protocol: Protocol) -> Option<NamedServers> {
     let idx = named_upstream(cx, field, advice::GATEWAY)?;
-    if cx.destinations.protocols.get(idx) != Some(&Some(protocol)) {
+    if cx.destinations.protocols.get(idx) != Some(&UpstreamProtocol::Gateway(protocol)) {
         cx.problem_with_advice(
             format!("The servers of this upstream do not speak {protocol}."),
             format!("The upstream says so: \"protocol\": \"{protocol}\"."),

@@ -8,10 +8,13 @@ use super::scalars::{INT_MAX, integer};
 use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, STRING, optional};
 use super::{advice, authentication, forwarded, https_only, throttle, tls};
 use crate::address::ListenAddress;
+use crate::authentication::Authentication;
 use crate::json::{Bytes, Value};
 use crate::listener::{Forwarded, Http2, HttpsOnly, Listener};
 use crate::pattern::address::AddressPatternSet;
 use crate::route::Destination;
+use crate::table::Key;
+use crate::throttle::Throttle;
 use crate::tls::TlsSettings;
 
 /// Reads all listeners; those that are wrong are left out.
@@ -91,8 +94,8 @@ struct ListenerDraft {
     proxy_protocol: Option<AddressPatternSet>,
     forwarded: Option<Forwarded>,
     client_ip: Option<Forwarded>,
-    limits: Vec<usize>,
-    authentication: Option<usize>,
+    limits: Vec<Key<Throttle>>,
+    authentication: Option<Key<Authentication>>,
 }
 
 const LISTENER: &[Member<ListenerDraft>] = &[
@@ -160,9 +163,9 @@ fn http2(cx: &mut Context<'_>, field: Field<'_>, draft: &mut ListenerDraft) {
 /// The old spelling of `pass: applications/NAME`.
 fn application(cx: &mut Context<'_>, field: Field<'_>) -> Option<Destination> {
     let name = field.value.as_bytes()?;
-    let Some(app) = cx.destinations.applications.get_index_of(&**name) else {
+    let Some(idx) = cx.destinations.applications.get_index_of(&**name) else {
         cx.problem(format!("Listening socket is assigned for a non existing application \"{name}\"."));
         return None;
     };
-    Some(Destination::Application { app, target: 0 })
+    Some(Destination::Application { app: Key::nth(idx), target: 0 })
 }

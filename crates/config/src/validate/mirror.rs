@@ -12,6 +12,7 @@ use super::strings::one_or_more;
 use crate::gateway::Servers;
 use crate::json::Value;
 use crate::mirror::{Mirror, SAMPLE_ALL};
+use crate::table::Key;
 use crate::upstream::{Origin, ProxyOptions, Upstream};
 
 /// The row of `mirror`.
@@ -20,15 +21,15 @@ pub(super) const MIRROR: Label = optional("mirror", STRING.or(ARRAY).or(OBJECT))
      action that has it counts (beyond Unit)",
 );
 
-/// Reads `mirror`: its place in `Config::mirrors`.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<usize> {
+/// Reads `mirror`.
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Key<Mirror>> {
     let place = cx.pointer().to_owned();
     let mut draft = Mirror { place, to: Vec::new(), body: true, sample: SAMPLE_ALL, timeout: TIMEOUT };
     match field.value {
         Value::Object(_) => schema::read_nested(cx, field, &[OPTIONS], &mut draft),
         _ => draft.to = one_or_more(cx, field, servers),
     }
-    (!draft.to.is_empty()).then(|| cx.mirror(draft))
+    (!draft.to.is_empty()).then(|| cx.tables.mirrors.push(draft))
 }
 
 const OPTIONS: &[Member<Mirror>] = &[

@@ -5,9 +5,10 @@ use std::mem;
 
 use super::groups::groups;
 use super::process;
-use crate::destination::{Destinations, RouteNames, TargetPlace};
-use crate::gateway::Protocol;
+use crate::destination::{Destinations, RouteNames, TargetPlace, UpstreamProtocol};
 use crate::json::{Bytes, Object, Value};
+use crate::protocol::Protocol;
+use crate::table::Key;
 
 /// Collects the names of routes, applications, targets and upstreams.
 pub(super) fn collect(doc: &Value) -> Destinations {
@@ -25,20 +26,23 @@ pub(super) fn collect(doc: &Value) -> Destinations {
         let targets = application.member("targets").and_then(Value::as_object);
         let places = places(app, &groups(application), &mut further);
         let targets = targets.into_iter().flat_map(Object::keys).cloned().enumerate();
-        let place = |target| places.get(&target).copied().unwrap_or(TargetPlace { app, target });
+        let place =
+            |target| places.get(&target).copied().unwrap_or(TargetPlace { app: Key::nth(app), target });
         (name.clone(), targets.map(|(target, name)| (name, place(target))).collect())
     });
     let upstreams = doc.member("upstreams").and_then(Value::as_object);
     let protocols = upstreams.into_iter().flatten().map(|(_, upstream)| protocol(upstream)).collect();
-    let http2 = upstreams.into_iter().flatten().map(|(_, upstream)| speaks_http2(upstream)).collect();
     let upstreams = upstreams.map(names).unwrap_or_default();
     let applications = applications.collect();
-    Destinations { routes, applications, background, upstreams, protocols, http2 }
+    Destinations { routes, applications, background, upstreams, protocols }
 }
 
-/// The protocol of an upstream's servers, if it is not HTTP.
-fn protocol(upstream: &Value) -> Option<Protocol> {
-    upstream.member("protocol").and_then(Value::as_bytes).and_then(|name| Protocol::named(name))
+fn protocol(upstream: &Value) -> UpstreamProtocol {
+    match upstream.member("protocol").and_then(Value::as_bytes).and_then(|name| Protocol::named(name)) {
+        Some(protocol) => UpstreamProtocol::Gateway(protocol),
+        None if speaks_http2(upstream) => UpstreamProtocol::Http2,
+        None => UpstreamProtocol::Http1,
+    }
 }
 
 /// Whether some of an upstream's servers are spoken to over HTTP/2.
@@ -54,7 +58,10 @@ fn places(app: usize, groups: &[Vec<usize>], further: &mut usize) -> HashMap<usi
     for (n, group) in groups.iter().enumerate() {
         let app = if n == 0 { app } else { mem::replace(further, *further + 1) };
         places.extend(
-            group.iter().enumerate().map(|(place, target)| (*target, TargetPlace { app, target: place })),
+            group
+                .iter()
+                .enumerate()
+                .map(|(place, target)| (*target, TargetPlace { app: Key::nth(app), target: place })),
         );
     }
     places

@@ -2,19 +2,22 @@
 
 mod conditions;
 
+use std::iter;
+
 use super::actions;
 use super::context::Context;
 use super::schema::{self, ARRAY, Field, Member, OBJECT, optional};
 use super::strings::member_name;
 use crate::json::Value;
 use crate::route::{Action, Match, Route, RouteStep};
+use crate::table::Table;
 
 /// Reads the one route of an array, or the named ones of an object.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Route> {
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Table<Route> {
     let Some(named) = field.value.as_object() else {
-        return vec![Route::new(None, read_steps(cx, field))];
+        return iter::once(Route::new(None, read_steps(cx, field))).collect();
     };
-    let mut routes = Vec::new();
+    let mut routes = Table::default();
     for (name, steps) in named {
         cx.at(name, |cx| {
             let Some(text) = member_name(cx, name) else { return };

@@ -27,6 +27,7 @@ use crate::json::parse;
 use crate::plan::RuntimeSpec;
 use crate::route::sample::Sample;
 use crate::route::{ActionKind, Destination};
+use crate::table::Key;
 use crate::{Config, Known, KnownModule, Stage};
 
 fn known() -> Known {
@@ -98,9 +99,9 @@ fn listeners_keep_order_and_backlog() {
         ("[::1]:2", None),
     ];
     assert_eq!(listeners, expect.map(|(address, backlog)| (address.to_owned(), backlog)));
-    assert_eq!(config.listeners[0].pass, Destination::Route(0));
-    assert_eq!(config.listeners[2].pass, Destination::Application { app: 0, target: 0 });
-    assert_eq!(config.listeners[3].pass, Destination::Application { app: 0, target: 0 });
+    assert_eq!(config.listeners[0].pass, Destination::Route(Key::nth(0)));
+    assert_eq!(config.listeners[2].pass, Destination::Application { app: Key::nth(0), target: 0 });
+    assert_eq!(config.listeners[3].pass, Destination::Application { app: Key::nth(0), target: 0 });
     assert!(matches!(config.listeners[4].pass, Destination::Template(_)));
     assert_eq!(config.listeners[2].address, ListenAddress::Abstract(b"x".to_vec()));
 }
@@ -116,11 +117,11 @@ fn steps_are_chosen_by_all_conditions() {
     );
     let answer = |method: &str, host: &str, path: &str| {
         let mut sample = Sample { method: method.to_owned(), ..Sample::get(host, path) };
-        let step = config.routes[0].choose(&mut sample).unwrap().unwrap();
+        let step = config.routes.values()[0].choose(&mut sample).unwrap().unwrap();
         let ActionKind::Return(answer) = &step.action.kind else { panic!("only returns are here") };
         answer.status
     };
-    assert_eq!(config.routes[0].name(), Some("main"));
+    assert_eq!(config.routes.values()[0].name(), Some("main"));
     assert_eq!(answer("POST", "www.example.org", "/abc"), 1);
     assert_eq!(answer("GET", "www.example.org", "/abc"), 3);
     assert_eq!(answer("POST", "no.example.org", "/abc"), 3);
@@ -139,7 +140,7 @@ fn actions_are_read_with_their_options() {
             {"action": {"pass": "routes"}}
         ]}"#,
     );
-    let mut actions = config.routes[0].steps().iter().map(|step| &step.action.kind);
+    let mut actions = config.routes.values()[0].steps().iter().map(|step| &step.action.kind);
     let Some(ActionKind::Share(plain)) = actions.next() else { panic!("a share") };
     assert_eq!((plain.paths.len(), plain.index.as_str()), (1, "index.html"));
     assert!(plain.types.is_none() && plain.fallback.is_none());
@@ -154,12 +155,12 @@ fn actions_are_read_with_their_options() {
     };
     assert!(matches!(
         second.fallback.as_deref().map(|action| &action.kind),
-        Some(ActionKind::Pass(Destination::Route(0)))
+        Some(ActionKind::Pass(Destination::Route(key))) if *key == Key::nth(0)
     ));
     let Some(ActionKind::Return(answer)) = actions.next() else { panic!("a return") };
     assert_eq!(answer.status, 301);
     assert!(answer.location.as_ref().unwrap().is_constant().is_none());
-    assert!(matches!(actions.next(), Some(ActionKind::Pass(Destination::Route(0)))));
+    assert!(matches!(actions.next(), Some(ActionKind::Pass(Destination::Route(key))) if *key == Key::nth(0)));
 }
 
 #[test]
@@ -168,8 +169,11 @@ fn rendered_destinations_are_resolved() {
         r#"{"routes": {"a b": []},
             "applications": {"x": {"type": "php", "targets": {"t": {"root": "/a"}, "u": {"root": "/b"}}}}}"#,
     );
-    assert_eq!(config.resolve(b"routes/a%20b"), Some(Destination::Route(0)));
-    assert_eq!(config.resolve(b"applications/x/u"), Some(Destination::Application { app: 0, target: 1 }));
+    assert_eq!(config.resolve(b"routes/a%20b"), Some(Destination::Route(Key::nth(0))));
+    assert_eq!(
+        config.resolve(b"applications/x/u"),
+        Some(Destination::Application { app: Key::nth(0), target: 1 })
+    );
     assert_eq!(config.resolve(b"applications/x/v"), None);
     assert_eq!(config.resolve(b"routes"), None);
     assert_eq!(config.resolve(b""), None);
@@ -206,8 +210,8 @@ fn settings_replace_defaults() {
 fn a_document_that_was_validated_elsewhere_needs_no_modules() {
     let document = parse(br#"{"applications": {"a": {"type": "php 7", "root": "/www"}}}"#).unwrap();
     let config = validate(&document, &Known::validated_elsewhere()).unwrap();
-    assert_eq!(config.applications[0].module.as_os_str(), "");
-    let RuntimeSpec::Php(php) = &config.applications[0].runtime else { panic!("{config:?}") };
+    assert_eq!(config.applications.values()[0].module.as_os_str(), "");
+    let RuntimeSpec::Php(php) = &config.applications.values()[0].runtime else { panic!("{config:?}") };
     assert_eq!(php.targets[0].root.to_str(), Some("/www"));
 }
 

@@ -10,6 +10,7 @@ use super::scalars::{count, integer, is_true, size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{address_patterns, template, text};
 use crate::pattern::address::AddressPatternSet;
+use crate::table::Key;
 use crate::throttle::{RequestRate, Throttle, ThrottleBound, ThrottleKey};
 
 /// The row of `limit_requests`, wherever it is.
@@ -23,7 +24,7 @@ pub(super) const CONNECTIONS: Label = optional("limit_connections", OBJECT).mean
 );
 
 /// Reads `limit_requests`, and adds it to the limits of a place.
-pub(super) fn requests(cx: &mut Context<'_>, field: Field<'_>, limits: &mut Vec<usize>) {
+pub(super) fn requests(cx: &mut Context<'_>, field: Field<'_>, limits: &mut Vec<Key<Throttle>>) {
     let mut draft = RateDraft::default();
     let mut whose = Whose { status: 429, ..Whose::default() };
     read(cx, field, RATE, &mut draft, &mut whose);
@@ -43,7 +44,7 @@ pub(super) fn requests(cx: &mut Context<'_>, field: Field<'_>, limits: &mut Vec<
 }
 
 /// Reads `limit_connections`, and adds it to the limits of a place.
-pub(super) fn connections(cx: &mut Context<'_>, field: Field<'_>, limits: &mut Vec<usize>) {
+pub(super) fn connections(cx: &mut Context<'_>, field: Field<'_>, limits: &mut Vec<Key<Throttle>>) {
     let mut most = None;
     let mut whose = Whose { status: 503, ..Whose::default() };
     read(cx, field, CONCURRENCY, &mut most, &mut whose);
@@ -107,10 +108,10 @@ struct Whose {
 }
 
 impl Whose {
-    fn limit(self, cx: &mut Context<'_>, bound: ThrottleBound) -> usize {
+    fn limit(self, cx: &mut Context<'_>, bound: ThrottleBound) -> Key<Throttle> {
         let Self { key, exempt, status, dry_run } = self;
         let place = cx.pointer().to_owned();
-        cx.throttle(Throttle {
+        cx.tables.throttles.push(Throttle {
             place,
             key: key.unwrap_or(ThrottleKey::Client),
             exempt,

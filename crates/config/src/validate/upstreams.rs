@@ -10,15 +10,16 @@ use super::schema::{
 };
 use super::strings::{member_name, name, template};
 use super::{advice, proxy};
-use crate::gateway::Protocol;
 use crate::json::{Object, Value};
+use crate::protocol::Protocol;
+use crate::table::Table;
 use crate::upstream::{
     Balance, HealthCheck, Origin, PassiveHealth, ProxyOptions, Retries, Server, Upstream, WEIGHT_ONE,
 };
 
 /// Reads all upstreams.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Upstream> {
-    let mut upstreams = Vec::new();
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Table<Upstream> {
+    let mut upstreams = Table::default();
     for (name, value) in field.value.as_object().into_iter().flatten() {
         cx.at(name, |cx| {
             let Some(text) = member_name(cx, name) else { return };

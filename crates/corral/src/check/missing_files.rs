@@ -210,7 +210,7 @@ mod tests {
         let document =
             json::parse(format!(r#"{{"applications": {{"a": {application}}}}}"#).as_bytes()).unwrap();
         let config = validate(&document, &Known::validated_elsewhere()).unwrap();
-        assert_eq!(of_application(&config.applications[0]), expected, "{application}");
+        assert_eq!(of_application(&config.applications.values()[0]), expected, "{application}");
     }
 
     #[test]

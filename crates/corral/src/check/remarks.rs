@@ -55,7 +55,7 @@ impl Remarks {
 
     /// A start does not depend on other servers, so that this is not an error.
     fn key_servers(&mut self, config: &Config) {
-        for authentication in &config.authentications {
+        for authentication in &config.tables.authentications {
             for lack in authentication.methods.iter().filter_map(missing_files::of_method) {
                 let advice = "Tokens get 503 until it has answered once.".to_owned();
                 self.add(&format!("{}/jwt/jwks", authentication.place), lack, advice);

@@ -6,14 +6,15 @@ use corral_config::Config;
 use corral_config::gateway::Servers;
 use corral_config::plan::AppSpec;
 use corral_config::route::{Action, ActionKind, Destination, Route};
+use corral_config::table::{Key, Table};
 use corral_config::upstream::Upstream;
 
-/// By their places in the configuration.
+/// The keys of those that requests can get to.
 #[derive(Default)]
 pub(super) struct Used {
-    routes: HashSet<usize>,
-    applications: HashSet<usize>,
-    upstreams: HashSet<usize>,
+    routes: HashSet<Key<Route>>,
+    applications: HashSet<Key<AppSpec>>,
+    upstreams: HashSet<Key<Upstream>>,
 }
 
 impl Used {
@@ -32,8 +33,8 @@ impl Used {
     fn destination(&mut self, destination: &Destination) -> Option<()> {
         match destination {
             Destination::Application { app, .. } => self.applications.insert(*app),
-            Destination::Upstream(idx) => self.upstreams.insert(*idx),
-            Destination::Route(idx) => self.routes.insert(*idx),
+            Destination::Upstream(key) => self.upstreams.insert(*key),
+            Destination::Route(key) => self.routes.insert(*key),
             Destination::Template(_) => return None,
         };
         Some(())
@@ -48,8 +49,8 @@ impl Used {
                 }
             }
             ActionKind::Gateway(gateway) => {
-                if let Servers::Upstream(idx) = gateway.servers {
-                    self.upstreams.insert(idx);
+                if let Servers::Upstream(key) = gateway.servers {
+                    self.upstreams.insert(key);
                 }
             }
             ActionKind::Return(_) | ActionKind::Proxy(_) => {}
@@ -59,16 +60,18 @@ impl Used {
     }
 
     pub(super) fn unused_routes<'a>(&self, config: &'a Config) -> impl Iterator<Item = &'a Route> {
-        config.routes.iter().enumerate().filter(|(idx, _)| !self.routes.contains(idx)).map(|(_, route)| route)
+        unused(&config.routes, &self.routes)
     }
 
     pub(super) fn unused_applications<'a>(&self, config: &'a Config) -> impl Iterator<Item = &'a AppSpec> {
-        let apps = config.applications.iter().enumerate();
-        apps.filter(|(idx, _)| !self.applications.contains(idx)).map(|(_, app)| app)
+        unused(&config.applications, &self.applications)
     }
 
     pub(super) fn unused_upstreams<'a>(&self, config: &'a Config) -> impl Iterator<Item = &'a Upstream> {
-        let upstreams = config.upstreams.iter().enumerate();
-        upstreams.filter(|(idx, _)| !self.upstreams.contains(idx)).map(|(_, upstream)| upstream)
+        unused(&config.upstreams, &self.upstreams)
     }
+}
+
+fn unused<'a, T>(all: &'a Table<T>, used: &HashSet<Key<T>>) -> impl Iterator<Item = &'a T> {
+    all.entries().filter(|(key, _)| !used.contains(key)).map(|(_, object)| object)
 }

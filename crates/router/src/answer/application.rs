@@ -20,9 +20,10 @@ use crate::answer::description::ConnectionFacts;
 use crate::answer::websocket;
 use crate::clock::deadline::{Deadline, Elapsed};
 use crate::error_chain::Chain;
-use crate::exchange::Exchange;
 use crate::exchange::carrier::ClientSignal;
 use crate::exchange::client_presence::ClientPresence;
+use crate::exchange::request::RoutedRequest;
+use crate::exchange::response::ResponseWriter;
 use crate::instance::{AnswerPiece, AppCall, AppFailure, AppInstance, LoopApp, RequestTimeouts};
 use crate::request::body::rest::RequestBody;
 use crate::request::body::{BodyError, StoredBody};
@@ -31,38 +32,38 @@ use crate::storage::buffers;
 
 /// Answers a request by a target of an application, which gets the variables of `entry`.
 pub(crate) async fn answer(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     app: &Rc<LoopApp>,
     (target, entry): (u16, Option<&EntryPoint>),
 ) -> Result<(), Gone> {
-    if let Some(status) = websocket::refusal(exchange.request) {
-        exchange.reply.close = true;
-        return exchange.send_error(status).await;
+    if let Some(status) = websocket::refusal(response.request.received) {
+        response.reply.close = true;
+        return response.send_error(status).await;
     }
-    let (mut body, live_body) = match receive(exchange, &app.app).await {
+    let (mut body, live_body) = match receive(response, &app.app).await {
         Ok(received) => received,
-        Err(error) => return exchange.fail_body(&error).await,
+        Err(error) => return response.fail_body(&error).await,
     };
-    if websocket::is_wanted(exchange.request) {
+    if websocket::is_wanted(response.request.received) {
         body.rest = RequestBody::Messages;
     }
-    let params = match params(exchange, entry) {
+    let params = match params(response, entry) {
         Ok(params) => params,
-        Err(exception) => return exchange.fail_script(&exception).await,
+        Err(exception) => return response.fail_script(&exception).await,
     };
-    let payload = encode(exchange, &body, (target, &params));
+    let payload = encode(response, &body, (target, &params));
     if payload.len() + body.inline.len() > corral_channel::MAX_REQUEST_PAYLOAD {
         tracing::warn!("\"{}\": a request head of {} bytes is too large", app.app.spec.name, payload.len());
         buffers::give(payload);
-        return exchange.send_error(431).await;
+        return response.send_error(431).await;
     }
-    let call = app.begin(payload, body.inline, body.rest, exchange.now());
+    let call = app.begin(payload, body.inline, body.rest, response.now());
     let mut app_exchange = AppExchange { call: &call, live_body, refused: None };
-    let answered = relay(exchange, &mut app_exchange, &app.app, body.held).await;
+    let answered = relay(response, &mut app_exchange, &app.app, body.held).await;
     let refused = app_exchange.refused;
     drop(call);
     match refused {
-        Some(error) => exchange.fail_body(&error).await,
+        Some(error) => response.fail_body(&error).await,
         None => answered,
     }
 }
@@ -70,17 +71,17 @@ pub(crate) async fn answer(
 /// The request's body, or what goes on as it comes if the application takes it so. An action in the place of
 /// another gets none, because the first one may have had it already.
 async fn receive(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     app: &AppInstance,
 ) -> Result<(StoredBody, Option<LiveBody>), BodyError> {
-    if exchange.answers_in_place() {
+    if response.answers_in_place() {
         return Ok((StoredBody::none(), None));
     }
     if !app.streams() {
-        return Ok((exchange.store_body().await?, None));
+        return Ok((response.client.store_body().await?, None));
     }
-    let at_hand = exchange.take_body_at_hand().await?;
-    if exchange.carrier.body_is_done() && at_hand.len() <= MAX_INLINE_BODY {
+    let at_hand = response.client.take_body_at_hand().await?;
+    if response.client.carrier.body_is_done() && at_hand.len() <= MAX_INLINE_BODY {
         return Ok((StoredBody::inline(at_hand), None));
     }
     Ok((
@@ -90,39 +91,39 @@ async fn receive(
 }
 
 /// The variables of the configuration, with their values for the request.
-fn params(exchange: &Exchange<'_>, entry: Option<&EntryPoint>) -> Result<Vec<u8>, Exception> {
+fn params(response: &ResponseWriter<'_, '_>, entry: Option<&EntryPoint>) -> Result<Vec<u8>, Exception> {
     let mut params = Vec::new();
     for (name, template) in entry.iter().flat_map(|entry| &entry.params) {
         let mut value = Vec::new();
         if let Some(template) = template {
-            template.render(&mut exchange.variables(), &mut value)?;
+            template.render(&mut response.variables(), &mut value)?;
         }
         message::params::add(&mut params, name.as_bytes(), template.as_ref().map(|_| &*value));
     }
     Ok(params)
 }
 
-fn encode(exchange: &Exchange<'_>, body: &StoredBody, (target, params): (u16, &[u8])) -> Vec<u8> {
-    let facts = ConnectionFacts::of(exchange);
+fn encode(response: &ResponseWriter<'_, '_>, body: &StoredBody, (target, params): (u16, &[u8])) -> Vec<u8> {
+    let facts = ConnectionFacts::of(response);
     let request = RequestHead {
         app_target: target,
         content_length: match body.rest {
-            RequestBody::Live => exchange.request.head.content_length(),
-            _ => has_body(exchange, body).then_some(body.len),
+            RequestBody::Live => response.request.received.head.content_length(),
+            _ => has_body(response.request, body).then_some(body.len),
         },
         body_complete: matches!(body.rest, RequestBody::Complete | RequestBody::Messages),
         websocket: matches!(body.rest, RequestBody::Messages),
         params,
-        ..facts.describe(exchange)
+        ..facts.describe(response.request)
     };
     let mut payload = buffers::take();
-    message::encode_request(&mut payload, &request, facts.fields(exchange));
+    message::encode_request(&mut payload, &request, facts.fields(response.request));
     payload
 }
 
 /// Whether the request had a body, if only an empty one.
-fn has_body(exchange: &Exchange<'_>, body: &StoredBody) -> bool {
-    let head = exchange.request.head;
+fn has_body(request: &RoutedRequest<'_>, body: &StoredBody) -> bool {
+    let head = request.received.head;
     body.len > 0 || head.content_length().is_some() || head.framing() == RequestFraming::Chunked
 }
 
@@ -139,11 +140,11 @@ impl AppExchange<'_> {
     /// The first piece of the response itself. What the client may know before that is sent to it at once.
     async fn first_piece(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
     ) -> Result<Result<AnswerPiece, AppFailure>, Gone> {
         loop {
-            match self.next_piece(exchange).await? {
-                Ok(AnswerPiece::Interim(heads)) => exchange.send_interim(&heads).await?,
+            match self.next_piece(response).await? {
+                Ok(AnswerPiece::Interim(heads)) => response.send_interim(&heads).await?,
                 piece => return Ok(piece),
             }
         }
@@ -152,12 +153,12 @@ impl AppExchange<'_> {
     /// Waits for the next piece: for as long as the application may be silent, or until the client is gone.
     async fn next_piece(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
     ) -> Result<Result<AnswerPiece, AppFailure>, Gone> {
         let call = self.call;
         if let Some(live_body) = &mut self.live_body {
             // Boxed, because most requests have all of their body by now.
-            match Box::pin(live_body.run(exchange, call)).await {
+            match Box::pin(live_body.run(response, call)).await {
                 Ok(()) => self.live_body = None,
                 Err(live_body::BodyStop::Answered) => {}
                 Err(live_body::BodyStop::Gone) => return Err(Gone),
@@ -171,7 +172,7 @@ impl AppExchange<'_> {
         if let Some(piece) = call.try_next_piece() {
             return Ok(piece);
         }
-        let (presence, deadline) = (exchange.presence(), exchange.deadline);
+        let (presence, deadline) = (response.presence(), response.client.deadline);
         let waiting = async {
             tokio::select! {
                 biased;
@@ -220,19 +221,20 @@ pub(crate) async fn with_timeouts<T>(
 
 /// Answers a request that an application did not.
 pub(crate) async fn fail(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     app: &AppInstance,
     failure: &AppFailure,
 ) -> Result<(), Gone> {
     if failure.is_overload() {
         app.count_refused();
-        exchange.reply.retry_after = Some(RETRY_AFTER);
+        response.reply.retry_after = Some(RETRY_AFTER);
     } else {
-        let target = String::from_utf8_lossy(exchange.request.head.target(exchange.request.bytes));
+        let target =
+            String::from_utf8_lossy(response.request.received.head.target(response.request.received.bytes));
         let (name, failure) = (&app.spec.name, Chain(failure));
         tracing::error!("\"{name}\": {failure}, request \"{}\"", target.escape_debug());
     }
-    exchange.send_error(failure.status()).await
+    response.send_error(failure.status()).await
 }
 
 /// Seconds after which a client may try again that has found too many others waiting.

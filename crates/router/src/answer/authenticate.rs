@@ -7,18 +7,20 @@ mod method_result;
 mod password;
 mod token;
 
-use corral_config::authentication::Method;
+use corral_config::authentication::{Authentication, Method};
+use corral_config::table::Key;
 
 use self::auth_scope::AuthScope;
 use self::method_result::MethodResult;
 use crate::authentication::AuthMeans;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
+use crate::request::routing::PermittedRequest;
 
 /// The outcome for a request.
-pub(crate) enum AuthOutcome {
+pub(crate) enum AuthOutcome<'c> {
     /// The request goes on.
-    Passed,
+    Passed(PermittedRequest<'c>),
     /// An error with this status is to be sent.
     Refused(u16),
     /// The server that was asked has answered it.
@@ -27,9 +29,13 @@ pub(crate) enum AuthOutcome {
 
 /// Asks one method after the other until one lets the request pass. A server is asked last, as its refusal is an
 /// answer.
-pub(crate) async fn ask(exchange: &mut Exchange<'_>, idx: usize) -> Result<AuthOutcome, Gone> {
-    let generation = &exchange.settings.generation;
-    let found = generation.config.authentications.get(idx).zip(generation.shared.authenticators.get(idx));
+pub(crate) async fn ask<'c>(
+    response: &mut ResponseWriter<'_, 'c>,
+    key: Key<Authentication>,
+) -> Result<AuthOutcome<'c>, Gone> {
+    let generation = &response.request.settings.generation;
+    let authentications = &generation.config.tables.authentications;
+    let found = authentications.get(key).zip(generation.shared.authenticators.get(key));
     let Some((authentication, authenticator)) = found else { return Ok(AuthOutcome::Refused(500)) };
     let scope = AuthScope { authentication, authenticator };
     let is_forward = |means: &AuthMeans| matches!(means, AuthMeans::Permissions(_));
@@ -37,23 +43,20 @@ pub(crate) async fn ask(exchange: &mut Exchange<'_>, idx: usize) -> Result<AuthO
     let own = methods().filter(|(_, means)| !is_forward(means));
     let mut refused = AuthRefusals::default();
     for (method, means) in own.chain(methods().filter(|(_, means)| is_forward(means))) {
-        match ask_method(scope, exchange, method, means).await? {
-            MethodResult::Passed(identity) => {
-                exchange.identity = Some(Box::new(identity));
-                return Ok(AuthOutcome::Passed);
-            }
+        match ask_method(scope, response, method, means).await? {
+            MethodResult::Passed(permitted) => return Ok(AuthOutcome::Passed(permitted)),
             MethodResult::Answered => return Ok(AuthOutcome::Answered),
             MethodResult::Unknown(status) => return Ok(AuthOutcome::Refused(status)),
             MethodResult::Lacking(challenge) => refused.challenges.extend(challenge),
             MethodResult::Refused(refusal) => {
-                scope.warn(exchange, &refusal.reason);
+                scope.warn(response, &refusal.reason);
                 refused.is_known |= refusal.status == 403;
                 refused.challenges.extend(refusal.challenge);
             }
         }
     }
     let status = if refused.is_known || refused.challenges.is_empty() { 403 } else { 401 };
-    exchange.reply.challenges = refused.challenges;
+    response.reply.challenges = refused.challenges;
     Ok(AuthOutcome::Refused(status))
 }
 
@@ -68,21 +71,21 @@ struct AuthRefusals {
 /// Asks one method.
 async fn ask_method<'c>(
     scope: AuthScope<'c>,
-    exchange: &mut Exchange<'c>,
+    response: &mut ResponseWriter<'_, 'c>,
     method: &'c Method,
     means: &'c AuthMeans,
-) -> Result<MethodResult, Gone> {
+) -> Result<MethodResult<'c>, Gone> {
     match (method, means) {
         (Method::Basic(basic), AuthMeans::Passwords(file)) => {
-            password::ask(scope, exchange, basic, file).await
+            password::ask(scope, response, basic, file).await
         }
         (Method::Jwt(jwt), AuthMeans::Keys(keys, rules)) => {
-            token::ask(scope, exchange, jwt, keys, rules).await
+            token::ask(scope, response, jwt, keys, rules).await
         }
         (Method::Forward(forward), AuthMeans::Permissions(permissions)) => {
-            forward::ask(scope, exchange, forward, permissions).await
+            forward::ask(scope, response, forward, permissions).await
         }
-        (Method::Certificate(certificate), _) => Ok(certificate::ask(exchange, certificate)),
+        (Method::Certificate(certificate), _) => Ok(certificate::ask(response, certificate)),
         // The means are made of the methods.
         _ => Ok(MethodResult::Unknown(500)),
     }

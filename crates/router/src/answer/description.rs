@@ -6,7 +6,8 @@ use corral_channel::message::RequestHead;
 use corral_config::address::ListenAddress;
 use smallvec::SmallVec;
 
-use crate::exchange::Exchange;
+use crate::exchange::request::RoutedRequest;
+use crate::exchange::response::ResponseWriter;
 use crate::observe::telemetry::{PARENT_LEN, TRACEPARENT};
 use crate::request::head::ReceivedRequest;
 use crate::request::identity::AuthenticatedUser;
@@ -24,33 +25,33 @@ pub(super) struct ConnectionFacts {
 type AddressText = SmallVec<[u8; 48]>;
 
 impl ConnectionFacts {
-    pub(super) fn of(exchange: &Exchange<'_>) -> Self {
+    pub(super) fn of(response: &ResponseWriter<'_, '_>) -> Self {
         let mut remote = AddressText::new();
-        ip_text::append(exchange.client.address.map(|address| address.ip()), &mut remote);
-        let (local, local_port) = local(exchange);
-        let port = forwarded_port(exchange).unwrap_or(local_port);
-        let parent = exchange.trace.as_ref().map(|trace| trace.header());
+        ip_text::append(response.request.client.address.map(|address| address.ip()), &mut remote);
+        let (local, local_port) = local(response);
+        let port = forwarded_port(response).unwrap_or(local_port);
+        let parent = response.request.trace.as_ref().map(|trace| trace.header());
         Self { remote, local, port, parent }
     }
 
     /// The request without a body. What is said of its path may be replaced.
-    pub(super) fn describe<'a>(&'a self, exchange: &'a Exchange<'_>) -> RequestHead<'a> {
-        let ReceivedRequest { head, bytes, .. } = exchange.request;
-        let identity = exchange.identity.as_deref();
+    pub(super) fn describe<'a>(&'a self, request: &'a RoutedRequest<'_>) -> RequestHead<'a> {
+        let ReceivedRequest { head, bytes, .. } = request.received;
+        let identity = request.user.as_deref();
         RequestHead {
             method: head.method(bytes),
             target: head.target(bytes),
-            path: exchange.path(),
-            query: exchange.query().unwrap_or_default(),
-            version: exchange.request.version(),
+            path: request.path(),
+            query: request.query().unwrap_or_default(),
+            version: request.received.version(),
             host: head.host(bytes),
             remote_addr: &self.remote,
-            remote_port: exchange.client.address.map_or(0, |address| address.port()),
+            remote_port: request.client.address.map_or(0, |address| address.port()),
             remote_user: identity.and_then(AuthenticatedUser::user).unwrap_or_default(),
             auth_type: identity.map(|identity| identity.scheme).unwrap_or_default(),
             local_addr: &self.local,
             local_port: self.port,
-            tls: exchange.client.tls,
+            tls: request.client.tls,
             app_target: 0,
             content_length: None,
             body_complete: true,
@@ -62,10 +63,10 @@ impl ConnectionFacts {
     /// The request's fields, but for what speaks of the connection to this server: the body comes without its framing.
     pub(super) fn fields<'a>(
         &'a self,
-        exchange: &'a Exchange<'_>,
+        request: &'a RoutedRequest<'_>,
     ) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let is_replaced = |name: &[u8]| self.parent.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
-        let fields = exchange.request_fields();
+        let fields = request.fields();
         let fields = fields.filter(move |(name, _)| !is_hop_by_hop(name) && !is_replaced(name));
         fields.chain(self.parent.as_ref().map(|parent| (TRACEPARENT, &parent[..])))
     }
@@ -76,14 +77,14 @@ fn is_hop_by_hop(name: &[u8]) -> bool {
 }
 
 /// The address that the client connected to.
-fn local(exchange: &Exchange<'_>) -> (AddressText, u16) {
+fn local(response: &ResponseWriter<'_, '_>) -> (AddressText, u16) {
     let mut text = AddressText::new();
-    if let ListenAddress::Unix(path) = &exchange.settings.listener().address {
+    if let ListenAddress::Unix(path) = &response.request.settings.listener().address {
         text.extend_from_slice(b"unix:");
         text.extend_from_slice(path.as_os_str().as_bytes());
         return (text, 0);
     }
-    let address = exchange.local_address();
+    let address = response.local_address();
     ip_text::append(address.map(|address| address.ip()), &mut text);
     (text, address.map_or(0, |address| address.port()))
 }
@@ -91,12 +92,12 @@ fn local(exchange: &Exchange<'_>) -> (AddressText, u16) {
 /// The port that the client has reached, where a trusted server in front of this one speaks another scheme than the
 /// connection: the one that the host names, or that of the scheme. That of the socket is not in any address that
 /// clients can use.
-fn forwarded_port(exchange: &Exchange<'_>) -> Option<u16> {
-    let is_tls = exchange.client.tls;
-    if is_tls == exchange.carrier.speaks_tls() {
+fn forwarded_port(response: &ResponseWriter<'_, '_>) -> Option<u16> {
+    let is_tls = response.request.client.tls;
+    if is_tls == response.client.carrier.speaks_tls() {
         return None;
     }
-    let ReceivedRequest { head, bytes, .. } = exchange.request;
+    let ReceivedRequest { head, bytes, .. } = response.request.received;
     let host = head.fields(bytes).find(|(name, _)| name.eq_ignore_ascii_case(b"host"));
     let named = host.and_then(|(_, value)| port_of(value));
     Some(named.unwrap_or(if is_tls { 443 } else { 80 }))

@@ -12,23 +12,27 @@ use corral_config::upstream::Timeouts;
 use corral_sys::deferred_close::ForeignFd;
 
 use crate::answer::proxy::join;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::instance::{AppCall, Hijacked};
 use crate::io::AnySocket;
 use crate::request::client::Gone;
 use crate::upstream::ServerConnection;
 
 /// Passes everything on until the application closes its socket, or the client is gone.
-pub(crate) async fn run(exchange: &mut Exchange<'_>, call: &AppCall, hijacked: Hijacked) -> Result<(), Gone> {
+pub(crate) async fn run(
+    response: &mut ResponseWriter<'_, '_>,
+    call: &AppCall,
+    hijacked: Hijacked,
+) -> Result<(), Gone> {
     let Hijacked { socket, hold } = hijacked;
     // The application may serve it within the request.
     call.upgraded();
-    exchange.reply.close = true;
+    response.reply.close = true;
     match open(socket) {
         Ok(mut connection) => {
             let limit = Timeouts::default().tunnel;
-            let beginning = Box::pin(join(exchange, &mut connection, b"", limit)).await;
-            exchange.reply.status = status_of(&beginning);
+            let beginning = Box::pin(join(response, &mut connection, b"", limit)).await;
+            response.reply.status = status_of(&beginning);
         }
         Err(error) => tracing::error!("a connection that was taken over cannot be used: {error}"),
     }

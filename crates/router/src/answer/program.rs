@@ -23,9 +23,11 @@ use crate::answer::proxy::{
 };
 use crate::answer::websocket;
 use crate::error_chain::Chain;
-use crate::exchange::Exchange;
+use crate::exchange::request::RoutedRequest;
+use crate::exchange::response::ResponseWriter;
 use crate::instance::{AppFailure, AppInstance, LoopApp, ProgramTurn, ReadyProgram};
 use crate::request::client::Gone;
+use crate::request::head::ReceivedRequest;
 use crate::storage::buffers;
 use crate::upstream::{LoopServer, Retry, ServerFailure};
 
@@ -33,37 +35,38 @@ use crate::upstream::{LoopServer, Retry, ServerFailure};
 const MOST_ATTEMPTS: usize = 5;
 
 /// Answers a request by a program of an application that serves HTTP.
-pub(crate) async fn answer(exchange: &mut Exchange<'_>, app: &Rc<LoopApp>) -> Result<(), Gone> {
+pub(crate) async fn answer(response: &mut ResponseWriter<'_, '_>, app: &Rc<LoopApp>) -> Result<(), Gone> {
     if app.is_written_for_unit()
-        && let Some(status) = websocket::refusal(exchange.request)
+        && let Some(status) = websocket::refusal(response.request.received)
     {
-        exchange.reply.close = true;
-        return exchange.send_error(status).await;
+        response.reply.close = true;
+        return response.send_error(status).await;
     }
-    match Upload::begin(exchange, UploadDestination::Http1).await {
-        Ok(upload) => give(exchange, app, upload, None).await,
-        Err(error) => exchange.fail_body(&error).await,
+    match Upload::begin(response, UploadDestination::Http1).await {
+        Ok(upload) => give(response, app, upload, None).await,
+        Err(error) => response.fail_body(&error).await,
     }
 }
 
 /// Gives a request to a program of an application, as a `GatewayRequest` or in HTTP.
 pub(crate) async fn give(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     app: &Rc<LoopApp>,
     mut upload: Upload,
     gateway_request: Option<&GatewayRequest>,
 ) -> Result<(), Gone> {
-    let (mut n_attempts, mut may_repeat) = (0, gateway_request.is_some() && exchange.request.is_idempotent());
+    let (mut n_attempts, mut may_repeat) =
+        (0, gateway_request.is_some() && response.request.received.is_idempotent());
     loop {
-        let turn = app.begin_turn(describe(exchange), exchange.now());
-        let program = match wait(exchange, &turn).await? {
+        let turn = app.begin_turn(describe(response.request), response.now());
+        let program = match wait(response, &turn).await? {
             Ok(program) => program,
-            Err(failure) => return fail(exchange, &app.app, &failure).await,
+            Err(failure) => return fail(response, &app.app, &failure).await,
         };
-        let server = app.server(&program, &exchange.services.proxy_servers);
+        let server = app.server(&program, &response.services.proxy_servers);
         let held_turn = HeldTurn { turn, is_free: Cell::new(false) };
         let asked = match gateway_request {
-            None => ask(exchange, app, &held_turn, &server, &mut upload).await,
+            None => ask(response, app, &held_turn, &server, &mut upload).await,
             Some(gateway_request) => {
                 // One that cannot be repeated, and one that was.
                 let is_careful = !may_repeat;
@@ -79,7 +82,7 @@ pub(crate) async fn give(
                     is_careful,
                 };
                 // A program that closes a connection may have had the request that came there.
-                let outcome = program_request.run(exchange).await;
+                let outcome = program_request.run(response).await;
                 outcome.map(|outcome| (outcome, false))
             }
         };
@@ -88,7 +91,7 @@ pub(crate) async fn give(
         let (outcome, was_sent) = asked?;
         let failure = match outcome {
             AttemptOutcome::Answered => return Ok(()),
-            AttemptOutcome::Body(error) => return exchange.fail_body(&error).await,
+            AttemptOutcome::Body(error) => return response.fail_body(&error).await,
             AttemptOutcome::Cut(failure) => {
                 let (app, pid) = (&app.app.spec.name, program.pid);
                 let failure = Chain(&failure);
@@ -111,13 +114,13 @@ pub(crate) async fn give(
             continue;
         }
         let failure = verdict.unwrap_or_else(|| explain(failure, &app.app, &program));
-        return fail(exchange, &app.app, &failure).await;
+        return fail(response, &app.app, &failure).await;
     }
 }
 
 /// Asks a program by HTTP. Whether it may have had the request, too.
 async fn ask(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     app: &LoopApp,
     held_turn: &HeldTurn,
     server: &Rc<LoopServer>,
@@ -126,7 +129,7 @@ async fn ask(
     let upgraded = || held_turn.free();
     let watched = app.is_written_for_unit().then_some(&*app.app.spec.name);
     let mut attempt = Attempt::new(server, upload).tell_of_upgrade(&upgraded).watch(watched);
-    let outcome = attempt.run(exchange).await?;
+    let outcome = attempt.run(response).await?;
     Ok((outcome, attempt.was_sent()))
 }
 
@@ -158,9 +161,9 @@ impl HeldTurn {
 }
 
 /// The request for lines about one that runs for long or kills its process. The program reads it from its socket.
-fn describe(exchange: &Exchange<'_>) -> Vec<u8> {
-    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
-    let request = RequestHead {
+fn describe(request: &RoutedRequest<'_>) -> Vec<u8> {
+    let ReceivedRequest { head, bytes, .. } = request.received;
+    let head = RequestHead {
         method: head.method(bytes),
         target: head.target(bytes),
         path: b"",
@@ -172,8 +175,8 @@ fn describe(exchange: &Exchange<'_>) -> Vec<u8> {
         auth_type: b"",
         local_addr: b"",
         local_port: 0,
-        version: exchange.request.version(),
-        tls: exchange.client.tls,
+        version: request.received.version(),
+        tls: request.client.tls,
         app_target: 0,
         content_length: None,
         body_complete: true,
@@ -181,24 +184,24 @@ fn describe(exchange: &Exchange<'_>) -> Vec<u8> {
         params: b"",
     };
     let mut payload = buffers::take();
-    message::encode_request(&mut payload, &request, iter::empty());
+    message::encode_request(&mut payload, &head, iter::empty());
     payload
 }
 
 /// Waits for the turn: for as long as a request may, or until the client is gone.
 async fn wait(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     turn: &ProgramTurn,
 ) -> Result<Result<std::sync::Arc<ReadyProgram>, AppFailure>, Gone> {
     if let Some(begun) = turn.try_begin() {
         return Ok(begun);
     }
-    let deadline = exchange.deadline;
+    let deadline = response.client.deadline;
     let waiting = async {
         tokio::select! {
             biased;
             begun = turn.begin() => Ok(begun),
-            () = exchange.presence().left_waiting() => Err(Gone),
+            () = response.presence().left_waiting() => Err(Gone),
         }
     };
     with_timeouts(deadline, turn.timeouts(), || true, pin!(waiting)).await

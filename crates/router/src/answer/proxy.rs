@@ -33,47 +33,47 @@ pub(crate) use self::tunnel::join;
 pub(crate) use self::upload::{Upload, UploadDestination};
 use crate::clock::Millis;
 use crate::error_chain::Chain;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::{LoopGroup, LoopServer, Retry, ServerFailure, TriedServers};
 
 /// Answers a request by a server of a group.
-pub(crate) async fn answer(exchange: &mut Exchange<'_>, group: &LoopGroup) -> Result<(), Gone> {
+pub(crate) async fn answer(response: &mut ResponseWriter<'_, '_>, group: &LoopGroup) -> Result<(), Gone> {
     let destination =
         if group.shared.speaks_http2() { UploadDestination::Http2 } else { UploadDestination::Http1 };
-    let upload = match Upload::begin(exchange, destination).await {
+    let upload = match Upload::begin(response, destination).await {
         Ok(upload) => upload,
-        Err(error) => return exchange.fail_body(&error).await,
+        Err(error) => return response.fail_body(&error).await,
     };
-    give(exchange, group, upload, None).await
+    give(response, group, upload, None).await
 }
 
 /// Gives a request whose body is at hand, or on its way, to a server of a group, as a `GatewayRequest` or in HTTP.
 pub(crate) async fn give(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     group: &LoopGroup,
     upload: Upload,
     gateway_request: Option<&GatewayRequest>,
 ) -> Result<(), Gone> {
-    let key = match balance_key(exchange, group) {
+    let key = match balance_key(response, group) {
         Ok(key) => key,
-        Err(exception) => return exchange.fail_script(&exception).await,
+        Err(exception) => return response.fail_script(&exception).await,
     };
-    let begun = exchange.now();
+    let begun = response.now();
     let mut attempts =
         Attempts { group, key, upload, gateway_request, tried: TriedServers::new(), n_retries: 0, begun };
-    let answered = attempts.run(exchange).await;
+    let answered = attempts.run(response).await;
     buffers::give(attempts.key);
     answered
 }
 
 /// The text by which a server is chosen; empty where it is chosen otherwise.
-fn balance_key(exchange: &Exchange<'_>, group: &LoopGroup) -> Result<Vec<u8>, Exception> {
+fn balance_key(response: &ResponseWriter<'_, '_>, group: &LoopGroup) -> Result<Vec<u8>, Exception> {
     let mut key = Vec::new();
     if let Balance::Hash(template) = &group.shared.upstream.balance {
         key = buffers::take();
-        template.render(&mut exchange.variables(), &mut key)?;
+        template.render(&mut response.variables(), &mut key)?;
     }
     Ok(key)
 }
@@ -91,46 +91,46 @@ struct Attempts<'g> {
 }
 
 impl Attempts<'_> {
-    async fn run(&mut self, exchange: &mut Exchange<'_>) -> Result<(), Gone> {
+    async fn run(&mut self, response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
         loop {
-            let chosen = self.group.choose(&self.tried, &self.key, exchange.now());
+            let chosen = self.group.choose(&self.tried, &self.key, response.now());
             let Some(chosen) = chosen else {
-                self.note_absence(exchange);
-                return exchange.send_error(502).await;
+                self.note_absence(response);
+                return response.send_error(502).await;
             };
             let server = &self.group.servers[chosen];
             server.figures().active.add(1);
             server.figures().requests.add(1);
             let outcome = match self.gateway_request {
-                None => Attempt::new(server, &mut self.upload).run(exchange).await,
+                None => Attempt::new(server, &mut self.upload).run(response).await,
                 Some(gateway_request) => {
-                    gateway::run(exchange, server, &mut self.upload, gateway_request).await
+                    gateway::run(response, server, &mut self.upload, gateway_request).await
                 }
             };
             server.figures().active.subtract(1);
             let failure = match outcome? {
                 AttemptOutcome::Answered => return Ok(()),
-                AttemptOutcome::Body(error) => return exchange.fail_body(&error).await,
+                AttemptOutcome::Body(error) => return response.fail_body(&error).await,
                 AttemptOutcome::Failed(failure) => failure,
                 AttemptOutcome::Cut(failure) => {
-                    self.note_failure(exchange, server, &failure);
+                    self.note_failure(response, server, &failure);
                     return Err(Gone);
                 }
             };
-            self.note_failure(exchange, server, &failure);
-            if !self.may_retry(exchange, chosen, failure.retry()) {
-                return exchange.send_error(failure.status()).await;
+            self.note_failure(response, server, &failure);
+            if !self.may_retry(response, chosen, failure.retry()) {
+                return response.send_error(failure.status()).await;
             }
         }
     }
 
-    fn note_failure(&self, exchange: &Exchange<'_>, server: &LoopServer, failure: &ServerFailure) {
+    fn note_failure(&self, response: &ResponseWriter<'_, '_>, server: &LoopServer, failure: &ServerFailure) {
         let shared = &server.shared;
-        let now = Millis::of(exchange.now());
+        let now = Millis::of(response.now());
         let title = || self.group.shared.title(Some(shared));
         if let Some(suppressed) = shared.throttle.admit(now) {
             let failure = Chain(failure);
-            tracing::error!("{}: {failure}, request \"{}\"{suppressed}", title(), shown(exchange));
+            tracing::error!("{}: {failure}, request \"{}\"{suppressed}", title(), shown(response.request));
         }
         if !failure.is_theirs() {
             return;
@@ -142,24 +142,27 @@ impl Attempts<'_> {
         }
     }
 
-    fn note_absence(&self, exchange: &Exchange<'_>) {
+    fn note_absence(&self, response: &ResponseWriter<'_, '_>) {
         let group = &self.group.shared;
-        if let Some(suppressed) = group.throttle.admit(Millis::of(exchange.now())) {
+        if let Some(suppressed) = group.throttle.admit(Millis::of(response.now())) {
             let title = group.title(None);
-            tracing::error!("{title}: no server is available, request \"{}\"{suppressed}", shown(exchange));
+            tracing::error!(
+                "{title}: no server is available, request \"{}\"{suppressed}",
+                shown(response.request)
+            );
         }
     }
 
     /// Whether another server gets the request, which is then ready to be sent again.
-    fn may_retry(&mut self, exchange: &Exchange<'_>, tried: usize, retry: Retry) -> bool {
+    fn may_retry(&mut self, response: &ResponseWriter<'_, '_>, tried: usize, retry: Retry) -> bool {
         self.tried.push(tried);
         let permitted = match retry {
             Retry::Any => true,
-            Retry::Idempotent => exchange.request.is_idempotent(),
+            Retry::Idempotent => response.request.received.is_idempotent(),
             Retry::Never => false,
         };
         let retries = &self.group.shared.upstream.retries;
-        let elapsed = exchange.now().saturating_duration_since(self.begun);
+        let elapsed = response.now().saturating_duration_since(self.begun);
         let is_left = self.n_retries < retries.most && retries.timeout.is_none_or(|limit| elapsed < limit);
         self.n_retries += 1;
         permitted && is_left && self.tried.len() < self.group.servers.len() && self.upload.rewind()

@@ -12,7 +12,8 @@ use corral_config::template::{PathFault, Template};
 use corral_http::path;
 use corral_sys::process::is_descriptor_shortage;
 
-use crate::exchange::Exchange;
+use crate::exchange::request::RoutedRequest;
+use crate::exchange::response::ResponseWriter;
 use crate::files::{self, CacheTime, ConfinedPath, FoundFile};
 use crate::request::client::Gone;
 use crate::storage::buffers;
@@ -25,8 +26,11 @@ pub(crate) enum ShareOutcome {
 }
 
 /// Looks for a file and sends it.
-pub(crate) async fn answer(exchange: &mut Exchange<'_>, share: &Share) -> Result<ShareOutcome, Gone> {
-    if !matches!(exchange.method(), b"GET" | b"HEAD") && !exchange.answers_in_place() {
+pub(crate) async fn answer(
+    response: &mut ResponseWriter<'_, '_>,
+    share: &Share,
+) -> Result<ShareOutcome, Gone> {
+    if !matches!(response.request.method(), b"GET" | b"HEAD") && !response.answers_in_place() {
         return Ok(ShareOutcome::Missed(405));
     }
     let mut outcome = ShareOutcome::Missed(404);
@@ -35,9 +39,9 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, share: &Share) -> Result
     for template in &share.paths {
         path.clear();
         chroot.clear();
-        outcome = match render(exchange, share, template, &mut path, &mut chroot) {
-            Ok(()) => try_path(exchange, share, &mut path, &chroot).await?,
-            Err(PathFault::Script(exception)) => sent(exchange.fail_script(&exception).await)?,
+        outcome = match render(response, share, template, &mut path, &mut chroot) {
+            Ok(()) => try_path(response, share, &mut path, &chroot).await?,
+            Err(PathFault::Script(exception)) => sent(response.fail_script(&exception).await)?,
             Err(stray) => {
                 tracing::info!("no file is shared: {stray}");
                 ShareOutcome::Missed(404)
@@ -52,21 +56,21 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>, share: &Share) -> Result
 }
 
 fn render(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     share: &Share,
     template: &Template,
     path: &mut Vec<u8>,
     chroot: &mut Vec<u8>,
 ) -> Result<(), PathFault> {
-    template.render_path(&mut exchange.variables(), path)?;
+    template.render_path(&mut response.variables(), path)?;
     match &share.confinement.chroot {
-        Some(template) => template.render_path(&mut exchange.variables(), chroot),
+        Some(template) => template.render_path(&mut response.variables(), chroot),
         None => Ok(()),
     }
 }
 
 async fn try_path(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     share: &Share,
     path: &mut Vec<u8>,
     chroot: &[u8],
@@ -76,38 +80,39 @@ async fn try_path(
     if is_index {
         path.extend_from_slice(share.index.as_bytes());
     }
-    let content_type = exchange.request_settings().mime_types.lookup(path);
+    let content_type = response.request.request_settings().mime_types.lookup(path);
     if let Some(types) = share.types.as_ref().filter(|_| !is_index) {
         match types.matches(content_type.unwrap_or_default()) {
             Ok(true) => {}
             Ok(false) => return Ok(ShareOutcome::Missed(403)),
-            Err(given_up) => return sent(exchange.fail_script(&given_up).await),
+            Err(given_up) => return sent(response.fail_script(&given_up).await),
         }
     }
     let place = place(share, path, chroot);
-    let moment = moment(exchange);
+    let moment = moment(response);
     match files::open(&place, moment) {
         FoundFile::File(file) => {
-            let cache_control = match cache_control(exchange, share, is_index, content_type) {
+            let cache_control = match cache_control(response, share, is_index, content_type) {
                 Ok(value) => value,
-                Err(undecided) => return sent(exchange.fail_script(&undecided).await),
+                Err(undecided) => return sent(response.fail_script(&undecided).await),
             };
-            let reply = representation::choose(exchange, (&place, moment), file, content_type, cache_control);
+            let reply =
+                representation::choose(response.request, (&place, moment), file, content_type, cache_control);
             // The client may take long.
             buffers::give(std::mem::take(path));
-            sent(send::file(exchange, reply).await)
+            sent(send::file(response, reply).await)
         }
-        FoundFile::Directory(_) if !is_index && leads_on(exchange) => {
-            sent(redirect_to_folder(exchange).await)
+        FoundFile::Directory(_) if !is_index && leads_on(response.request) => {
+            sent(redirect_to_folder(response).await)
         }
         FoundFile::Directory(_) if !is_index => {
             log_circle(path);
             Ok(ShareOutcome::Missed(404))
         }
-        FoundFile::Directory(folder) if folder_len == path.len() => list(exchange, share, folder).await,
+        FoundFile::Directory(folder) if folder_len == path.len() => list(response, share, folder).await,
         FoundFile::Directory(_) => Ok(ShareOutcome::Missed(404)),
         FoundFile::Nothing if is_index => {
-            list_folder_of(exchange, share, &place.at(&path[..folder_len])).await
+            list_folder_of(response, share, &place.at(&path[..folder_len])).await
         }
         FoundFile::Nothing => Ok(ShareOutcome::Missed(404)),
         FoundFile::Refused(error) => {
@@ -116,7 +121,7 @@ async fn try_path(
         }
         FoundFile::Failed(error) => {
             log_failure(path, &error);
-            sent(exchange.send_error(if is_descriptor_shortage(&error) { 503 } else { 500 }).await)
+            sent(response.send_error(if is_descriptor_shortage(&error) { 503 } else { 500 }).await)
         }
     }
 }
@@ -131,8 +136,8 @@ fn place<'p>(share: &Share, path: &'p [u8], chroot: &'p [u8]) -> ConfinedPath<'p
     }
 }
 
-fn moment(exchange: &Exchange<'_>) -> CacheTime {
-    CacheTime { now: exchange.now(), trust: exchange.request_settings().file_trust }
+fn moment(response: &ResponseWriter<'_, '_>) -> CacheTime {
+    CacheTime { now: response.now(), trust: response.request.request_settings().file_trust }
 }
 
 fn sent(result: Result<(), Gone>) -> Result<ShareOutcome, Gone> {
@@ -145,29 +150,33 @@ fn log_failure(path: &[u8], error: &std::io::Error) {
 
 /// A folder whose index is not there.
 async fn list_folder_of(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     share: &Share,
     place: &ConfinedPath<'_>,
 ) -> Result<ShareOutcome, Gone> {
     if share.listing.is_none() {
         return Ok(ShareOutcome::Missed(404));
     }
-    match files::open(place, moment(exchange)) {
-        FoundFile::Directory(folder) => list(exchange, share, folder).await,
+    match files::open(place, moment(response)) {
+        FoundFile::Directory(folder) => list(response, share, folder).await,
         _ => Ok(ShareOutcome::Missed(404)),
     }
 }
 
-async fn list(exchange: &mut Exchange<'_>, share: &Share, folder: File) -> Result<ShareOutcome, Gone> {
+async fn list(
+    response: &mut ResponseWriter<'_, '_>,
+    share: &Share,
+    folder: File,
+) -> Result<ShareOutcome, Gone> {
     match &share.listing {
-        Some(listing) => sent(listing::send(exchange, listing, &share.confinement, folder).await),
+        Some(listing) => sent(listing::send(response, listing, &share.confinement, folder).await),
         None => Ok(ShareOutcome::Missed(404)),
     }
 }
 
 /// The value of Cache-Control for a file, by the first rule for its path or its type.
 fn cache_control(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     share: &Share,
     is_index: bool,
     content_type: Option<&[u8]>,
@@ -176,14 +185,14 @@ fn cache_control(
         return Ok(None);
     }
     let mut path = buffers::take_line();
-    path.extend_from_slice(exchange.path());
+    path.extend_from_slice(response.request.path());
     if is_index {
         path.extend_from_slice(share.index.as_bytes());
     }
     for rule in &share.cache_control {
         if rule.applies(&path, content_type.unwrap_or_default())? {
             path.clear();
-            rule.value.render(&mut exchange.variables(), &mut path)?;
+            rule.value.render(&mut response.variables(), &mut path)?;
             return Ok(Some(path));
         }
     }
@@ -192,9 +201,9 @@ fn cache_control(
 }
 
 /// Whether a slash behind the path asks for something else than the client has asked for.
-pub(super) fn leads_on(exchange: &Exchange<'_>) -> bool {
-    let received = exchange.request.head.path(exchange.request.bytes);
-    !exchange.path().ends_with(b"/") && received.strip_suffix(b"/") != Some(exchange.path())
+pub(super) fn leads_on(request: &RoutedRequest<'_>) -> bool {
+    let received = request.received.head.path(request.received.bytes);
+    !request.path().ends_with(b"/") && received.strip_suffix(b"/") != Some(request.path())
 }
 
 fn log_circle(path: &[u8]) {
@@ -206,14 +215,14 @@ fn log_circle(path: &[u8]) {
 }
 
 /// Redirects to the path with the slash that it lacks.
-pub(super) async fn redirect_to_folder(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
+pub(super) async fn redirect_to_folder(response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
     let mut location = Vec::new();
-    path::append_encoded_path(exchange.path(), &mut location);
+    path::append_encoded_path(response.request.path(), &mut location);
     location.push(b'/');
-    if let Some(query) = exchange.query() {
+    if let Some(query) = response.request.query() {
         location.push(b'?');
         path::append_query(query, &mut location);
     }
-    exchange.reply.fields.push(b"Location", &location);
-    exchange.send_empty(301).await
+    response.reply.fields.push(b"Location", &location);
+    response.send_empty(301).await
 }

@@ -96,7 +96,7 @@ pub(super) async fn refuse(
         exchange.reply.status = Some(status);
     } else {
         // Nothing follows, whether or not the client still listens.
-        let _ = exchange.send_error(status).await;
+        let _ = exchange.response().send_error(status).await;
     }
     dispatch::note_end(&exchange);
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
-use corral_config::plan::{AssetKind, Assets, RestartMode, RuntimeSpec};
+use corral_config::plan::{AppSpec, AssetKind, Assets, RestartMode, RuntimeSpec};
 use corral_config::settings::TelemetrySettings;
+use corral_config::table::Table;
 use corral_config::{Config, Known, json, validate};
 use corral_ipc::message::{FailedListener, FromRouter, GenerationId, StartedInstance};
 use tokio::sync::mpsc;
@@ -74,7 +75,7 @@ impl ControlThread {
         let leases = applications
             .into_iter()
             .map(|instance| self.lease(instance))
-            .collect::<anyhow::Result<Vec<_>>>()?;
+            .collect::<anyhow::Result<Table<_, _>>>()?;
         check_applications(&config, &leases)?;
         share::folders::warn(&config, self.current.as_ref().map(|(_, generation)| &generation.config));
         let before: Vec<_> = self.current.iter().flat_map(|(_, generation)| generation.listeners()).collect();
@@ -83,7 +84,7 @@ impl ControlThread {
         let mut trust = TlsTrust::new(assets);
         let telemetry = self.telemetry(config.settings.telemetry.as_ref(), &mut trust)?;
         let known = self.current.as_ref().map(|(_, generation)| &generation.authenticators);
-        let authenticators = Authenticators::new(&config.authentications, known, &mut trust)?;
+        let authenticators = Authenticators::new(&config.tables.authentications, known, &mut trust)?;
         // A controller refuses these. A start goes on, and requests there get 500.
         for problem in corral_auth::files::check(&config) {
             tracing::error!("{problem}");
@@ -91,10 +92,10 @@ impl ControlThread {
         let servers = self.servers(&config, trust)?;
         let program = script::program(&config, assets)?;
         let known = self.current.as_ref().map(|(_, generation)| &generation.limits);
-        let limits = ClientLimits::new(&config.throttles, known);
+        let limits = ClientLimits::new(&config.tables.throttles, known);
         let (n_lanes, control_waker) = (self.loops.len(), Arc::clone(&self.control_waker));
         let known = self.current.as_ref().map(|(_, generation)| &generation.mirrors);
-        let mirrors = Mirrors::new(&config.mirrors, n_lanes, known);
+        let mirrors = Mirrors::new(&config.tables.mirrors, n_lanes, known);
         let pending = self.pending(id);
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
         pending.n_sockets = pending.sockets.iter().map(|(_, group)| group.len()).sum();
@@ -153,7 +154,7 @@ impl ControlThread {
             trust,
             previous: self.current.as_ref().map(|(_, generation)| &generation.servers),
         };
-        builder.groups(&config.upstreams, &config.proxies)
+        builder.groups(&config.upstreams, &config.tables.proxies)
     }
 
     pub(super) async fn commit(&mut self, id: GenerationId) -> anyhow::Result<()> {
@@ -215,7 +216,7 @@ impl ControlThread {
 }
 
 /// The router indexes both by the configuration's order.
-fn check_applications(config: &Config, leases: &[Arc<InstanceLease>]) -> anyhow::Result<()> {
+fn check_applications(config: &Config, leases: &Table<AppSpec, Arc<InstanceLease>>) -> anyhow::Result<()> {
     let named = config.applications.iter().map(|app| &app.name);
     if !named.eq(leases.iter().map(|lease| &lease.0.spec.name)) {
         bail!("the instances do not fit the applications of the configuration");

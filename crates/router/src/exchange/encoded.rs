@@ -1,12 +1,12 @@
 //! Opens a reply, through an encoder if the configuration and the request want it so.
 
-use crate::exchange::Exchange;
-use crate::exchange::writer::BodyWriter;
+use super::response::ResponseWriter;
+use super::writer::BodyWriter;
 use crate::reply::compression::{
     CompressionChoice, Effort, Encoder, add_vary, change_fields, is_compressible,
 };
 
-impl Exchange<'_> {
+impl ResponseWriter<'_, '_> {
     /// Decides how the reply goes out whose fields are complete, and makes its head.
     pub(super) fn open_encoded(&mut self, status: u16, length: Option<u64>) -> BodyWriter {
         let chosen = match self.decide_coding(status, length) {
@@ -29,7 +29,7 @@ impl Exchange<'_> {
     }
 
     fn decide_coding(&mut self, status: u16, length: Option<u64>) -> CompressionChoice {
-        let Some(compression) = &self.request_settings().compression else {
+        let Some(compression) = &self.request.request_settings().compression else {
             return CompressionChoice::Plain(0);
         };
         let fields = &mut self.reply.fields;
@@ -38,7 +38,7 @@ impl Exchange<'_> {
             return CompressionChoice::Plain(0);
         }
         add_vary(fields, b"Accept-Encoding");
-        match compression.decide(&self.request) {
+        match compression.decide(&self.request.received) {
             CompressionChoice::Compressed(chosen, weight)
                 if length.is_some_and(|length| length < chosen.min_length) =>
             {

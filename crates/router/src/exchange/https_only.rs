@@ -5,7 +5,9 @@ use corral_http::path::append_location;
 use corral_syntax::is_ipv6_literal;
 use smallvec::SmallVec;
 
-use crate::exchange::Exchange;
+use super::request::RoutedRequest;
+use super::response::ResponseWriter;
+use crate::reply::ReplyFields;
 use crate::request::client::Gone;
 use crate::request::head::ReceivedRequest;
 use crate::storage::buffers;
@@ -16,51 +18,49 @@ const HTTPS_PORT: u16 = 443;
 /// The field that makes browsers come by TLS (RFC 6797 section 6.1).
 const TRANSPORT_SECURITY: &[u8] = b"Strict-Transport-Security";
 
-impl<'c> Exchange<'c> {
-    /// The listener's rule, if the client breaks it: it does not speak TLS, neither to this server nor to a trusted one
-    /// in front of it. `OPTIONS *` names nothing that it could be sent to.
-    #[inline]
-    pub(crate) fn breaks_https_only(&self) -> Option<&'c HttpsOnly> {
-        let is_exempt = self.client.tls || self.request.head.is_for_server();
-        self.settings.listener().https_only.as_ref().filter(|_| !is_exempt)
-    }
+/// The listener's rule, if the client breaks it: it does not speak TLS, neither to this server nor to a trusted one
+/// in front of it. `OPTIONS *` names nothing that it could be sent to.
+#[inline]
+pub(crate) fn broken_rule<'c>(request: &RoutedRequest<'c>) -> Option<&'c HttpsOnly> {
+    let is_exempt = request.client.tls || request.received.head.is_for_server();
+    request.settings.listener().https_only.as_ref().filter(|_| !is_exempt)
+}
 
-    /// Sends the client to the same target with `https`. The method stays what it is, and the body is sent again (308).
-    pub(crate) async fn redirect_to_https(&mut self, rule: &HttpsOnly) -> Result<(), Gone> {
-        let mut location = buffers::take();
-        let is_whole = self.append_secure_url(rule.port, &mut location);
-        self.reply.fields.push(b"Location", &location);
-        buffers::give(location);
-        // An error page drops the field.
-        if is_whole { self.send_empty(308).await } else { self.send_error(400).await }
-    }
+/// Sends the client to the same target with `https`. The method stays what it is, and the body is sent again (308).
+pub(crate) async fn redirect(response: &mut ResponseWriter<'_, '_>, rule: &HttpsOnly) -> Result<(), Gone> {
+    let mut location = buffers::take();
+    let is_whole = append_secure_url(response.request.received, rule.port, &mut location);
+    response.reply.fields.push(b"Location", &location);
+    buffers::give(location);
+    // An error page drops the field.
+    if is_whole { response.send_empty(308).await } else { response.send_error(400).await }
+}
 
-    /// False where the request does not say what is asked for.
-    fn append_secure_url(&self, port: u16, out: &mut Vec<u8>) -> bool {
-        let ReceivedRequest { head, bytes, .. } = self.request;
-        let (host, target) = (head.host(bytes), head.target(bytes));
-        if !is_host(host) || !target.starts_with(b"/") {
-            return false;
-        }
-        out.extend_from_slice(b"https://");
-        out.extend_from_slice(host);
-        if port != HTTPS_PORT {
-            out.push(b':');
-            out.extend_from_slice(itoa::Buffer::new().format(port).as_bytes());
-        }
-        append_location(target, out);
-        true
+/// False where the request does not say what is asked for.
+fn append_secure_url(request: ReceivedRequest<'_>, port: u16, out: &mut Vec<u8>) -> bool {
+    let ReceivedRequest { head, bytes, .. } = request;
+    let (host, target) = (head.host(bytes), head.target(bytes));
+    if !is_host(host) || !target.starts_with(b"/") {
+        return false;
     }
+    out.extend_from_slice(b"https://");
+    out.extend_from_slice(host);
+    if port != HTTPS_PORT {
+        out.push(b':');
+        out.extend_from_slice(itoa::Buffer::new().format(port).as_bytes());
+    }
+    append_location(target, out);
+    true
+}
 
-    /// Tells a client that speaks TLS to do so from now on, unless the reply has its own word on that. Nothing is said
-    /// without TLS (RFC 6797 section 7.2).
-    pub(super) fn secure_transport(&mut self) {
-        if let Some(rule) = &self.settings.listener().https_only
-            && self.client.tls
-            && self.reply.fields.get(TRANSPORT_SECURITY).is_none()
-        {
-            self.reply.fields.push(TRANSPORT_SECURITY, &directives(rule));
-        }
+/// Tells a client that speaks TLS to do so from now on, unless the reply has its own word on that. Nothing is said
+/// without TLS (RFC 6797 section 7.2).
+pub(super) fn secure_transport(request: &RoutedRequest<'_>, fields: &mut ReplyFields) {
+    if let Some(rule) = &request.settings.listener().https_only
+        && request.client.tls
+        && fields.get(TRANSPORT_SECURITY).is_none()
+    {
+        fields.push(TRANSPORT_SECURITY, &directives(rule));
     }
 }
 

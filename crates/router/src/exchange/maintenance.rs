@@ -6,31 +6,12 @@ use std::path::Path;
 
 use corral_config::route::Maintenance;
 
-use crate::exchange::Exchange;
-use crate::request::routing::RouteTarget;
+use crate::request::client::RequestClient;
 
-impl<'c> Exchange<'c> {
-    /// `Err` is the answer where the action is closed to this client.
-    #[inline]
-    pub(super) fn admit_in_maintenance(
-        &mut self,
-        maintenance: Option<&'c Maintenance>,
-    ) -> Result<(), RouteTarget<'c>> {
-        let closed = maintenance.filter(|maintenance| self.is_closed(maintenance));
-        closed.map_or(Ok(()), |maintenance| Err(self.close(maintenance)))
-    }
-
-    fn is_closed(&self, maintenance: &Maintenance) -> bool {
-        !maintenance.allow.matches(self.client.address) && maintenance.file.as_deref().is_none_or(is_there)
-    }
-
-    fn close(&mut self, maintenance: &'c Maintenance) -> RouteTarget<'c> {
-        self.reply.retry_after = maintenance.retry_after;
-        if let Some(pages) = &maintenance.pages {
-            self.way.closed = Some(if self.wants_problem() { &pages.json } else { &pages.html });
-        }
-        RouteTarget::Nothing(maintenance.status)
-    }
+/// Whether the action is closed to this client.
+#[inline]
+pub(super) fn is_closed(maintenance: &Maintenance, client: RequestClient) -> bool {
+    !maintenance.allow.matches(client.address) && maintenance.file.as_deref().is_none_or(is_there)
 }
 
 /// Asked for each request: a file that is made or removed counts at once.

@@ -5,10 +5,11 @@ use corral_config::template::Exception;
 use corral_http::response::ReplyFraming;
 use smallvec::SmallVec;
 
+use super::carrier::{ConnectionUse, ReplyHead};
+use super::response::ResponseWriter;
+use super::writer::BodyWriter;
+use super::{cors, https_only};
 use crate::clock;
-use crate::exchange::Exchange;
-use crate::exchange::carrier::{ConnectionUse, ReplyHead};
-use crate::exchange::writer::BodyWriter;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::reply::{disarm, secure};
 use crate::storage::buffers;
@@ -18,13 +19,13 @@ use crate::variables::script;
 /// The status that says by `Upgrade` what else is spoken here (RFC 9110 section 15.5.22).
 pub(crate) const UPGRADE_REQUIRED: u16 = 426;
 
-impl Exchange<'_> {
+impl ResponseWriter<'_, '_> {
     /// The one way out: applies what the configuration has to say about the reply's fields, and makes a head of
     /// them. `length` is that of the body, if it is known.
     pub(crate) fn open(&mut self, status: u16, length: Option<u64>) -> BodyWriter {
-        let status = self.kept_status(status);
+        let status = self.route.final_status(status);
         // What templates of fields see is the reply as it would be without them.
-        self.reply.framing = Some(self.carrier.framing(status, length));
+        self.reply.framing = Some(self.client.carrier.framing(status, length));
         if let Err(exception) = self.change_fields(status) {
             script::report(&exception);
             return self.open_bare_page(500);
@@ -36,12 +37,12 @@ impl Exchange<'_> {
     /// and its status.
     pub(super) fn change_fields(&mut self, status: u16) -> Result<(), Exception> {
         self.restore_fields(status);
-        if self.way.layers.iter().any(|layer| layer.options.secure) {
+        if self.route.layers.iter().any(|layer| layer.options.secure) {
             // A listener that insists on TLS says so itself, in its own words.
-            let is_for_all = self.settings.listener().https_only.is_some();
-            secure::add(&mut self.reply.fields, self.client.tls && !is_for_all);
+            let is_for_all = self.request.settings.listener().https_only.is_some();
+            secure::add(&mut self.reply.fields, self.request.client.tls && !is_for_all);
         }
-        let changes: SmallVec<[&HeaderChange; 8]> = self.way.changes(status).collect();
+        let changes: SmallVec<[&HeaderChange; 8]> = self.route.changes(status).collect();
         if changes.is_empty() {
             return Ok(());
         }
@@ -77,9 +78,9 @@ impl Exchange<'_> {
 
     /// The head of all that is in the reply's fields.
     pub(crate) fn write_head(&mut self, status: u16, length: Option<u64>) -> BodyWriter {
-        let framing = self.carrier.framing(status, length);
+        let framing = self.client.carrier.framing(status, length);
         self.begin_reply(status, framing);
-        if let Some(trace) = &self.trace {
+        if let Some(trace) = &self.request.trace {
             self.reply.fields.set(TRACEPARENT, &trace.header());
         }
         if let Some(seconds) = self.reply.retry_after {
@@ -95,8 +96,8 @@ impl Exchange<'_> {
         if status == UPGRADE_REQUIRED && self.reply.fields.get(b"Upgrade").is_some() {
             self.reply.fields.push(b"Connection", b"Upgrade");
         }
-        self.share_with_origin();
-        let is_head = self.is_head();
+        cors::share_with_origin(self.request, self.route, &mut self.reply.fields);
+        let is_head = self.request.is_head();
         let then = if self.reply.close { ConnectionUse::Nothing } else { ConnectionUse::More };
         self.hold_head(status, framing, !is_head, then);
         BodyWriter::new(framing, is_head)
@@ -112,15 +113,15 @@ impl Exchange<'_> {
 
     /// With what the server adds, unless the reply has its own.
     fn hold_head(&mut self, status: u16, framing: ReplyFraming, has_body: bool, then: ConnectionUse) {
-        self.secure_transport();
-        let server = self.request_settings().server.as_bytes();
-        let Self { carrier, reply, .. } = self;
+        https_only::secure_transport(self.request, &mut self.reply.fields);
+        let server = self.request.request_settings().server.as_bytes();
+        let Self { client, reply, .. } = self;
         let fields = &reply.fields;
         let has = |name: &[u8]| fields.get(name).is_some();
         let server = (!has(b"Server")).then_some(server);
         clock::with_date(|date| {
             let date = (!has(b"Date")).then_some(date);
-            carrier.begin(&ReplyHead { status, fields, server, date, framing, has_body, then });
+            client.carrier.begin(&ReplyHead { status, fields, server, date, framing, has_body, then });
         });
     }
 
@@ -130,6 +131,6 @@ impl Exchange<'_> {
         self.reply.framing = Some(framing);
         // Clients take 1xx for an announcement: the end tells them that there is nothing else to come.
         self.reply.close |= framing == ReplyFraming::UntilClose || (100..200).contains(&status);
-        self.reply.close |= self.carrier.is_last();
+        self.reply.close |= self.client.carrier.is_last();
     }
 }

@@ -6,23 +6,20 @@ use corral_http::request::is_loopback;
 use corral_http::response::{self, ReplyFraming};
 use smallvec::SmallVec;
 
+use super::response::ResponseWriter;
+use super::writer::BodyWriter;
 use crate::dev_reload::{self, DevReload};
 use crate::error_chain::Chain;
-use crate::exchange::Exchange;
-use crate::exchange::writer::BodyWriter;
 use crate::reply::explanation;
-use crate::reply::preference::prefers_json;
+use crate::reply::preference::PROBLEM;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::variables::script;
 
-/// The type of error pages for programs (RFC 9457).
-const PROBLEM: &[u8] = b"application/problem+json";
-
 /// The body of an error page.
 type ErrorPageBody = SmallVec<[u8; response::ERROR_PAGE_LEN]>;
 
-impl Exchange<'_> {
+impl ResponseWriter<'_, '_> {
     /// A reply without a body.
     pub(crate) async fn send_empty(&mut self, status: u16) -> Result<(), Gone> {
         self.open(status, Some(0)).finish(self, b"").await
@@ -34,7 +31,7 @@ impl Exchange<'_> {
         if self.finds_stand_in(status) {
             return Ok(());
         }
-        let status = self.first_error(status);
+        let status = self.route.first_error(status);
         if let Some(dev) = dev_reload::explaining()
             && self.is_for_this_machine()
         {
@@ -73,12 +70,12 @@ impl Exchange<'_> {
     /// Whether the request's host is a name that only this machine has: a page of another site, whose name was made
     /// to lead here (DNS rebinding), must not read a trace.
     fn is_for_this_machine(&self) -> bool {
-        is_loopback(self.request.head.host(self.request.bytes))
+        is_loopback(self.request.received.head.host(self.request.received.bytes))
     }
 
     /// An error page for developers.
     async fn explain(&mut self, dev: &DevReload, status: u16) -> Result<(), Gone> {
-        let page = explanation::explain(dev, status, self.path()).await;
+        let page = explanation::explain(dev, status, self.request.path()).await;
         self.reply.fields.clear();
         self.reply.fields.push(b"Content-Type", b"text/html; charset=utf-8");
         self.write_head(status, Some(page.len() as u64)).finish(self, &page).await
@@ -106,11 +103,6 @@ impl Exchange<'_> {
         writer
     }
 
-    /// Whether the client prefers an error page for programs.
-    pub(super) fn wants_problem(&self) -> bool {
-        prefers_json(self.values(b"Accept"), &[b"application/json", PROBLEM])
-    }
-
     /// Fields and body of an error page.
     fn prepare_page(&mut self, status: u16) -> ErrorPageBody {
         self.reply.fields.clear();
@@ -122,11 +114,11 @@ impl Exchange<'_> {
             }
             _ => {}
         }
-        if !self.request_settings().negotiate_errors {
+        if !self.request.request_settings().negotiate_errors {
             self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
             return html(status);
         }
-        let wants_json = self.wants_problem();
+        let wants_json = self.request.wants_problem();
         self.reply.fields.push(b"Vary", b"Accept");
         if !wants_json {
             self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);

@@ -5,40 +5,59 @@
 //! `maintenance`; limits; authentication; then what changes the request. Authentication may wait, so it ends this way
 //! as a target of its own: `dispatch` asks the methods and follows the action afterwards. The way itself never waits.
 
-mod errors;
-mod internal_redirect;
+mod limits;
 mod request_fields;
 mod rewrite;
 
-use corral_config::route::{Action, ActionKind, Destination, Route};
+use corral_config::route::{Action, ActionKind, Destination, Maintenance, Route};
+use corral_config::table::Key;
 
-use crate::exchange::Exchange;
-use crate::request::routing::{AfterAuthentication, RouteTarget, log};
+use super::request::RoutedRequest;
+use super::{cors, maintenance};
+use crate::reply::Reply;
+use crate::request::routing::route_progress::{RouteProgress, StandIn};
+use crate::request::routing::{AfterAuthentication, PermittedRequest, RouteTarget, log};
+use crate::services::LoopServices;
 use crate::storage::buffers;
 use crate::variables::encoded::PassValues;
-use crate::variables::script;
+use crate::variables::{ConnectionEnds, RequestVariables, script};
 
 /// Actions that one request may go through (contract 9).
 const MAX_ACTIONS: u16 = 256;
 
-impl<'c> Exchange<'c> {
+/// A request on its way to what answers it.
+pub(crate) struct Routing<'r, 'c> {
+    pub(super) request: &'r mut RoutedRequest<'c>,
+    /// The connection, for variables.
+    pub(super) ends: &'r dyn ConnectionEnds,
+    pub(super) route: &'r mut RouteProgress<'c>,
+    /// Limits and maintenance tell the client something in every reply.
+    pub(super) reply: &'r mut Reply,
+    pub(super) services: &'c LoopServices,
+}
+
+impl<'c> Routing<'_, 'c> {
+    fn variables(&self) -> RequestVariables<'_> {
+        self.request.variables(self.ends, self.reply)
+    }
+
     /// Follows a `pass` through the routes.
-    pub(crate) fn follow(&mut self, pass: &'c Destination) -> RouteTarget<'c> {
+    fn follow(&mut self, pass: &'c Destination) -> RouteTarget<'c> {
         let (Ok(target) | Err(target)) = self.try_follow(pass);
         let target = self.or_preflight(target);
         let RouteTarget::Application { app, .. } = target else { return target };
-        let limits = self.settings.generation.config.application_limits.get(app);
-        let limits = limits.map_or(&[][..], Vec::as_slice);
+        let policy = self.request.settings.generation.config.app_policies.get(app);
+        let limits = policy.map_or(&[][..], |policy| &policy.limits);
         self.admit(limits).map_or_else(|refused| refused, |()| target)
     }
 
     /// Follows the listener's `pass`, unless the listener's limits refuse the request.
     pub(crate) fn enter(&mut self) -> RouteTarget<'c> {
-        let listener = self.settings.listener();
+        let listener = self.request.settings.listener();
         if let Err(target) = self.admit(&listener.limits) {
             return target;
         }
-        if self.request.head.is_for_server() {
+        if self.request.received.head.is_for_server() {
             return RouteTarget::Server;
         }
         match listener.authentication {
@@ -47,8 +66,20 @@ impl<'c> Exchange<'c> {
         }
     }
 
+    /// The target of a request, unless it only asks whether there may be one.
+    fn or_preflight(&self, target: RouteTarget<'c>) -> RouteTarget<'c> {
+        if cors::is_preflight(self.request, self.route) { RouteTarget::Preflight } else { target }
+    }
+
     /// Goes on where `authenticate` has let the request pass.
-    pub(crate) fn follow_authenticated(&mut self, guarded: AfterAuthentication<'c>) -> RouteTarget<'c> {
+    pub(crate) fn follow_permitted(
+        &mut self,
+        permission: PermittedRequest<'c>,
+        guarded: AfterAuthentication<'c>,
+    ) -> RouteTarget<'c> {
+        let PermittedRequest { user, changes } = permission;
+        self.request.user = Some(Box::new(user));
+        changes.into_iter().for_each(|change| self.request.change_field(change));
         let action = match guarded {
             AfterAuthentication::Action(action) => action,
             AfterAuthentication::Pass(pass) => return self.follow(pass),
@@ -67,6 +98,21 @@ impl<'c> Exchange<'c> {
         }
     }
 
+    /// Follows what is to answer now in the place of an error or of another answer.
+    pub(crate) fn follow_stand_in(&mut self) -> Option<RouteTarget<'c>> {
+        Some(match self.route.stand_in.take()? {
+            StandIn::Action(action) => self.follow_action(action),
+            StandIn::Redirected { action, path, query } => {
+                self.request.set_path(path);
+                if let Some(query) = query {
+                    self.request.set_query(query);
+                }
+                self.follow_action(action)
+            }
+            StandIn::Nothing(status) => RouteTarget::Nothing(status),
+        })
+    }
+
     /// `Err` is a target like any other: it ends the way early.
     fn try_follow(&mut self, pass: &'c Destination) -> Result<RouteTarget<'c>, RouteTarget<'c>> {
         let mut pass = pass;
@@ -78,11 +124,11 @@ impl<'c> Exchange<'c> {
     }
 
     /// The route that a `pass` leads to, unless it leads somewhere else.
-    fn resolve(&mut self, pass: &'c Destination) -> Result<usize, RouteTarget<'c>> {
+    fn resolve(&mut self, pass: &'c Destination) -> Result<Key<Route>, RouteTarget<'c>> {
         let Destination::Template(template) = pass else { return enter(pass) };
         let mut text = buffers::take();
         let rendered = template.render(&mut PassValues(self.variables()), &mut text);
-        let found = rendered.map(|()| self.settings.generation.config.resolve(&text));
+        let found = rendered.map(|()| self.request.settings.generation.config.resolve(&text));
         buffers::give(text);
         match found {
             Ok(Some(destination)) => enter(&destination),
@@ -95,11 +141,11 @@ impl<'c> Exchange<'c> {
     }
 
     /// The action of the first step whose conditions hold.
-    fn choose(&mut self, route: usize) -> Result<&'c Action, RouteTarget<'c>> {
-        let settings = self.settings;
+    fn choose(&mut self, route: Key<Route>) -> Result<&'c Action, RouteTarget<'c>> {
+        let settings = self.request.settings;
         let route: &'c Route =
             settings.generation.config.routes.get(route).ok_or(RouteTarget::Nothing(404))?;
-        let found = if self.request_settings().log_route {
+        let found = if self.request.request_settings().log_route {
             log::choose(route, &mut self.variables())
         } else {
             route.choose(&mut self.variables())
@@ -116,25 +162,38 @@ impl<'c> Exchange<'c> {
 
     /// Notes an action and does what every kind of them does first. Its `pass`, if that is its kind.
     fn take(&mut self, action: &'c Action) -> Result<&'c Destination, RouteTarget<'c>> {
-        if self.way.n_actions == MAX_ACTIONS {
+        if self.route.n_actions == MAX_ACTIONS {
             tracing::error!("the request went through more than {MAX_ACTIONS} actions");
             return Err(RouteTarget::Nothing(500));
         }
-        self.way.enter(action);
+        self.route.enter(action);
         let options = &action.options;
         // A preflight request comes before all that refuses: it has no credentials, and says nothing of its client.
-        if self.is_preflight() {
+        if cors::is_preflight(self.request, self.route) {
             return self.carry_on(action);
         }
-        self.admit_in_maintenance(options.maintenance.as_deref())?;
+        if let Some(maintenance) = options.maintenance.as_deref()
+            && maintenance::is_closed(maintenance, self.request.client)
+        {
+            return Err(self.close(maintenance));
+        }
         self.admit(&options.limits)?;
-        if options.mirror.is_some() && !self.answers_in_place() {
-            self.way.mirror = options.mirror;
+        if options.mirror.is_some() && !self.route.answers_in_place() {
+            self.route.mirror = options.mirror;
         }
         match options.authentication {
             Some(place) => Err(RouteTarget::Authenticate(place, AfterAuthentication::Action(action))),
             None => self.carry_on(action),
         }
+    }
+
+    /// The answer of an action that is closed.
+    fn close(&mut self, maintenance: &'c Maintenance) -> RouteTarget<'c> {
+        self.reply.retry_after = maintenance.retry_after;
+        if let Some(pages) = &maintenance.pages {
+            self.route.closed = Some(if self.request.wants_problem() { &pages.json } else { &pages.html });
+        }
+        RouteTarget::Nothing(maintenance.status)
     }
 
     /// Does the rest of an action, whose client may go on.
@@ -157,7 +216,7 @@ impl<'c> Exchange<'c> {
 }
 
 /// The route that this destination is, or what answers the request there.
-fn enter<'c>(destination: &Destination) -> Result<usize, RouteTarget<'c>> {
+fn enter<'c>(destination: &Destination) -> Result<Key<Route>, RouteTarget<'c>> {
     Err(match *destination {
         Destination::Route(route) => return Ok(route),
         Destination::Application { app, target } => RouteTarget::Application { app, target },

@@ -7,7 +7,7 @@ use std::io;
 use corral_http::range::ByteRange;
 use corral_http::response::ReplyFraming;
 
-use crate::exchange::Exchange;
+use super::response::ResponseWriter;
 use crate::reply::compression::Encoder;
 use crate::reply::compression::cache::PartEncoder;
 use crate::request::client::Gone;
@@ -82,101 +82,109 @@ impl BodyWriter {
 
     /// Sends a piece of the body. What is compressed may be kept for later: call `flush` before you wait for
     /// something else than the client.
-    pub(crate) async fn send(&mut self, exchange: &mut Exchange<'_>, piece: &[u8]) -> Result<(), Gone> {
-        let Some(encoding) = &mut self.encoding else { return self.send_piece(exchange, piece).await };
+    pub(crate) async fn send(
+        &mut self,
+        response: &mut ResponseWriter<'_, '_>,
+        piece: &[u8],
+    ) -> Result<(), Gone> {
+        let Some(encoding) = &mut self.encoding else { return self.send_piece(response, piece).await };
         encoding.write(piece)?;
         if encoding.is_live {
-            return self.flush(exchange).await;
+            return self.flush(response).await;
         }
         if encoding.encoder.output().len() < ENCODED_STEP {
             return Ok(());
         }
         let output = std::mem::take(encoding.encoder.output());
-        self.send_piece(exchange, &output).await
+        self.send_piece(response, &output).await
     }
 
     /// Sends all that was given so far.
-    pub(crate) async fn flush(&mut self, exchange: &mut Exchange<'_>) -> Result<(), Gone> {
+    pub(crate) async fn flush(&mut self, response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
         let Some(encoding) = &mut self.encoding else { return Ok(()) };
         let output = encoding.flush()?;
-        self.send_piece(exchange, &output).await
+        self.send_piece(response, &output).await
     }
 
     /// Sends what is held with a piece.
-    async fn send_piece(&mut self, exchange: &mut Exchange<'_>, piece: &[u8]) -> Result<(), Gone> {
-        let piece = self.join(exchange, piece);
-        exchange.send(piece).await
+    async fn send_piece(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &[u8]) -> Result<(), Gone> {
+        let piece = self.join(response, piece);
+        response.client.send(piece).await
     }
 
     /// Sends the last piece and what ends the body.
-    pub(crate) async fn finish(mut self, exchange: &mut Exchange<'_>, piece: &[u8]) -> Result<(), Gone> {
+    pub(crate) async fn finish(
+        mut self,
+        response: &mut ResponseWriter<'_, '_>,
+        piece: &[u8],
+    ) -> Result<(), Gone> {
         match self.encoding.take() {
             Some(encoding) => {
                 let output = encoding.finish(piece)?;
-                self.send_last(exchange, &output).await
+                self.send_last(response, &output).await
             }
-            None => self.send_last(exchange, piece).await,
+            None => self.send_last(response, piece).await,
         }
     }
 
-    async fn send_last(&mut self, exchange: &mut Exchange<'_>, piece: &[u8]) -> Result<(), Gone> {
-        let piece = self.join(exchange, piece);
+    async fn send_last(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &[u8]) -> Result<(), Gone> {
+        let piece = self.join(response, piece);
         if !piece.is_empty() {
-            exchange.send(piece).await?;
+            response.client.send(piece).await?;
         }
         // A body that is shorter than announced can only be told by the connection's end.
         let is_short = self.is_measured && self.left > 0 && !self.is_head;
         if !is_short {
-            exchange.carrier.end(&self.trailers);
+            response.client.carrier.end(&self.trailers);
         }
-        exchange.send(b"").await?;
+        response.client.send(b"").await?;
         if is_short { Err(Gone) } else { Ok(()) }
     }
 
     /// Keeps a short piece to be sent with the next one.
-    pub(crate) fn hold(&mut self, exchange: &mut Exchange<'_>, piece: &[u8]) {
-        let piece = self.clip(exchange, piece);
-        exchange.carrier.hold(piece);
+    pub(crate) fn hold(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &[u8]) {
+        let piece = self.clip(response, piece);
+        response.client.carrier.hold(piece);
     }
 
     /// Sends a part of a file: straight from the page cache if that is possible, or compressed on its way.
     pub(crate) async fn send_file(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         file: &File,
         range: ByteRange,
     ) -> Result<(), Gone> {
         if self.encoding.is_some() {
-            return Box::pin(self.encode_file(exchange, file, range)).await;
+            return Box::pin(self.encode_file(response, file, range)).await;
         }
         if self.is_head || self.left == 0 {
-            return self.send_piece(exchange, b"").await;
+            return self.send_piece(response, b"").await;
         }
         let len = range.len().min(self.left);
-        exchange.carrier.begin_file(len);
-        self.send_from_file(exchange, file, range.first, range.first + len).await?;
-        exchange.carrier.end_file();
+        response.client.carrier.begin_file(len);
+        self.send_from_file(response, file, range.first, range.first + len).await?;
+        response.client.carrier.end_file();
         Ok(())
     }
 
     async fn send_from_file(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         file: &File,
         first: u64,
         end: u64,
     ) -> Result<(), Gone> {
         let mut offset = first;
         while offset < end {
-            match exchange.carrier.try_send_file(file, offset, end - offset) {
+            match response.client.carrier.try_send_file(file, offset, end - offset) {
                 // The file was cut short after its length was announced.
                 Ok(0) => return Err(Gone),
                 Ok(n) => {
                     offset += n as u64;
                     self.left = self.left.saturating_sub(n as u64);
-                    exchange.reply.n_body_bytes += n as u64;
+                    response.reply.n_body_bytes += n as u64;
                 }
-                Err(error) => exchange.wait_if_full(&error).await?,
+                Err(error) => response.client.wait_if_full(&error).await?,
             }
         }
         Ok(())
@@ -185,7 +193,7 @@ impl BodyWriter {
     /// The same through the encoder: in other threads, as for all files.
     async fn encode_file(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         file: &File,
         range: ByteRange,
     ) -> Result<(), Gone> {
@@ -203,7 +211,7 @@ impl BodyWriter {
                 _ => failed(&error),
             })?;
             if !output.is_empty() {
-                self.send_piece(exchange, &output).await?;
+                self.send_piece(response, &output).await?;
             }
         }
         *encoding = BodyEncoder { encoder, ..*encoding };
@@ -212,20 +220,20 @@ impl BodyWriter {
     }
 
     /// Holds a piece, or leaves it to be sent when that is cheaper than copying it.
-    fn join<'p>(&mut self, exchange: &mut Exchange<'_>, piece: &'p [u8]) -> &'p [u8] {
-        let piece = self.clip(exchange, piece);
+    fn join<'p>(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &'p [u8]) -> &'p [u8] {
+        let piece = self.clip(response, piece);
         if piece.len() > MAX_JOINED {
             return piece;
         }
-        exchange.carrier.hold(piece);
+        response.client.carrier.hold(piece);
         b""
     }
 
     /// The part of a piece that is sent: nothing to HEAD, and never more than was announced.
-    fn clip<'p>(&mut self, exchange: &mut Exchange<'_>, piece: &'p [u8]) -> &'p [u8] {
+    fn clip<'p>(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &'p [u8]) -> &'p [u8] {
         let len = if self.is_head { 0 } else { self.left.min(piece.len() as u64) as usize };
         self.left -= len as u64;
-        exchange.reply.n_body_bytes += len as u64;
+        response.reply.n_body_bytes += len as u64;
         &piece[..len]
     }
 }

@@ -5,6 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use corral_config::listener::Listener;
+use corral_config::table::InnerListener;
+use corral_config::table::Key;
 
 use super::LoopGeneration;
 use crate::tls::TlsContext;
@@ -13,27 +15,32 @@ use crate::tls::TlsContext;
 #[derive(Clone)]
 pub(crate) struct ListenerSettings {
     pub(crate) generation: Rc<LoopGeneration>,
-    /// Among the listeners, or behind them among the inner ones.
-    listener: usize,
+    listener: ListenerPlace,
+}
+
+/// A listener of a generation.
+#[derive(Clone, Copy)]
+enum ListenerPlace {
+    /// Among those of the document.
+    Bound(usize),
+    Inner(Key<InnerListener>),
 }
 
 impl ListenerSettings {
     /// `listener` is its index in the generation.
     pub(crate) fn new(generation: Rc<LoopGeneration>, listener: usize) -> Self {
-        Self { generation, listener }
+        Self { generation, listener: ListenerPlace::Bound(listener) }
     }
 
-    /// `listener` is its index among the generation's inner listeners.
-    pub(crate) fn inner(generation: Rc<LoopGeneration>, listener: usize) -> Self {
-        let listener = generation.config.listeners.len() + listener;
-        Self { generation, listener }
+    pub(crate) fn inner(generation: Rc<LoopGeneration>, listener: Key<InnerListener>) -> Self {
+        Self { generation, listener: ListenerPlace::Inner(listener) }
     }
 
     pub(crate) fn listener(&self) -> &Listener {
         let config = &self.generation.config;
-        match config.listeners.get(self.listener) {
-            Some(listener) => listener,
-            None => &config.inner_listeners[self.listener - config.listeners.len()],
+        match self.listener {
+            ListenerPlace::Bound(idx) => &config.listeners[idx],
+            ListenerPlace::Inner(key) => &config.tables.inner_listeners[key],
         }
     }
 
@@ -49,6 +56,9 @@ impl ListenerSettings {
 
     /// The settings of TLS, if it is to be spoken.
     pub(crate) fn tls(&self) -> Option<&Arc<TlsContext>> {
-        self.generation.shared.tls.get(self.listener)?.as_ref()
+        match self.listener {
+            ListenerPlace::Bound(idx) => self.generation.shared.tls.get(idx)?.as_ref(),
+            ListenerPlace::Inner(_) => None,
+        }
     }
 }

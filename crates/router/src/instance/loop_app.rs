@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use corral_channel::{Bell, Lane, LaneReceiver, RequestId};
-use corral_config::gateway::Protocol;
 use corral_config::plan::RuntimeSpec;
+use corral_config::protocol::Protocol;
 use corral_ipc::message::{Exit, WorkerId};
 use slab::Slab;
 

@@ -33,21 +33,25 @@ fn figures(limit: &ClientLimit) -> (u64, u64, u64) {
     (status.passed, status.refused, status.keys)
 }
 
+fn limits<const N: usize>(throttles: [Throttle; N], previous: Option<&ClientLimits>) -> ClientLimits {
+    ClientLimits::new(&throttles.into_iter().collect(), previous)
+}
+
 #[test]
 fn what_stays_as_it_was_goes_on() {
-    let before = ClientLimits::new(&[throttle("/a", rate(4)), throttle("/b", rate(4))], None);
+    let before = limits([throttle("/a", rate(4)), throttle("/b", rate(4))], None);
     let now = Instant::now();
     assert!(before.iter().count() == 2 && before.0.iter().all(|limit| n_passed(limit, now) == 5));
     let throttles = [throttle("/b", rate(4)), throttle("/a", rate(5)), throttle("/c", rate(4))];
-    let after = ClientLimits::new(&throttles, Some(&before));
+    let after = limits(throttles, Some(&before));
     let n_passed: Vec<_> = after.0.iter().map(|limit| n_passed(limit, now)).collect();
     assert_eq!(n_passed, [0, 6, 5]);
 }
 
 #[test]
 fn places_come_back_when_requests_end() {
-    let limits = ClientLimits::new(&[throttle("/a", concurrency(2))], None);
-    let limit = limits.get(0).unwrap();
+    let limits = limits([throttle("/a", concurrency(2))], None);
+    let limit = limits.get(Key::nth(0)).unwrap();
     let ask = |key: &str| limit.ask(limit.count(key), Instant::now());
     let (first, second) = (ask("a"), ask("a"));
     assert!(!first.is_refused && !second.is_refused && ask("a").is_refused && !ask("b").is_refused);
@@ -62,12 +66,12 @@ fn places_come_back_when_requests_end() {
 /// A configuration may be gone while its requests go on.
 #[test]
 fn a_place_outlives_its_generation() {
-    let before = ClientLimits::new(&[throttle("/a", concurrency(1))], None);
-    let limit = before.get(0).unwrap();
+    let before = limits([throttle("/a", concurrency(1))], None);
+    let limit = before.get(Key::nth(0)).unwrap();
     let held = limit.ask(limit.count("a"), Instant::now());
-    let after = ClientLimits::new(&[throttle("/a", concurrency(1))], Some(&before));
+    let after = limits([throttle("/a", concurrency(1))], Some(&before));
     drop(before);
-    let limit = after.get(0).unwrap();
+    let limit = after.get(Key::nth(0)).unwrap();
     assert!(limit.ask(limit.count("a"), Instant::now()).is_refused);
     drop(held);
     assert!(!limit.ask(limit.count("a"), Instant::now()).is_refused);
@@ -76,8 +80,8 @@ fn a_place_outlives_its_generation() {
 #[test]
 fn a_dry_run_counts_what_it_lets_pass() {
     let dry = Throttle { dry_run: true, ..throttle("/a", rate(0)) };
-    let limits = ClientLimits::new(&[dry], None);
-    let limit = limits.get(0).unwrap();
+    let limits = limits([dry], None);
+    let limit = limits.get(Key::nth(0)).unwrap();
     let now = Instant::now();
     let counted = limit.count("a");
     assert!(!limit.ask(counted, now).is_refused && limit.ask(counted, now).is_refused);

@@ -2,6 +2,9 @@
 
 use corral_http::{list, trim};
 
+/// The type of error pages for programs (RFC 9457).
+pub(crate) const PROBLEM: &[u8] = b"application/problem+json";
+
 /// Whether JSON by one of these names is wanted more than HTML, which is what clients get that want both or say
 /// nothing.
 pub(crate) fn prefers_json<'v>(accept: impl Iterator<Item = &'v [u8]>, names: &[&[u8]]) -> bool {

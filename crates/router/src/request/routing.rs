@@ -3,31 +3,37 @@
 pub(crate) mod log;
 pub(crate) mod route_progress;
 
+use corral_config::authentication::Authentication;
 use corral_config::gateway::Gateway;
+use corral_config::plan::AppSpec;
 use corral_config::route::{Action, Destination, Return, Share};
+use corral_config::table::Key;
+use corral_config::upstream::{Proxy, Upstream};
+
+use self::route_progress::FieldChange;
+use crate::request::identity::AuthenticatedUser;
 
 /// The handler of a request.
 #[derive(Debug)]
 pub(crate) enum RouteTarget<'c> {
-    /// The application and the target with these indices.
+    /// An application, and the target with this index.
     Application {
-        app: usize,
+        app: Key<AppSpec>,
         target: u16,
     },
     Return(&'c Return),
     Share(&'c Share),
-    /// The servers with this index in `Config::upstreams`.
-    Upstream(usize),
-    /// The server with this index in `Config::proxies`.
-    Proxy(usize),
+    Upstream(Key<Upstream>),
+    /// A server of the action's own.
+    Proxy(Key<Proxy>),
     /// Servers that speak FastCGI or the like.
     Gateway(&'c Gateway),
     /// The answer to a preflight request is in the fields that let other sites read a reply.
     Preflight,
     /// The server itself, for `OPTIONS *`.
     Server,
-    /// Another target, once the place with this index in `Config::authentications` lets the request pass.
-    Authenticate(usize, AfterAuthentication<'c>),
+    /// Another target, once these methods let the request pass.
+    Authenticate(Key<Authentication>, AfterAuthentication<'c>),
     /// Nothing does; the status says why.
     Nothing(u16),
 }
@@ -39,4 +45,12 @@ pub(crate) enum AfterAuthentication<'c> {
     Action(&'c Action),
     /// The `pass` of a listener.
     Pass(&'c Destination),
+}
+
+/// The outcome of authentication for a request that may go on.
+#[derive(Debug)]
+pub(crate) struct PermittedRequest<'c> {
+    pub(crate) user: AuthenticatedUser,
+    /// The fields that the request gets by it.
+    pub(crate) changes: Vec<FieldChange<'c>>,
 }

@@ -5,6 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use corral_config::table::InnerListener;
+use corral_config::table::Key;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
@@ -32,14 +34,14 @@ impl InternalEndpoint {
         Self { callers, served: RefCell::new(Some(served)) }
     }
 
-    /// Connects to a listener of `Config::inner_listeners`, by its index there, for a request of a client.
+    /// Connects to a listener within the router for a request of a client.
     ///
     /// # Errors
     /// When there are no descriptors left.
     pub(crate) fn connect(
         &self,
         generation: &Rc<LoopGeneration>,
-        listener: usize,
+        listener: Key<InnerListener>,
         client: Option<SocketAddr>,
     ) -> io::Result<AnySocket> {
         let (ours, theirs) = UnixStream::pair()?;

@@ -4,7 +4,7 @@
 use corral_cgi::fastcgi::{DecodeEvent, Decoder, MAX_PARAMS};
 use corral_cgi::response::Head;
 use corral_cgi::{fastcgi, scgi, uwsgi};
-use corral_config::gateway::Protocol;
+use corral_config::protocol::Protocol;
 
 use crate::upstream::failure::ServerFailure;
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corral_channel::Lane;
-use corral_config::upstream::Balance;
+use corral_config::gateway::Servers;
+use corral_config::table::Table;
+use corral_config::upstream::{Balance, Proxy, Upstream};
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
@@ -31,8 +33,18 @@ const SERVE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// All groups of a generation.
 pub(crate) struct LoopGroups {
-    pub(crate) upstreams: Vec<LoopGroup>,
-    pub(crate) proxies: Vec<LoopGroup>,
+    pub(crate) upstreams: Table<Upstream, LoopGroup>,
+    pub(crate) proxies: Table<Proxy, LoopGroup>,
+}
+
+impl LoopGroups {
+    /// The group that an action names.
+    pub(crate) fn group(&self, servers: Servers) -> &LoopGroup {
+        match servers {
+            Servers::Upstream(upstream) => &self.upstreams[upstream],
+            Servers::Proxy(proxy) => &self.proxies[proxy],
+        }
+    }
 }
 
 /// A group in one event loop.
@@ -74,8 +86,10 @@ impl LoopServers {
     /// The groups of a new generation.
     pub(crate) fn groups(&self, groups: &ServerGroups, lane: Lane) -> LoopGroups {
         self.known.borrow_mut().retain(|_, server| server.strong_count() > 0);
-        let all = |groups: &[Arc<ServerGroup>]| groups.iter().map(|group| self.group(group, lane)).collect();
-        LoopGroups { upstreams: all(&groups.upstreams), proxies: all(&groups.proxies) }
+        LoopGroups {
+            upstreams: groups.upstreams.iter().map(|group| self.group(group, lane)).collect(),
+            proxies: groups.proxies.iter().map(|group| self.group(group, lane)).collect(),
+        }
     }
 
     /// Closes idle connections that are too old or that the server has closed, for ever.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corral_config::address::ListenAddress;
-use corral_config::gateway::Protocol;
+use corral_config::protocol::Protocol;
 use corral_config::upstream::{HealthCheck, UpstreamHost};
 use corral_http::upstream::{ResponseHead, parse_response};
 use tokio::task::{AbortHandle, JoinSet};

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use corral_config::address::ListenAddress;
+use corral_config::table::Table;
 use corral_config::upstream::{
-    HealthCheck, Origin, PassiveHealth, ProxyOptions, Server as ConfiguredServer, Upstream, UpstreamHost,
+    HealthCheck, Origin, PassiveHealth, Proxy, ProxyOptions, Server as ConfiguredServer, Upstream,
+    UpstreamHost,
 };
 use corral_ipc::bounded::MOST;
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
@@ -22,10 +24,8 @@ use crate::upstream::tls::{TlsTarget, TlsTrust};
 /// All groups of a configuration.
 #[derive(Default)]
 pub(crate) struct ServerGroups {
-    /// In the order of `Config::upstreams`.
-    pub(crate) upstreams: Vec<Arc<ServerGroup>>,
-    /// In the order of `Config::proxies`.
-    pub(crate) proxies: Vec<Arc<ServerGroup>>,
+    pub(crate) upstreams: Table<Upstream, Arc<ServerGroup>>,
+    pub(crate) proxies: Table<Proxy, Arc<ServerGroup>>,
 }
 
 /// Servers that share the requests of an upstream, or the one of a `proxy`.
@@ -91,12 +91,12 @@ impl ServerBuilder<'_> {
     /// The groups of a configuration.
     pub(crate) fn groups(
         &mut self,
-        upstreams: &[Upstream],
-        proxies: &[Upstream],
+        upstreams: &Table<Upstream>,
+        proxies: &Table<Proxy, Upstream>,
     ) -> Result<ServerGroups, ServerError> {
-        let known = |kind: fn(&ServerGroups) -> &Vec<Arc<ServerGroup>>| self.previous.map(kind).map(index);
+        let known = |kind: fn(&ServerGroups) -> &[Arc<ServerGroup>]| self.previous.map(kind).map(index);
         let (known_upstreams, known_proxies) =
-            (known(|known| &known.upstreams), known(|known| &known.proxies));
+            (known(|known| known.upstreams.values()), known(|known| known.proxies.values()));
         let upstreams = upstreams.iter().map(|upstream| self.group(upstream, known_upstreams.as_ref()));
         let upstreams = upstreams.collect::<Result<_, _>>()?;
         let proxies = proxies.iter().map(|proxy| self.group(proxy, known_proxies.as_ref()));
@@ -179,7 +179,7 @@ impl ServerGroup {
 /// Servers by the name of their group and where they are.
 type ServerIndex<'g> = HashMap<(&'g str, &'g Origin), Vec<&'g Arc<UpstreamServer>>>;
 
-fn index(groups: &Vec<Arc<ServerGroup>>) -> ServerIndex<'_> {
+fn index(groups: &[Arc<ServerGroup>]) -> ServerIndex<'_> {
     let mut index = ServerIndex::new();
     for group in groups {
         for server in &group.servers {

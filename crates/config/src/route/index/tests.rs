@@ -13,7 +13,7 @@ fn route(steps: &[String]) -> Route {
         steps.iter().map(|step| format!(r#"{{"match": {step}, "action": {{"return": 200}}}}"#)).collect();
     let document = format!(r#"{{"routes": [{}]}}"#, steps.join(", "));
     let document = parse(document.as_bytes()).unwrap();
-    validate(&document, &Known::validated_elsewhere()).unwrap().routes.remove(0)
+    validate(&document, &Known::validated_elsewhere()).unwrap().routes.into_values().remove(0)
 }
 
 /// The number of the step that a scan finds.

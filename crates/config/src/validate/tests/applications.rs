@@ -6,9 +6,9 @@ use crate::plan::{AppSpec, Guard, PhpSpec, PhpTarget, PoolGrowth, RuntimeSpec};
 /// The only application, whose members besides `type` and `root` are given.
 #[track_caller]
 fn application(members: &str) -> AppSpec {
-    let mut config =
+    let config =
         config(&format!(r#"{{"applications": {{"a": {{"type": "php", "root": "/www"{members}}}}}}}"#));
-    config.applications.remove(0)
+    config.applications.into_values().remove(0)
 }
 
 #[track_caller]
@@ -122,11 +122,11 @@ fn php_options_are_read() {
 
 #[test]
 fn targets_keep_their_order() {
-    let mut config = config(
+    let config = config(
         r#"{"applications": {"a": {"type": "php8.2", "targets": {
             "z": {"root": "/z"}, "b": {"root": "/b", "script": "s.php", "index": "i"}}}}}"#,
     );
-    let spec = config.applications.remove(0);
+    let spec = config.applications.into_values().remove(0);
     assert_eq!(spec.runtime.target_names(), ["z", "b"]);
     assert_eq!(php(spec).targets[1].index, "i");
 }

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use super::{check_problems, config};
 use crate::authentication::{AuthRequest, Forward, Jwt, KeySource, Method};
+use crate::gateway::Servers;
 use crate::route::Destination;
+use crate::table::Key;
 
 /// The methods of a document with an action that has this `authenticate`.
 #[track_caller]
 fn methods(authenticate: &str) -> Vec<Method> {
     let document =
         format!(r#"{{"routes": [{{"action": {{"return": 200, "authenticate": {authenticate}}}}}]}}"#);
-    config(&document).authentications.remove(0).methods
+    config(&document).tables.authentications.into_values().remove(0).methods
 }
 
 #[track_caller]
@@ -50,14 +52,13 @@ fn places_name_their_methods() {
         ]
     }"#,
     );
-    let places: Vec<_> = config.authentications.iter().map(|one| one.place.as_str()).collect();
-    let at = |place: Option<usize>| place.map(|place| places[place]);
+    let at = |key: Option<Key<_>>| key.map(|key| config.tables.authentications[key].place.as_str());
     assert_eq!(at(config.listeners[0].authentication), Some("/listeners/*:80/authenticate"));
-    let steps = config.routes[0].steps();
+    let steps = config.routes.values()[0].steps();
     assert_eq!(at(steps[0].action.options.authentication), None);
     let second = steps[1].action.options.authentication;
     assert_eq!(at(second), Some("/routes/1/action/authenticate"));
-    let methods = &config.authentications[second.unwrap()].methods;
+    let methods = &config.tables.authentications[second.unwrap()].methods;
     assert!(
         matches!(&methods[..], [Method::Basic(basic), Method::Certificate(_)] if basic.realm == "Restricted")
     );
@@ -85,7 +86,10 @@ fn keys_are_files_or_at_a_url() {
 #[test]
 fn servers_are_asked_at_a_url_or_in_a_group() {
     let asked = forward(r#"{"url": "https://gate.example/check?a=b"}"#);
-    assert_eq!((asked.asked, asked.uri.as_str()), (AuthRequest::Proxy(0), "/check?a=b"));
+    assert_eq!(
+        (asked.asked, asked.uri.as_str()),
+        (AuthRequest::Servers(Servers::Proxy(Key::nth(0))), "/check?a=b")
+    );
     assert_eq!((asked.timeout, asked.cache), (Duration::from_secs(5), None));
     assert_eq!(asked.cache_key, ["Authorization", "Cookie"]);
     assert_eq!(forward(r#"{"url": "http://127.0.0.1:1"}"#).uri, "/");
@@ -116,13 +120,13 @@ fn applications_are_asked_by_inner_listeners() {
     };
     let steps = ["applications/gate/b", "applications/gate/a", "applications/gate/b"].map(forward).join(",");
     let config = config(&document(&steps));
-    let asked = config.authentications.iter().map(|one| match &one.methods[0] {
+    let asked = config.tables.authentications.iter().map(|one| match &one.methods[0] {
         Method::Forward(forward) => forward.asked,
         other => panic!("{other:?}"),
     });
-    assert_eq!(asked.collect::<Vec<_>>(), [0, 1, 0].map(AuthRequest::Application));
-    let passes: Vec<_> = config.inner_listeners.iter().map(|listener| listener.pass.clone()).collect();
-    assert_eq!(passes, [1, 0].map(|target| Destination::Application { app: 0, target }));
+    assert_eq!(asked.collect::<Vec<_>>(), [0, 1, 0].map(Key::nth).map(AuthRequest::Application));
+    let passes: Vec<_> = config.tables.inner_listeners.iter().map(|listener| listener.pass.clone()).collect();
+    assert_eq!(passes, [1, 0].map(|target| Destination::Application { app: Key::nth(0), target }));
     assert!(config.plan().listeners.is_empty(), "main binds none of them");
     let detail = "The \"pass\" of \"forward\" must be \"applications/NAME\" or \"upstreams/NAME\".";
     check_problems(&document(&forward("routes")), &[("/routes/0/action/authenticate/forward/pass", detail)]);
@@ -140,8 +144,8 @@ fn groups_that_do_not_speak_http1_cannot_be_asked() {
         if is_good {
             let config = config(&document);
             assert!(matches!(
-                &config.authentications[0].methods[0],
-                Method::Forward(forward) if forward.asked == AuthRequest::Upstream(0)
+                &config.tables.authentications.values()[0].methods[0],
+                Method::Forward(forward) if forward.asked == AuthRequest::Servers(Servers::Upstream(Key::nth(0)))
             ));
             continue;
         }

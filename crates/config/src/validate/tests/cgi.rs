@@ -1,15 +1,18 @@
 //! Applications of `type: "fastcgi"` and `"cgi"`: what they become, and what is wrong with them.
 
 use super::{check_problems, config};
-use crate::gateway::{EntryPoint, Protocol};
+use crate::gateway::EntryPoint;
 use crate::plan::{HttpSpec, ProgramKind, ProgramSocket, Ready, RuntimeSpec};
+use crate::protocol::Protocol;
 
 /// The program of the only application, and its entry points.
 #[track_caller]
 fn program(app: &str) -> (HttpSpec, Vec<EntryPoint>) {
-    let mut config = config(&format!(r#"{{"applications": {{"a": {{{app}}}}}}}"#));
-    let RuntimeSpec::Http(http) = config.applications[0].runtime.clone() else { panic!("{config:?}") };
-    (http, config.application_entries.remove(0))
+    let config = config(&format!(r#"{{"applications": {{"a": {{{app}}}}}}}"#));
+    let RuntimeSpec::Http(http) = config.applications.values()[0].runtime.clone() else {
+        panic!("{config:?}")
+    };
+    (http, config.app_policies.into_values().remove(0).entries)
 }
 
 #[track_caller]

@@ -3,18 +3,20 @@
 use std::time::Duration;
 
 use super::{check_problems, config};
-use crate::gateway::{Gateway, Protocol, Scripts, Servers};
+use crate::gateway::{Gateway, Scripts, Servers};
+use crate::protocol::Protocol;
 use crate::route::ActionKind;
+use crate::table::Key;
 use crate::upstream::Upstream;
 
 /// Checks what an action becomes beside an upstream of each protocol, and the servers that it stands for.
 #[track_caller]
 fn gateway(action: &str) -> (Gateway, Vec<Upstream>) {
     let config = config(&document(action));
-    let ActionKind::Gateway(gateway) = config.routes[0].steps()[0].action.kind.clone() else {
+    let ActionKind::Gateway(gateway) = config.routes.values()[0].steps()[0].action.kind.clone() else {
         panic!("{action}")
     };
-    (gateway, config.proxies)
+    (gateway, config.tables.proxies.into_values())
 }
 
 fn document(action: &str) -> String {
@@ -36,7 +38,7 @@ fn check(action: &str, expect: &[(&str, &str)]) {
 #[test]
 fn defaults_are_filled_in() {
     let (gateway, proxies) = gateway(r#""fastcgi": "unix:/run/php.sock", "root": "/srv""#);
-    assert_eq!(gateway.servers, Servers::Proxy(0));
+    assert_eq!(gateway.servers, Servers::Proxy(Key::nth(0)));
     let scripts = Scripts {
         root: "/srv".into(),
         script: None,
@@ -72,9 +74,9 @@ fn options_are_taken() {
 #[test]
 fn servers_are_an_address_or_an_upstream() {
     let (named, proxies) = gateway(r#""fastcgi": "upstreams/php""#);
-    assert_eq!((named.servers, proxies.len()), (Servers::Upstream(1), 0));
+    assert_eq!((named.servers, proxies.len()), (Servers::Upstream(Key::nth(1)), 0));
     let (other, proxies) = gateway(r#""uwsgi": "app.example:3031""#);
-    assert_eq!((other.servers, other.entry.scripts), (Servers::Proxy(0), None));
+    assert_eq!((other.servers, other.entry.scripts), (Servers::Proxy(Key::nth(0)), None));
     assert_eq!(
         (&*proxies[0].name, proxies[0].options.gateway),
         ("uwsgi://app.example:3031", Some(Protocol::Uwsgi))
@@ -154,7 +156,7 @@ fn names_and_ends_are_checked() {
 #[test]
 fn upstreams_say_what_their_servers_speak() {
     let document = |members: &str| format!(r#"{{"upstreams": {{"a": {{"servers": {{}}, {members}}}}}}}"#);
-    let options = |members: &str| config(&document(members)).upstreams[0].options.clone();
+    let options = |members: &str| config(&document(members)).upstreams.values()[0].options.clone();
     assert_eq!(options(r#""protocol": "http""#).gateway, None);
     let php = options(r#""protocol": "fastcgi", "processes": 5"#);
     assert_eq!((php.gateway, php.processes), (Some(Protocol::FastCgi), 5));

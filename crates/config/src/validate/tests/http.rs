@@ -9,7 +9,9 @@ fn program(members: &str) -> HttpSpec {
     let config = config(&format!(
         r#"{{"applications": {{"a": {{"type": "http", "executable": "/bin/app"{members}}}}}}}"#
     ));
-    let RuntimeSpec::Http(http) = config.applications[0].runtime.clone() else { panic!("{config:?}") };
+    let RuntimeSpec::Http(http) = config.applications.values()[0].runtime.clone() else {
+        panic!("{config:?}")
+    };
     http
 }
 
@@ -132,7 +134,9 @@ fn programs_that_were_written_for_unit_have_an_executable_and_arguments() {
             r#"{{"type": "{app_type}", "executable": "{executable}", "arguments": ["--tls-min", "1"]}}"#
         );
         let config = config(&format!(r#"{{"applications": {{"a": {app}}}}}"#));
-        let RuntimeSpec::Http(http) = config.applications[0].runtime.clone() else { panic!("{config:?}") };
+        let RuntimeSpec::Http(http) = config.applications.values()[0].runtime.clone() else {
+            panic!("{config:?}")
+        };
         assert_eq!((http.kind, http.socket), (ProgramKind::External, ProgramSocket::Inherited));
         assert_eq!(http.arguments, ["--tls-min", "1"]);
         http.executable
@@ -170,7 +174,9 @@ fn web_applications_in_java_run_as_many_requests_as_they_have_threads() {
     let java = |members: &str| {
         let app = format!(r#"{{"type": "java", "webapp": "shop.war"{members}}}"#);
         let config = config(&format!(r#"{{"applications": {{"a": {app}}}}}"#));
-        let RuntimeSpec::Http(http) = config.applications[0].runtime.clone() else { panic!("{config:?}") };
+        let RuntimeSpec::Http(http) = config.applications.values()[0].runtime.clone() else {
+            panic!("{config:?}")
+        };
         http
     };
     let plain = java("");

@@ -9,7 +9,7 @@ fn document(isolation: &str) -> String {
 
 #[track_caller]
 fn read(isolation: &str) -> Isolation {
-    config(&document(isolation)).applications.remove(0).isolation
+    config(&document(isolation)).applications.into_values().remove(0).isolation
 }
 
 /// `expect` is the only problem, with its pointer relative to `isolation`.

@@ -5,8 +5,10 @@ use crate::plan::RuntimeSpec;
 
 #[test]
 fn a_script_is_all_that_it_takes() {
-    let mut config = config(r#"{"applications": {"a": {"type": "perl 5.36", "script": "/srv/app.psgi"}}}"#);
-    let RuntimeSpec::Perl(perl) = config.applications.remove(0).runtime else { panic!("it is Perl's") };
+    let config = config(r#"{"applications": {"a": {"type": "perl 5.36", "script": "/srv/app.psgi"}}}"#);
+    let RuntimeSpec::Perl(perl) = config.applications.into_values().remove(0).runtime else {
+        panic!("it is Perl's")
+    };
     assert_eq!(perl.script.to_str(), Some("/srv/app.psgi"));
     assert_eq!((perl.threads.get(), perl.thread_stack_size), (1, None));
 }

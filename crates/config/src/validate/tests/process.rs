@@ -219,7 +219,10 @@ fn requests_are_for_others() {
 fn applications_keep_their_places_beside_commands() {
     let config = config(&document(r#""command": "a""#));
     let site = config.resolve(b"applications/site");
-    assert_eq!(site, Some(crate::route::Destination::Application { app: 0, target: 0 }));
+    assert_eq!(
+        site,
+        Some(crate::route::Destination::Application { app: crate::table::Key::nth(0), target: 0 })
+    );
     assert_eq!(config.resolve(b"applications/a"), None);
     assert_eq!(
         config.plan().all_applications().map(|spec| spec.name.as_str()).collect::<Vec<_>>(),

@@ -6,8 +6,8 @@ use crate::plan::{PythonProtocol, PythonSpec, RuntimeSpec};
 /// The only application, whose members besides `type` are given.
 #[track_caller]
 fn python(members: &str) -> PythonSpec {
-    let mut config = config(&format!(r#"{{"applications": {{"a": {{"type": "python 3.11", {members}}}}}}}"#));
-    let spec = config.applications.remove(0);
+    let config = config(&format!(r#"{{"applications": {{"a": {{"type": "python 3.11", {members}}}}}}}"#));
+    let spec = config.applications.into_values().remove(0);
     assert_eq!(spec.module.to_str(), Some("/opt/corral-python"));
     let RuntimeSpec::Python(python) = spec.runtime else { panic!("{spec:?}") };
     python

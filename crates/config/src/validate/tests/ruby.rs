@@ -5,8 +5,10 @@ use crate::plan::{RubySpec, RuntimeSpec};
 
 #[track_caller]
 fn ruby(members: &str) -> RubySpec {
-    let mut config = config(&format!(r#"{{"applications": {{"a": {{"type": "ruby 3.1", {members}}}}}}}"#));
-    let RuntimeSpec::Ruby(ruby) = config.applications.remove(0).runtime else { panic!("it is Ruby's") };
+    let config = config(&format!(r#"{{"applications": {{"a": {{"type": "ruby 3.1", {members}}}}}}}"#));
+    let RuntimeSpec::Ruby(ruby) = config.applications.into_values().remove(0).runtime else {
+        panic!("it is Ruby's")
+    };
     ruby
 }
 

@@ -11,7 +11,7 @@ use crate::validate;
 #[track_caller]
 fn share(options: &str) -> Share {
     let config = config(&format!(r#"{{"routes": [{{"action": {{"share": "/www$uri", {options}}}}}]}}"#));
-    match config.routes[0].steps()[0].action.kind.clone() {
+    match config.routes.values()[0].steps()[0].action.kind.clone() {
         ActionKind::Share(share) => share,
         other => panic!("{other:?}"),
     }

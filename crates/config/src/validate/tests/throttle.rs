@@ -4,13 +4,14 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{check_problems, config};
+use crate::table::Key;
 use crate::throttle::{RequestRate, Throttle, ThrottleBound, ThrottleKey};
 
 /// The limits of a document with an action that has this one.
 #[track_caller]
 fn throttle(limit: &str) -> Throttle {
     let action = format!(r#"{{"routes": [{{"action": {{"return": 200, {limit}}}}}]}}"#);
-    config(&action).throttles.remove(0)
+    config(&action).tables.throttles.into_values().remove(0)
 }
 
 #[test]
@@ -58,21 +59,21 @@ fn places_name_their_limits() {
         }
     }"#,
     );
-    let places: Vec<_> = config.throttles.iter().map(|throttle| throttle.place.as_str()).collect();
-    assert_eq!(places.len(), 5, "{places:?}");
-    let at = |limits: &[usize]| limits.iter().map(|idx| places[*idx]).collect::<Vec<_>>();
+    let throttles = &config.tables.throttles;
+    assert_eq!(throttles.len(), 5, "{throttles:?}");
+    let at = |limits: &[Key<_>]| limits.iter().map(|key| throttles[*key].place.as_str()).collect::<Vec<_>>();
     assert_eq!(at(&config.listeners[0].limits), ["/listeners/*:80/limit_requests"]);
     assert!(config.listeners[1].limits.is_empty());
     assert_eq!(
-        at(&config.routes[0].steps()[0].action.options.limits),
+        at(&config.routes.values()[0].steps()[0].action.options.limits),
         ["/routes/0/action/limit_requests", "/routes/0/action/limit_connections"]
     );
-    assert!(places.contains(&"/routes/0/action/fallback/limit_requests"));
+    assert!(throttles.find(|one| one.place == "/routes/0/action/fallback/limit_requests").is_some());
     // Processes of their own do not set targets apart.
     let two = ["/applications/two/limit_requests"];
     let names: Vec<_> = config.applications.iter().map(|app| app.name.as_str()).collect();
     assert_eq!(names, ["one", "two", "two/b"]);
-    let limits: Vec<_> = config.application_limits.iter().map(|limits| at(limits)).collect();
+    let limits: Vec<_> = config.app_policies.iter().map(|policy| at(&policy.limits)).collect();
     assert_eq!(limits, [vec![], two.to_vec(), two.to_vec()]);
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{check_problems, config};
 use crate::route::{ActionKind, Destination};
+use crate::table::Key;
 use crate::upstream::{Balance, HealthCheck, PassiveHealth, ProxyOptions, Retries, WEIGHT_ONE};
 
 /// One upstream with these members in addition to an empty `servers`.
@@ -18,7 +19,7 @@ fn check_option(option: &str, pointer: &str, detail: &str) {
 fn check_weight(weight: &str, expect: u64) {
     let document =
         format!(r#"{{"upstreams": {{"one": {{"servers": {{"127.0.0.1:1": {{"weight": {weight}}}}}}}}}}}"#);
-    assert_eq!(config(&document).upstreams[0].servers[0].weight, expect, "{weight}");
+    assert_eq!(config(&document).upstreams.values()[0].servers[0].weight, expect, "{weight}");
 }
 
 #[test]
@@ -27,7 +28,7 @@ fn defaults_are_those_of_unit() {
         r#"{"upstreams": {"one": {"servers": {"127.0.0.1:8080": {}, "unix:/s": {"weight": 2}}}, "empty": {"servers": {}}},
             "listeners": {"*:80": {"pass": "upstreams/empty"}}}"#,
     );
-    let one = &config.upstreams[0];
+    let one = &config.upstreams.values()[0];
     assert_eq!(one.name, "one");
     let servers: Vec<_> =
         one.servers.iter().map(|server| (server.origin.to_string(), server.weight)).collect();
@@ -37,8 +38,8 @@ fn defaults_are_those_of_unit() {
     );
     assert_eq!((&one.balance, one.retries, &one.health), (&Balance::RoundRobin, Retries::default(), &None));
     assert_eq!((one.passive, &one.options), (PassiveHealth::default(), &ProxyOptions::default()));
-    assert_eq!(config.listeners[0].pass, Destination::Upstream(1));
-    assert!(config.upstreams[1].servers.is_empty());
+    assert_eq!(config.listeners[0].pass, Destination::Upstream(Key::nth(1)));
+    assert!(config.upstreams.values()[1].servers.is_empty());
 }
 
 #[test]
@@ -55,7 +56,7 @@ fn every_option_is_read() {
             "forwarded_headers": false, "http2": true
         }}}"#,
     );
-    let one = &config.upstreams[0];
+    let one = &config.upstreams.values()[0];
     let second = Duration::from_secs(1);
     assert!(matches!(one.balance, Balance::Hash(_)));
     assert_eq!(one.retries, Retries { most: 0, timeout: Some(4 * second) });
@@ -200,14 +201,14 @@ fn a_proxy_is_a_group_of_one() {
             {"action": {"proxy": "http://127.0.0.1:1"}}
         ]}"#,
     );
-    let kinds = config.routes[0].steps().iter().map(|step| match step.action.kind {
+    let kinds = config.routes.values()[0].steps().iter().map(|step| match step.action.kind {
         ActionKind::Proxy(proxy) => proxy,
         ref other => panic!("{other:?}"),
     });
-    assert_eq!(kinds.collect::<Vec<_>>(), [0, 1, 0], "equal ones share their connections");
-    assert_eq!(config.proxies.len(), 2);
-    assert_eq!(config.proxies[0].options, ProxyOptions::default());
-    assert_eq!(config.proxies[1].options.timeouts.read, Duration::from_secs(1));
+    assert_eq!(kinds.collect::<Vec<_>>(), [0, 1, 0].map(Key::nth), "equal ones share their connections");
+    assert_eq!(config.tables.proxies.len(), 2);
+    assert_eq!(config.tables.proxies.values()[0].options, ProxyOptions::default());
+    assert_eq!(config.tables.proxies.values()[1].options.timeouts.read, Duration::from_secs(1));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::plan::{RuntimeSpec, WasmSpec};
 #[track_caller]
 fn wasm(members: &str) -> WasmSpec {
     let document = format!(r#"{{"applications": {{"a": {{"type": "wasm-wasi-component", {members}}}}}}}"#);
-    let RuntimeSpec::Wasm(wasm) = config(&document).applications.remove(0).runtime else {
+    let RuntimeSpec::Wasm(wasm) = config(&document).applications.into_values().remove(0).runtime else {
         panic!("it is WebAssembly")
     };
     wasm

@@ -147,7 +147,7 @@ fn the_configuration_is_valid() {
     let text = document(&plan, &surroundings).to_string();
     let parsed = values::parse(text.as_bytes()).unwrap();
     let config = validate(&parsed, &Known::validated_elsewhere()).unwrap();
-    let RuntimeSpec::Php(php) = &config.applications[0].runtime else { panic!("it is PHP") };
+    let RuntimeSpec::Php(php) = &config.applications.values()[0].runtime else { panic!("it is PHP") };
     assert!(php.worker().is_some());
     assert_eq!(config.access_logs.len(), 1);
 }

@@ -50,7 +50,7 @@ impl Facts for Uri<'_> {
 /// The answer to a request for a path where no file of that name exists, and the file that would be served if it did.
 fn fate(site: &Site, path: &str) -> String {
     let config = config(site);
-    let step = config.routes[0].choose(&mut Uri(path)).unwrap().unwrap();
+    let step = config.routes.values()[0].choose(&mut Uri(path)).unwrap().unwrap();
     fate_of(&step.action, path, &config)
 }
 
@@ -114,7 +114,9 @@ fn a_resident_answers_for_everything() {
     ] {
         assert_eq!(fate(&site, path), expected, "{path}");
     }
-    let RuntimeSpec::Php(php) = &config(&site).applications[0].runtime else { panic!("it is PHP") };
+    let RuntimeSpec::Php(php) = config(&site).applications.values()[0].runtime.clone() else {
+        panic!("it is PHP")
+    };
     let worker = php.worker().unwrap();
     assert_eq!(worker.script, Path::new("/srv/site/worker.php"));
     assert_eq!(worker.environment, [("A".to_owned(), "1".to_owned())]);
@@ -185,7 +187,7 @@ fn a_front_controller_gets_scripts_that_are_not_there() {
     check(&front, "/secret.php", "/srv/site/secret.php or front");
     check(&front, "/sub/index.php", "/srv/site/sub/index.php or front");
     let config = config(&site(&front));
-    let ActionKind::Share(share) = &config.routes[0].steps().last().unwrap().action.kind else {
+    let ActionKind::Share(share) = &config.routes.values()[0].steps().last().unwrap().action.kind else {
         panic!("the last step shares files");
     };
     let types = share.types.as_ref().unwrap();
@@ -211,7 +213,10 @@ fn an_application_gets_what_is_no_file_of_its_public_folder() {
     check(&script(Some("/srv/site/public")), "/a.css", "/srv/site/public/a.css or application");
     check(&script(None), "/config.ru", "application");
     check(&script(None), "/.env", "404");
-    let RuntimeSpec::Ruby(ruby) = &config(&site(&script(None))).applications[0].runtime else { panic!() };
+    let RuntimeSpec::Ruby(ruby) = config(&site(&script(None))).applications.values()[0].runtime.clone()
+    else {
+        panic!()
+    };
     assert_eq!(ruby.script, Path::new("/srv/site/config.ru"));
 }
 
@@ -249,7 +254,7 @@ fn secrets_and_source_are_not_served() {
 #[test]
 fn the_user_s_choices_are_in_the_document() {
     let config = config(&site(&SiteKind::Scripts));
-    let app = &config.applications[0];
+    let app = &config.applications.values()[0];
     assert_eq!((app.user.as_deref(), app.group.as_deref()), (Some("alice"), Some("users")));
     assert_eq!((app.processes.max.get(), app.processes.spare), (4, 4));
     let RuntimeSpec::Php(php) = &app.runtime else { panic!("{app:?}") };
@@ -259,8 +264,8 @@ fn the_user_s_choices_are_in_the_document() {
 #[test]
 fn a_program_gets_every_request() {
     let config = config(&site(&program("node server.js", false)));
-    assert_eq!(config.routes[0].steps().len(), 1);
-    let app = &config.applications[0];
+    assert_eq!(config.routes.values()[0].steps().len(), 1);
+    let app = &config.applications.values()[0];
     assert_eq!((app.user.as_deref(), app.processes.max.get()), (Some("alice"), 4));
     assert_eq!(app.working_directory.as_deref(), Some(Path::new("/srv/site")));
     let RuntimeSpec::Http(http) = &app.runtime else { panic!("{app:?}") };
@@ -271,7 +276,7 @@ fn a_program_gets_every_request() {
 fn programs_for_unit_get_a_socket_and_others_a_port() {
     let http = |kind: SiteKind| {
         let config = config(&site(&kind));
-        match config.applications[0].runtime.clone() {
+        match config.applications.values()[0].runtime.clone() {
             RuntimeSpec::Http(http) => http,
             other => panic!("{other:?}"),
         }

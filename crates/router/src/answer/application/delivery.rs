@@ -8,8 +8,9 @@ use super::{AppExchange, fail};
 use crate::answer::{hijack, websocket};
 use crate::dev_reload;
 use crate::error_chain::Chain;
-use crate::exchange::Exchange;
 use crate::exchange::opening::UPGRADE_REQUIRED;
+use crate::exchange::request::RoutedRequest;
+use crate::exchange::response::ResponseWriter;
 use crate::exchange::writer::BodyWriter;
 use crate::instance::{AnswerPiece, AppCall, AppFailure, AppInstance, FramingError, SentFile};
 use crate::request::client::Gone;
@@ -18,98 +19,98 @@ use crate::storage::buffers;
 
 /// Passes the answer on. What the request's body has `held` waits no longer when there is one.
 pub(super) async fn relay(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     app_exchange: &mut AppExchange<'_>,
     app: &AppInstance,
     held: HeldMemory,
 ) -> Result<(), Gone> {
     let call = app_exchange.call;
-    let first = app_exchange.first_piece(exchange).await?;
+    let first = app_exchange.first_piece(response).await?;
     drop(held);
     let payload = match first {
         Ok(AnswerPiece::Head(payload)) => payload,
-        Ok(AnswerPiece::Hijacked(hijacked)) => return hijack::run(exchange, call, hijacked).await,
-        Ok(_) => return fail(exchange, app, &AppFailure::NoResponse).await,
-        Err(failure) => return fail(exchange, app, &failure).await,
+        Ok(AnswerPiece::Hijacked(hijacked)) => return hijack::run(response, call, hijacked).await,
+        Ok(_) => return fail(response, app, &AppFailure::NoResponse).await,
+        Err(failure) => return fail(response, app, &failure).await,
     };
     let (view, body_start) = match message::decode_response(&payload) {
         Ok(decoded) => decoded,
         Err(error) => {
             buffers::give(payload);
-            return fail(exchange, app, &AppFailure::Malformed(error)).await;
+            return fail(response, app, &AppFailure::Malformed(error)).await;
         }
     };
     let first = &payload[body_start..];
-    if view.status == 101 && websocket::is_wanted(exchange.request) {
-        take_fields(exchange, &view);
-        return websocket::run(exchange, call, first, &app.spec.name).await;
+    if view.status == 101 && websocket::is_wanted(response.request.received) {
+        take_fields(response, &view);
+        return websocket::run(response, call, first, &app.spec.name).await;
     }
     if view.status < 200 {
         let failure = AppFailure::NotFinal { status: view.status };
         buffers::give(payload);
-        return fail(exchange, app, &failure).await;
+        return fail(response, app, &failure).await;
     }
-    if exchange.intercepts(view.status, view.fields) {
+    if response.intercepts(view.status, view.fields) {
         return Ok(());
     }
     let is_empty = first.is_empty() && call.has_ended() && call.n_stored() == 0;
-    if is_empty && view.status >= 400 && !exchange.is_head() && dev_reload::explaining().is_some() {
+    if is_empty && view.status >= 400 && !response.request.is_head() && dev_reload::explaining().is_some() {
         let status = view.status;
         buffers::give(payload);
-        return exchange.send_error(status).await;
+        return response.send_error(status).await;
     }
-    let AnnouncedBody { length, is_chunked } = take_fields(exchange, &view);
+    let AnnouncedBody { length, is_chunked } = take_fields(response, &view);
     // Event loops are left the framing by their interface: what they say of it is no more than a wish.
     let has_chunks =
-        is_chunked && !call.streams() && !exchange.is_head() && !matches!(view.status, 204 | 304);
-    let mut content = ContentDecoder::new(has_chunks, has_chunks && exchange.takes_trailers());
+        is_chunked && !call.streams() && !response.request.is_head() && !matches!(view.status, 204 | 304);
+    let mut content = ContentDecoder::new(has_chunks, has_chunks && response.request.takes_trailers());
     let announced = length.filter(|_| !has_chunks);
     let is_all = call.has_ended() && call.n_stored() == 0;
     let taken = match content.take(first, is_all, app) {
         Ok(taken) => taken,
         Err(failure) => {
             buffers::give(payload);
-            return fail(exchange, app, &failure).await;
+            return fail(response, app, &failure).await;
         }
     };
-    let length = length_of(exchange, call, &taken, (has_chunks, view.status), announced);
-    let mut writer = exchange.open(view.status, length);
+    let length = length_of(response.request, call, &taken, (has_chunks, view.status), announced);
+    let mut writer = response.open(view.status, length);
     if let (bytes, Some(lines)) = taken {
-        let sent = finish(exchange, (call, app), writer, bytes, lines).await;
+        let sent = finish(response, (call, app), writer, bytes, lines).await;
         buffers::give(payload);
         sent?;
         if call.has_ended() && call.n_stored() == 0 {
             return Ok(());
         }
-        return Box::pin(await_end(exchange, app_exchange, content, app)).await;
+        return Box::pin(await_end(response, app_exchange, content, app)).await;
     }
     // Where there is no body yet and more of it is there, the head leaves with that.
     let has_next = taken.0.is_empty() && (has_chunks || call.n_stored() > 0);
-    let sent = if has_next { Ok(()) } else { writer.send(exchange, taken.0).await };
+    let sent = if has_next { Ok(()) } else { writer.send(response, taken.0).await };
     // The client may take long for the rest.
     buffers::give(payload);
     sent?;
-    send_rest(exchange, app_exchange, writer, content, app).await
+    send_rest(response, app_exchange, writer, content, app).await
 }
 
 /// The length of a response's body, if it is known.
 fn length_of(
-    exchange: &Exchange<'_>,
+    request: &RoutedRequest<'_>,
     call: &AppCall,
     (first, end): &TakenContent<'_>,
     (has_chunks, status): (bool, u16),
     announced: Option<u64>,
 ) -> Option<u64> {
     let has_lines = call.has_trailers() || end.as_ref().is_some_and(|lines| !lines.is_empty());
-    if announced.is_none() && has_lines && exchange.takes_trailers() {
+    if announced.is_none() && has_lines && request.takes_trailers() {
         return None;
     }
     let is_complete = if has_chunks { end.is_some() } else { call.has_ended() };
     let n_next = if has_chunks { 0 } else { call.n_stored() };
     let complete = is_complete.then(|| first.len() as u64 + n_next);
-    if exchange.is_head() || matches!(status, 204 | 304) {
+    if request.is_head() || matches!(status, 204 | 304) {
         // A body that was made all the same is measured.
-        return complete.filter(|length| *length > 0 || !exchange.is_head()).or(announced);
+        return complete.filter(|length| *length > 0 || !request.is_head()).or(announced);
     }
     // A length that is wrong is not put right: the client is to notice what is missing, as where it comes in pieces.
     announced.or(complete)
@@ -117,7 +118,7 @@ fn length_of(
 
 /// Sends the body as it comes.
 async fn send_rest(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     app_exchange: &mut AppExchange<'_>,
     mut writer: BodyWriter,
     mut content: ContentDecoder,
@@ -128,8 +129,8 @@ async fn send_rest(
         let piece = match call.try_next_piece() {
             Some(piece) => piece,
             None => {
-                writer.flush(exchange).await?;
-                let piece = app_exchange.next_piece(exchange).await?;
+                writer.flush(response).await?;
+                let piece = app_exchange.next_piece(response).await?;
                 // Too late for another answer.
                 if app_exchange.refused.take().is_some() {
                     return Err(Gone);
@@ -140,25 +141,25 @@ async fn send_rest(
         match piece {
             Ok(AnswerPiece::Data(data)) => match content.take(&data, false, app) {
                 Ok((bytes, None)) => {
-                    let sent = if bytes.is_empty() { Ok(()) } else { writer.send(exchange, bytes).await };
+                    let sent = if bytes.is_empty() { Ok(()) } else { writer.send(response, bytes).await };
                     buffers::give(data);
                     sent?;
                 }
                 Ok((bytes, Some(lines))) => {
-                    finish(exchange, (call, app), writer, bytes, lines).await?;
-                    return Box::pin(await_end(exchange, app_exchange, content, app)).await;
+                    finish(response, (call, app), writer, bytes, lines).await?;
+                    return Box::pin(await_end(response, app_exchange, content, app)).await;
                 }
                 Err(failure) => return Err(cut(app, &failure)),
             },
             Ok(AnswerPiece::File(file)) if content.is_whole() => {
-                send_file(exchange, &mut writer, &file, app).await?;
+                send_file(response, &mut writer, &file, app).await?;
             }
             Ok(AnswerPiece::File(_)) => return Err(cut(app, &FramingError::File.into())),
             Ok(
                 AnswerPiece::End | AnswerPiece::Head(_) | AnswerPiece::Interim(_) | AnswerPiece::Hijacked(_),
             ) => {
                 let (bytes, end) = content.take(b"", true, app).map_err(|failure| cut(app, &failure))?;
-                return finish(exchange, (call, app), writer, bytes, end.unwrap_or_default()).await;
+                return finish(response, (call, app), writer, bytes, end.unwrap_or_default()).await;
             }
             Err(failure) => return Err(cut(app, &failure)),
         }
@@ -167,12 +168,12 @@ async fn send_rest(
 
 /// The client has all of the response, and the application goes on.
 async fn await_end(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     app_exchange: &mut AppExchange<'_>,
     mut content: ContentDecoder,
     app: &AppInstance,
 ) -> Result<(), Gone> {
-    while let Ok(AnswerPiece::Data(data)) = app_exchange.next_piece(exchange).await? {
+    while let Ok(AnswerPiece::Data(data)) = app_exchange.next_piece(response).await? {
         // It says what is wrong with that.
         let _ = content.take(&data, false, app);
         buffers::give(data);
@@ -192,12 +193,12 @@ fn cut(app: &AppInstance, failure: &AppFailure) -> Gone {
 
 /// Sends the file with which the body ends.
 async fn send_file(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     writer: &mut BodyWriter,
     file: &SentFile,
     app: &AppInstance,
 ) -> Result<(), Gone> {
-    let sent = writer.send_file(exchange, file.file(), file.range()).await;
+    let sent = writer.send_file(response, file.file(), file.range()).await;
     if sent.is_err() && file.is_cut().unwrap_or(true) {
         cut(app, &AppFailure::FileCut);
     }
@@ -206,7 +207,7 @@ async fn send_file(
 
 /// Sends the last piece of the body, and what is behind it to a client that asks for it.
 async fn finish(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     (call, app): (&AppCall, &AppInstance),
     mut writer: BodyWriter,
     piece: &[u8],
@@ -215,11 +216,11 @@ async fn finish(
     if writer.is_wrong_with(piece.len()) {
         tracing::error!("\"{}\": the response's body has another length than it says", app.spec.name);
     }
-    if exchange.takes_trailers() {
+    if response.request.takes_trailers() {
         lines.extend(call.take_trailers());
         writer.set_trailers(lines);
     }
-    writer.finish(exchange, piece).await
+    writer.finish(response, piece).await
 }
 
 /// The words of an application about its response's body.
@@ -230,7 +231,7 @@ struct AnnouncedBody {
 }
 
 /// Takes the fields over, but for those that the server makes itself.
-fn take_fields(exchange: &mut Exchange<'_>, view: &ResponseView<'_>) -> AnnouncedBody {
+fn take_fields(response: &mut ResponseWriter<'_, '_>, view: &ResponseView<'_>) -> AnnouncedBody {
     let mut announced = AnnouncedBody { length: None, is_chunked: false };
     for (name, value) in view.fields {
         if name.len() == 14 && name.eq_ignore_ascii_case(b"content-length") {
@@ -239,7 +240,7 @@ fn take_fields(exchange: &mut Exchange<'_>, view: &ResponseView<'_>) -> Announce
             announced.is_chunked =
                 list(value).last().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
         } else if !is_ours(name) || view.status == UPGRADE_REQUIRED && name.eq_ignore_ascii_case(b"upgrade") {
-            exchange.reply.fields.push(name, value);
+            response.reply.fields.push(name, value);
         }
     }
     announced

@@ -5,7 +5,7 @@ use std::pin::pin;
 
 use super::{left, with_timeouts};
 use crate::clock::deadline::Elapsed;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::instance::{AppCall, AppFailure};
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
@@ -37,23 +37,27 @@ impl LiveBody {
     }
 
     /// Sends the body on until it ends or the application says something. Can be called again after the latter.
-    pub(super) async fn run(&mut self, exchange: &mut Exchange<'_>, call: &AppCall) -> Result<(), BodyStop> {
+    pub(super) async fn run(
+        &mut self,
+        response: &mut ResponseWriter<'_, '_>,
+        call: &AppCall,
+    ) -> Result<(), BodyStop> {
         loop {
             if call.has_piece() {
                 return Err(BodyStop::Answered);
             }
-            self.feed(exchange, call).map_err(BodyStop::Refused)?;
+            self.feed(response, call).map_err(BodyStop::Refused)?;
             if self.is_sent {
                 return Ok(());
             }
-            self.wait(exchange, call).await?;
+            self.wait(response, call).await?;
         }
     }
 
     /// Sends as much as the worker takes of what is there.
-    fn feed(&mut self, exchange: &mut Exchange<'_>, call: &AppCall) -> Result<(), BodyError> {
-        exchange.carrier.take_body(&mut self.pending)?;
-        let is_done = exchange.carrier.body_is_done();
+    fn feed(&mut self, response: &mut ResponseWriter<'_, '_>, call: &AppCall) -> Result<(), BodyError> {
+        response.client.carrier.take_body(&mut self.pending)?;
+        let is_done = response.client.carrier.body_is_done();
         self.is_stuck = false;
         while !self.is_sent && (is_done || !self.pending.is_empty()) {
             let n = self.pending.len().min(call.window() as usize);
@@ -72,13 +76,13 @@ impl LiveBody {
         Ok(())
     }
 
-    async fn wait(&mut self, exchange: &mut Exchange<'_>, call: &AppCall) -> Result<(), BodyStop> {
+    async fn wait(&mut self, response: &mut ResponseWriter<'_, '_>, call: &AppCall) -> Result<(), BodyStop> {
         let window = call.window();
-        let wants_bytes = self.pending.is_empty() && !exchange.carrier.body_is_done() && window > 0;
-        let limit = exchange.request_settings().body_read_timeout;
-        let deadline = exchange.deadline;
+        let wants_bytes = self.pending.is_empty() && !response.client.carrier.body_is_done() && window > 0;
+        let limit = response.request.request_settings().body_read_timeout;
+        let deadline = response.client.deadline;
         if wants_bytes {
-            exchange.carrier.invite_body().map_err(BodyStop::Refused)?;
+            response.client.carrier.invite_body().map_err(BodyStop::Refused)?;
         }
         let changed = async {
             tokio::select! {
@@ -92,13 +96,13 @@ impl LiveBody {
                 tokio::select! {
                     biased;
                     () = changed => Ok(Ok(())),
-                    () = left(exchange.presence(), call) => Err(Gone),
+                    () = left(response.presence(), call) => Err(Gone),
                 }
             };
             let waited = with_timeouts(deadline, call.timeouts(), || call.is_queued(), pin!(waiting)).await;
             return waited.map_err(|Gone| BodyStop::Gone)?.map_err(BodyStop::Failed);
         }
-        let carrier = &mut *exchange.carrier;
+        let carrier = &mut *response.client.carrier;
         let read = poll_fn(|context| carrier.poll_body(context, &mut self.pending));
         let read = async {
             tokio::select! {

@@ -6,7 +6,7 @@ use corral_config::authentication::Authentication;
 
 use crate::authentication::Authenticator;
 use crate::clock::Millis;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 
 /// A place of the configuration where clients authenticate.
 #[derive(Clone, Copy)]
@@ -17,18 +17,21 @@ pub(super) struct AuthScope<'c> {
 
 impl AuthScope<'_> {
     /// Logs that a request was not let pass, once in a second.
-    pub(super) fn warn(self, exchange: &Exchange<'_>, reason: &dyn Display) {
-        if let Some(suppressed) = self.authenticator.refusals.admit(Millis::of(exchange.now())) {
+    pub(super) fn warn(self, response: &ResponseWriter<'_, '_>, reason: &dyn Display) {
+        if let Some(suppressed) = self.authenticator.refusals.admit(Millis::of(response.now())) {
             let place = &self.authentication.place;
             let mut client = Vec::new();
-            crate::request::ip_text::append(exchange.client.address.map(|client| client.ip()), &mut client);
+            crate::request::ip_text::append(
+                response.request.client.address.map(|client| client.ip()),
+                &mut client,
+            );
             tracing::warn!("{place}: refused {}, {reason}{suppressed}", String::from_utf8_lossy(&client));
         }
     }
 
     /// Logs that no request can be let pass, once in a second.
-    pub(super) fn fail(self, exchange: &Exchange<'_>, fault: &dyn Display) {
-        if let Some(suppressed) = self.authenticator.failures.admit(Millis::of(exchange.now())) {
+    pub(super) fn fail(self, response: &ResponseWriter<'_, '_>, fault: &dyn Display) {
+        if let Some(suppressed) = self.authenticator.failures.admit(Millis::of(response.now())) {
             tracing::error!(
                 "{}: no client can be authenticated: {fault}{suppressed}",
                 self.authentication.place

@@ -4,13 +4,13 @@ use corral_config::authentication::Certificate;
 use corral_config::pattern::{GivenUp, PatternSet};
 
 use super::method_result::{MethodResult, RefusedCredentials};
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::request::identity::AuthenticatedUser;
 use crate::tls::CertificateNames;
 use crate::variables::script;
 
-pub(super) fn ask(exchange: &Exchange<'_>, certificate: &Certificate) -> MethodResult {
-    let peer = exchange.carrier.tls_peer();
+pub(super) fn ask(response: &ResponseWriter<'_, '_>, certificate: &Certificate) -> MethodResult<'static> {
+    let peer = response.client.carrier.tls_peer();
     let Some(names) = peer.as_ref().and_then(|peer| peer.certificate_names()) else {
         return refused("no client certificate".to_owned());
     };
@@ -26,7 +26,7 @@ pub(super) fn ask(exchange: &Exchange<'_>, certificate: &Certificate) -> MethodR
         }
     }
     match AuthenticatedUser::new(names.common_name.into_bytes(), b"Certificate") {
-        Some(identity) => MethodResult::Passed(identity),
+        Some(identity) => MethodResult::known(identity),
         None => refused("the common name of the client certificate has control characters".to_owned()),
     }
 }
@@ -45,6 +45,6 @@ fn is_meant(wanted: &Certificate, names: &CertificateNames) -> Result<bool, Give
 }
 
 /// No field asks for a certificate.
-fn refused(reason: String) -> MethodResult {
+fn refused(reason: String) -> MethodResult<'static> {
     MethodResult::Refused(RefusedCredentials { status: 403, challenge: None, reason })
 }

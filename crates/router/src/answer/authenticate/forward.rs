@@ -12,112 +12,119 @@ use super::method_result::MethodResult;
 use crate::answer::proxy::subrequest::{self, SubrequestError, SubrequestResponse};
 use crate::authentication::permissions::{Permission, Permissions};
 use crate::error_chain::Chain;
-use crate::exchange::Exchange;
+use crate::exchange::request::RoutedRequest;
+use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::request::identity::AuthenticatedUser;
+use crate::request::routing::PermittedRequest;
 use crate::request::routing::route_progress::FieldChange;
 
 pub(super) async fn ask<'c>(
     scope: AuthScope<'c>,
-    exchange: &mut Exchange<'c>,
+    response: &mut ResponseWriter<'_, '_>,
     forward: &'c Forward,
     permissions: &Permissions,
-) -> Result<MethodResult, Gone> {
+) -> Result<MethodResult<'c>, Gone> {
     // Two could be read differently by the server that is asked and by the one that answers.
-    if exchange.request.head.values(exchange.request.bytes, KnownField::Authorization).count() > 1 {
-        scope.warn(exchange, &"it has more than one Authorization");
+    if response
+        .request
+        .received
+        .head
+        .values(response.request.received.bytes, KnownField::Authorization)
+        .count()
+        > 1
+    {
+        scope.warn(response, &"it has more than one Authorization");
         return Ok(MethodResult::Unknown(400));
     }
     let digest = forward.cache.and_then(|lifetime| {
-        let key = key(exchange, forward)?;
+        let key = key(response.request, forward)?;
         Some((permissions.digest(key.iter().map(Vec::as_slice)), lifetime))
     });
-    let known = digest.and_then(|(digest, _)| permissions.find(&digest, exchange.now()));
+    let known = digest.and_then(|(digest, _)| permissions.find(&digest, response.now()));
     if let Some(permission) = known {
-        return Ok(go_on(exchange, forward, permission));
+        return Ok(go_on(forward, permission));
     }
-    let reply = match tokio::time::timeout(forward.timeout, answer(exchange, forward)).await {
+    let reply = match tokio::time::timeout(forward.timeout, answer(response, forward)).await {
         Ok(reply) => reply?,
         Err(_) => {
-            let title = title(exchange, forward);
-            scope.fail(exchange, &format!("{title}: no answer within {:?}", forward.timeout));
+            let title = title(response.request, forward);
+            scope.fail(response, &format!("{title}: no answer within {:?}", forward.timeout));
             return Ok(MethodResult::Unknown(504));
         }
     };
     let reply = match reply {
         Ok(reply) => reply,
         Err(failure) => {
-            let title = title(exchange, forward);
-            scope.fail(exchange, &format!("{title}: {}", Chain(&failure)));
+            let title = title(response.request, forward);
+            scope.fail(response, &format!("{title}: {}", Chain(&failure)));
             return Ok(MethodResult::Unknown(failure.status()));
         }
     };
     match reply.status() {
         200..300 => {
             let Some(permission) = permission(&reply, forward) else {
-                scope.fail(exchange, &"the name of the user has control characters");
+                scope.fail(response, &"the name of the user has control characters");
                 return Ok(MethodResult::Unknown(502));
             };
-            reply.finish(exchange);
+            reply.finish(response);
             if let Some((digest, lifetime)) = digest {
                 permissions.remember(digest, &permission, Instant::now() + lifetime);
             }
-            Ok(go_on(exchange, forward, permission))
+            Ok(go_on(forward, permission))
         }
         400..500 | 300..=303 | 307 | 308 => {
             let status = reply.status();
             // A redirection to a page of its own is not worth a warning.
             if status >= 400 {
-                let what = format!("{} has answered with status {status}", title(exchange, forward));
-                scope.warn(exchange, &what);
+                let what = format!("{} has answered with status {status}", title(response.request, forward));
+                scope.warn(response, &what);
             }
-            reply.relay(exchange).await?;
+            reply.relay(response).await?;
             Ok(MethodResult::Answered)
         }
         status => {
-            let what = format!("{} has answered with status {status}", title(exchange, forward));
-            scope.fail(exchange, &what);
+            let what = format!("{} has answered with status {status}", title(response.request, forward));
+            scope.fail(response, &what);
             Ok(MethodResult::Unknown(if status == 503 { 503 } else { 502 }))
         }
     }
 }
 
 async fn answer(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     forward: &Forward,
 ) -> Result<Result<SubrequestResponse, SubrequestError>, Gone> {
-    let generation = &exchange.settings.generation;
+    let generation = &response.request.settings.generation;
     match forward.asked {
-        AuthRequest::Proxy(idx) => {
-            subrequest::ask(exchange, &generation.servers.proxies[idx], &forward.uri).await
-        }
-        AuthRequest::Upstream(idx) => {
-            subrequest::ask(exchange, &generation.servers.upstreams[idx], &forward.uri).await
+        AuthRequest::Servers(servers) => {
+            subrequest::ask(response, generation.servers.group(servers), &forward.uri).await
         }
         AuthRequest::Application(listener) => {
-            subrequest::ask_application(exchange, listener, &forward.uri).await
+            subrequest::ask_application(response, listener, &forward.uri).await
         }
     }
 }
 
 /// The name of the one that is asked, for the log.
-fn title(exchange: &Exchange<'_>, forward: &Forward) -> String {
-    let generation = &exchange.settings.generation;
+fn title(request: &RoutedRequest<'_>, forward: &Forward) -> String {
+    let generation = &request.settings.generation;
     match forward.asked {
-        AuthRequest::Proxy(idx) => generation.servers.proxies[idx].shared.title(None),
-        AuthRequest::Upstream(idx) => generation.servers.upstreams[idx].shared.title(None),
-        AuthRequest::Application(listener) => match &generation.config.inner_listeners[listener].address {
-            ListenAddress::Abstract(name) => String::from_utf8_lossy(name).into_owned(),
-            address => address.to_string(),
-        },
+        AuthRequest::Servers(servers) => generation.servers.group(servers).shared.title(None),
+        AuthRequest::Application(listener) => {
+            match &generation.config.tables.inner_listeners[listener].address {
+                ListenAddress::Abstract(name) => String::from_utf8_lossy(name).into_owned(),
+                address => address.to_string(),
+            }
+        }
     }
 }
 
 /// The values that a permission is remembered for; none if the request has none of the fields, as any client may send
 /// it.
-fn key(exchange: &Exchange<'_>, forward: &Forward) -> Option<Vec<Vec<u8>>> {
+fn key(request: &RoutedRequest<'_>, forward: &Forward) -> Option<Vec<Vec<u8>>> {
     let values = |wanted: &String| {
-        let fields = exchange.request.head.fields(exchange.request.bytes);
+        let fields = request.received.head.fields(request.received.bytes);
         let fields = fields.filter(|(name, _)| name.eq_ignore_ascii_case(wanted.as_bytes()));
         joined(fields.map(|(_, value)| value))
     };
@@ -142,11 +149,8 @@ fn joined<'v>(values: impl Iterator<Item = &'v [u8]>) -> Option<Vec<u8>> {
     (!values.is_empty()).then(|| values.join(&b", "[..]))
 }
 
-fn go_on<'c>(exchange: &mut Exchange<'c>, forward: &'c Forward, permission: Permission) -> MethodResult {
-    for (name, value) in forward.copy_fields.iter().zip(permission.fields) {
-        let name = name.as_bytes();
-        exchange.field_changes.retain(|change| !change.name.eq_ignore_ascii_case(name));
-        exchange.field_changes.push(FieldChange { name, value });
-    }
-    MethodResult::Passed(permission.identity)
+fn go_on(forward: &Forward, permission: Permission) -> MethodResult<'_> {
+    let changes = forward.copy_fields.iter().zip(permission.fields);
+    let changes = changes.map(|(name, value)| FieldChange { name: name.as_bytes(), value }).collect();
+    MethodResult::Passed(PermittedRequest { user: permission.identity, changes })
 }

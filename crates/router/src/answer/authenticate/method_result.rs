@@ -1,11 +1,13 @@
 //! The word of one method on a request, and the credentials that it goes by.
 
-use crate::exchange::Exchange;
+use crate::exchange::request::RoutedRequest;
+use crate::request::head::ReceivedRequest;
 use crate::request::identity::AuthenticatedUser;
+use crate::request::routing::PermittedRequest;
 
 /// The word of one method.
-pub(super) enum MethodResult {
-    Passed(AuthenticatedUser),
+pub(super) enum MethodResult<'c> {
+    Passed(PermittedRequest<'c>),
     /// The request has nothing that this method could go by. The field asks for it, where there is one to ask by.
     Lacking(Option<String>),
     /// The request has something, but it is not enough.
@@ -14,6 +16,13 @@ pub(super) enum MethodResult {
     Unknown(u16),
     /// The client has its answer.
     Answered,
+}
+
+impl MethodResult<'_> {
+    /// The client is this user.
+    pub(super) fn known(user: AuthenticatedUser) -> Self {
+        Self::Passed(PermittedRequest { user, changes: Vec::new() })
+    }
 }
 
 /// Credentials that are not enough.
@@ -27,9 +36,9 @@ pub(super) struct RefusedCredentials {
 }
 
 /// The value of `Authorization`, if there is one, and just one.
-pub(super) fn authorization<'t>(exchange: &Exchange<'t>) -> Option<&'t [u8]> {
-    let request = exchange.request;
-    let mut fields = request.head.fields(request.bytes);
+pub(super) fn authorization<'t>(request: &RoutedRequest<'t>) -> Option<&'t [u8]> {
+    let ReceivedRequest { head, bytes, .. } = request.received;
+    let mut fields = head.fields(bytes);
     let mut values = std::iter::from_fn(|| {
         fields.find(|(name, _)| name.eq_ignore_ascii_case(b"authorization")).map(|(_, value)| value)
     });

@@ -9,29 +9,29 @@ use corral_config::route::Facts;
 use super::auth_scope::AuthScope;
 use super::method_result::{MethodResult, RefusedCredentials, authorization};
 use crate::authentication::keys::{KeyStore, NoKeys};
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::request::identity::AuthenticatedUser;
 use crate::variables::script;
 
 pub(super) async fn ask(
     scope: AuthScope<'_>,
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     jwt: &Jwt,
     keys: &KeyStore,
     rules: &Rules,
-) -> Result<MethodResult, Gone> {
-    let Some(token) = find(exchange, jwt) else {
+) -> Result<MethodResult<'static>, Gone> {
+    let Some(token) = find(response, jwt) else {
         return Ok(MethodResult::Lacking(Some(challenge(jwt, ""))));
     };
     let verified = tokio::select! {
         biased;
-        () = exchange.presence().left_waiting() => return Err(Gone),
+        () = response.presence().left_waiting() => return Err(Gone),
         verified = verify(&token, keys, rules) => verified,
     };
     let claims = match verified {
         Err(lack) => {
-            scope.fail(exchange, &lack);
+            scope.fail(response, &lack);
             return Ok(MethodResult::Unknown(lack.status()));
         }
         Ok(Err(refusal)) => return Ok(refused(jwt, 401, "invalid_token", &refusal.to_string())),
@@ -56,15 +56,15 @@ pub(super) async fn ask(
         let description = format!("the claim {} has control characters", jwt.user_claim);
         return Ok(refused(jwt, 401, "invalid_token", &description));
     };
-    Ok(MethodResult::Passed(identity.with_claims(claims)))
+    Ok(MethodResult::known(identity.with_claims(claims)))
 }
 
 /// The token where the configuration has it looked for; none if there is none, or other credentials are there.
-fn find(exchange: &Exchange<'_>, jwt: &Jwt) -> Option<Vec<u8>> {
-    if let Some(value) = authorization(exchange) {
+fn find(response: &ResponseWriter<'_, '_>, jwt: &Jwt) -> Option<Vec<u8>> {
+    if let Some(value) = authorization(response.request) {
         return credentials::bearer(value).map(<[u8]>::to_vec);
     }
-    let variables = exchange.variables();
+    let variables = response.variables();
     let cookie = jwt.cookie.as_ref().and_then(|wanted| {
         Facts::cookies(&variables).find(|(name, _)| name == wanted).map(|(_, value)| value.to_vec())
     });
@@ -90,7 +90,7 @@ async fn verify(
 }
 
 /// RFC 6750 section 3.1. What a client has written is not in the description, but for names of claims.
-fn refused(jwt: &Jwt, status: u16, error: &str, description: &str) -> MethodResult {
+fn refused(jwt: &Jwt, status: u16, error: &str, description: &str) -> MethodResult<'static> {
     let shown: String = description.chars().map(|c| if is_quotable(c) { c } else { '?' }).collect();
     let challenge = challenge(jwt, &format!(", error=\"{error}\", error_description=\"{shown}\""));
     MethodResult::Refused(RefusedCredentials { status, challenge: Some(challenge), reason: shown })

@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use corral_cgi::variables::Variables;
 use corral_channel::message::RequestHead;
-use corral_config::gateway::{EntryPoint, Protocol};
+use corral_config::gateway::EntryPoint;
+use corral_config::protocol::Protocol;
 use corral_config::template::{Exception, PathFault, Template};
 use smallvec::SmallVec;
 
 use super::script::ScriptFile;
 use crate::answer::description::ConnectionFacts;
 use crate::answer::proxy::GatewayRequest;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::storage::buffers;
 use crate::upstream::gateway::{self, GatewayParam};
 
@@ -29,19 +30,20 @@ pub(super) enum ParamsError {
 
 /// Describes a request whose body has so many bytes, if it has one.
 pub(super) fn describe(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     entry: Option<&EntryPoint>,
     place: &ScriptFile,
     length: Option<u64>,
     protocol: Protocol,
 ) -> Result<GatewayRequest, ParamsError> {
-    let facts = ConnectionFacts::of(exchange);
-    let head = RequestHead { path: &place.path_info, content_length: length, ..facts.describe(exchange) };
+    let facts = ConnectionFacts::of(response);
+    let head =
+        RequestHead { path: &place.path_info, content_length: length, ..facts.describe(response.request) };
     let mut variables = Variables::default();
     // CGI programs take `Proxy` for a setting of theirs.
-    let fields = facts.fields(exchange).filter(|(name, _)| !name.eq_ignore_ascii_case(b"proxy"));
+    let fields = facts.fields(response.request).filter(|(name, _)| !name.eq_ignore_ascii_case(b"proxy"));
     variables.describe(&head, fields);
-    let own = OwnParams::render(exchange, entry)?;
+    let own = OwnParams::render(response, entry)?;
     let uri = [&*place.name, &*place.path_info].concat();
     let translated = translated(entry, place);
     let further = further(entry, place, &uri, &translated);
@@ -91,13 +93,13 @@ const PATHS: [&str; 4] = ["SCRIPT_FILENAME", "DOCUMENT_ROOT", "PATH_TRANSLATED",
 fn append(
     name: &str,
     template: &Template,
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     out: &mut Vec<u8>,
 ) -> Result<(), ParamsError> {
     if !PATHS.contains(&name) {
-        return Ok(template.render(&mut exchange.variables(), out)?);
+        return Ok(template.render(&mut response.variables(), out)?);
     }
-    template.render_path(&mut exchange.variables(), out).map_err(|fault| match fault {
+    template.render_path(&mut response.variables(), out).map_err(|fault| match fault {
         PathFault::Script(exception) => ParamsError::Script(exception),
         stray @ PathFault::Stray(_) => ParamsError::Stray(stray),
     })
@@ -113,12 +115,12 @@ struct OwnParams<'g> {
 }
 
 impl<'g> OwnParams<'g> {
-    fn render(exchange: &Exchange<'_>, entry: Option<&'g EntryPoint>) -> Result<Self, ParamsError> {
+    fn render(response: &ResponseWriter<'_, '_>, entry: Option<&'g EntryPoint>) -> Result<Self, ParamsError> {
         let mut own = Self { all: SmallVec::new(), text: Vec::new() };
         for (name, value) in entry.iter().flat_map(|entry| &entry.params) {
             let start = own.text.len();
             if let Some(template) = value {
-                append(name, template, exchange, &mut own.text)?;
+                append(name, template, response, &mut own.text)?;
             }
             let value = value.as_ref().map(|_| start..own.text.len());
             own.all.push((name, value));

@@ -9,8 +9,8 @@ use super::upload::Upload;
 use super::{checked_websocket, http2, request, tunnel};
 use crate::answer::websocket;
 use crate::clock::deadline::Elapsed;
-use crate::exchange::Exchange;
 use crate::exchange::carrier::ClientSignal;
+use crate::exchange::response::ResponseWriter;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::storage::buffers;
@@ -59,24 +59,28 @@ impl<'a> Attempt<'a> {
     }
 
     /// Gives the request to the server; a kept connection that turns out to be closed is replaced by a new one.
-    pub(crate) async fn run(&mut self, exchange: &mut Exchange<'_>) -> Result<AttemptOutcome, Gone> {
+    pub(crate) async fn run(
+        &mut self,
+        response: &mut ResponseWriter<'_, '_>,
+    ) -> Result<AttemptOutcome, Gone> {
         if self.server.shared.options.http2 {
-            return Box::pin(http2::run(exchange, self.server, self.upload)).await;
+            return Box::pin(http2::run(response, self.server, self.upload)).await;
         }
-        let freshness = if exchange.request.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
+        let freshness =
+            if response.request.received.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
         loop {
-            let kept = self.server.pool.borrow_mut().take(freshness, exchange.now());
+            let kept = self.server.pool.borrow_mut().take(freshness, response.now());
             let is_kept = kept.is_some();
             let connection = match kept {
                 Some(connection) => connection,
                 // In a box of its own, so that a request on a kept connection is not as large.
-                None => match Box::pin(open(exchange, self.server)).await {
+                None => match Box::pin(open(response, self.server)).await {
                     Ok(connection) => connection,
                     Err(broken) => return broken.into_outcome(),
                 },
             };
             self.was_sent = true;
-            let failure = match self.send_request(exchange, connection).await? {
+            let failure = match self.send_request(response, connection).await? {
                 AttemptOutcome::Failed(failure) => failure,
                 outcome => return Ok(outcome),
             };
@@ -89,17 +93,17 @@ impl<'a> Attempt<'a> {
 
     async fn send_request(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         mut connection: ServerConnection,
     ) -> Result<AttemptOutcome, Gone> {
         connection.begin_request();
-        if request::wanted_upgrade(exchange).is_some() {
+        if request::wanted_upgrade(response.request).is_some() {
             connection.spoil();
         }
         let server = &self.server.shared;
         let timeouts = &server.options.timeouts;
         let mut head = buffers::take();
-        request::append_head(exchange, server, self.upload.length(), &mut head);
+        request::append_head(response, server, self.upload.length(), &mut head);
         let upload = &mut *self.upload;
         let http1_request = Http1Request {
             connection: &mut connection,
@@ -108,43 +112,43 @@ impl<'a> Attempt<'a> {
             request: OutgoingHead::new(head),
             passes_interim: true,
         };
-        let mut answer = match http1_request.run(exchange).await {
+        let mut answer = match http1_request.run(response).await {
             Ok(answer) => answer,
             Err(broken) => return broken.into_outcome(),
         };
         server.health.succeeded();
-        let relayed = self.pass_on(exchange, connection, &mut answer).await;
+        let relayed = self.pass_on(response, connection, &mut answer).await;
         buffers::give(answer.input);
         relayed
     }
 
     async fn pass_on(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         mut connection: ServerConnection,
         answer: &mut ResponseStart,
     ) -> Result<AttemptOutcome, Gone> {
         let timeouts = &self.server.shared.options.timeouts;
         if answer.head.status() == SWITCHING_PROTOCOLS {
-            if request::wanted_upgrade(exchange).is_none() {
+            if request::wanted_upgrade(response.request).is_none() {
                 return Ok(AttemptOutcome::Failed(ServerFailure::Switched));
             }
             if let Some(told) = self.on_upgrade {
                 told();
             }
-            match self.watched.filter(|_| websocket::is_wanted(exchange.request)) {
+            match self.watched.filter(|_| websocket::is_wanted(response.request.received)) {
                 Some(program) => {
-                    Box::pin(checked_websocket::run(exchange, &mut connection, answer, program)).await?;
+                    Box::pin(checked_websocket::run(response, &mut connection, answer, program)).await?;
                 }
-                None => Box::pin(tunnel::run(exchange, &mut connection, answer, timeouts.tunnel)).await?,
+                None => Box::pin(tunnel::run(response, &mut connection, answer, timeouts.tunnel)).await?,
             }
             return Ok(AttemptOutcome::Answered);
         }
         let mut relay = ResponseRelay { connection: &mut connection, upload: self.upload, timeouts };
-        Ok(match relay.run(exchange, answer).await? {
+        Ok(match relay.run(response, answer).await? {
             Relayed::Complete { reusable } => {
                 if reusable {
-                    keep(exchange, self.server, connection, answer.head.keep_alive_seconds());
+                    keep(response, self.server, connection, answer.head.keep_alive_seconds());
                 }
                 AttemptOutcome::Answered
             }
@@ -158,10 +162,10 @@ const SWITCHING_PROTOCOLS: u16 = 101;
 
 /// A new connection.
 pub(super) async fn open(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     server: &LoopServer,
 ) -> Result<ServerConnection, Http1Failure> {
-    let mut connection = connected(exchange, server, server.connect()).await?;
+    let mut connection = connected(response, server, server.connect()).await?;
     // It would be taken for the answer.
     if connection.has_spoken() { Err(ServerFailure::Unasked.into()) } else { Ok(connection) }
 }
@@ -169,7 +173,7 @@ pub(super) async fn open(
 /// The end of `connecting`, within the time limit and unless the client leaves before: a server whose queue is full
 /// takes seconds, in which a client of HTTP/2 may take back any number of requests.
 pub(super) async fn connected<T>(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     server: &LoopServer,
     connecting: impl Future<Output = Result<T, ServerFailure>>,
 ) -> Result<T, Http1Failure> {
@@ -179,10 +183,10 @@ pub(super) async fn connected<T>(
             biased;
             connected = connecting => connected.map_err(Http1Failure::from),
             // A client may say that it sends nothing more before its body has been read.
-            () = exchange.presence().gone(ClientSignal::Lasting) => Err(Http1Failure::Gone),
+            () = response.presence().gone(ClientSignal::Lasting) => Err(Http1Failure::Gone),
         }
     };
-    let connected = exchange.deadline.limit(limit, pin!(connected)).await;
+    let connected = response.client.deadline.limit(limit, pin!(connected)).await;
     connected.unwrap_or_else(|Elapsed| Err(ServerFailure::ConnectTimedOut(limit).into()))
 }
 
@@ -199,13 +203,13 @@ impl Http1Failure {
 
 /// Keeps a connection for other requests.
 pub(super) fn keep(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     server: &LoopServer,
     connection: ServerConnection,
     server_seconds: Option<u64>,
 ) {
     let rules = &server.shared.options.keepalive;
-    if server.pool.borrow_mut().put(connection, rules, server_seconds, exchange.now()) {
-        exchange.services.proxy_servers.idle.notify_one();
+    if server.pool.borrow_mut().put(connection, rules, server_seconds, response.now()) {
+        response.services.proxy_servers.idle.notify_one();
     }
 }

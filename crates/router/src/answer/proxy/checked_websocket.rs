@@ -12,7 +12,7 @@ use corral_http::websocket::{ClientFrames, CloseReason, Control};
 use super::http1_request::ResponseStart;
 use super::tunnel::{TunnelServer, open};
 use crate::answer::websocket::ClientSide;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::io::{SocketInterest, now};
 use crate::request::client::Gone;
 use crate::storage::buffers;
@@ -24,32 +24,32 @@ const READ_STEP: usize = 16 * 1024;
 /// Switches the client's connection, and passes on frames until either side has closed it or is gone. `program` is the
 /// application's name.
 pub(super) async fn run(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     connection: &mut ServerConnection,
     answer: &ResponseStart,
     program: &str,
 ) -> Result<(), Gone> {
-    open(exchange, answer).await?;
+    open(response, answer).await?;
     let mut fields = answer.head.fields(&answer.input);
     let is_extended = fields.any(|(name, _)| name.eq_ignore_ascii_case(b"Sec-WebSocket-Extensions"));
-    let rules = exchange.request_settings();
+    let rules = response.request.request_settings();
     let mut watched = CheckedWebSocket {
         program,
         incoming: ClientFrames::new(rules.websocket.max_frame_size).extended(is_extended),
-        input: exchange.carrier.take_over(),
-        client: ClientSide::new(exchange),
+        input: response.client.carrier.take_over(),
+        client: ClientSide::new(response),
         up: CheckedBytes::default(),
         said_close: None,
     };
     watched.take(&answer.input[answer.head.len()..]);
     // Nothing of HTTP follows.
-    exchange.reply.close = true;
-    let passed = watched.pass(exchange, connection).await;
+    response.reply.close = true;
+    let passed = watched.pass(response, connection).await;
     buffers::give(watched.input);
     buffers::give(watched.up.bytes);
     passed.map_err(|_| Gone)?;
     // The client may still be sending, and would not get to the close if the connection were cut under it.
-    exchange.reply.linger = true;
+    response.reply.linger = true;
     Ok(())
 }
 
@@ -76,17 +76,17 @@ struct CheckedBytes {
 impl CheckedWebSocket<'_> {
     async fn pass(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         connection: &mut ServerConnection,
     ) -> io::Result<()> {
         loop {
-            let now = exchange.now();
+            let now = response.now();
             self.check(now);
             self.up.send(connection);
-            if self.client.send(exchange, now)? {
+            if self.client.send(response, now)? {
                 return Ok(());
             }
-            self.wait(exchange, connection).await?;
+            self.wait(response, connection).await?;
         }
     }
 
@@ -141,16 +141,16 @@ impl CheckedWebSocket<'_> {
     /// Waits for either side, or until one has been silent for too long.
     async fn wait(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         connection: &mut ServerConnection,
     ) -> io::Result<()> {
         // A program that takes nothing is not the client's silence.
         let listens = self.up.is_empty();
-        let limit = self.client.wait_limit(exchange.now(), listens);
+        let limit = self.client.wait_limit(response.now(), listens);
         let wants_more = self.client.takes_more();
         let wants_input = wants_more && listens && self.said_close.is_none();
         let wanted = SocketInterest { bytes: wants_input, room: self.client.wants_room() };
-        let wire = exchange.carrier.wire();
+        let wire = response.client.carrier.wire();
         let ready = async {
             tokio::select! {
                 ready = poll_fn(|context| wire.poll_ready(context, wanted)) => ready.map(|ready| (ready.bytes, false)),
@@ -159,11 +159,11 @@ impl CheckedWebSocket<'_> {
                 }
             }
         };
-        let ready = exchange.deadline.limit(limit, pin!(ready)).await;
-        let Ok(ready) = ready else { return self.client.on_silence(exchange.now()) };
+        let ready = response.client.deadline.limit(limit, pin!(ready)).await;
+        let Ok(ready) = ready else { return self.client.on_silence(response.now()) };
         let (from_client, from_program) = ready?;
         if from_client && wants_input {
-            let wire = exchange.carrier.wire();
+            let wire = response.client.carrier.wire();
             let reading = poll_fn(|context| wire.poll_read(context, make_room(&mut self.input)));
             if let Some(0) = now(reading).await.transpose()? {
                 return Err(io::ErrorKind::UnexpectedEof.into());

@@ -4,7 +4,7 @@ use corral_cgi::variables::is_one_variable;
 use corral_http::request::KnownField;
 use corral_http::{list, response};
 
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::request::ip_text;
 
 const FOR: &[u8] = b"X-Forwarded-For";
@@ -25,33 +25,33 @@ pub(super) fn is_one(name: &[u8]) -> bool {
 
 /// The client, its host and its protocol. The peer is added to a list that others have begun; what a trusted proxy has
 /// said about protocol, host and port is kept. What `request_headers` says of one of these fields is the last word.
-pub(super) fn append(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
-    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
-    let is_trusted = exchange.peer_is_trusted();
+pub(super) fn append(response: &ResponseWriter<'_, '_>, out: &mut Vec<u8>) {
+    let (head, bytes) = (response.request.received.head, response.request.received.bytes);
+    let is_trusted = response.peer_is_trusted();
     let said = |wanted: &'static [u8]| {
         head.fields(bytes).filter(move |(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value)
     };
-    if !exchange.changes_field(FOR) {
+    if !response.request.changes_field(FOR) {
         out.extend_from_slice(FOR);
         out.extend_from_slice(b": ");
         for value in said(FOR) {
             out.extend_from_slice(value);
             out.extend_from_slice(b", ");
         }
-        ip_text::append(exchange.carrier.peer().map(|peer| peer.ip().to_canonical()), out);
+        ip_text::append(response.client.carrier.peer().map(|peer| peer.ip().to_canonical()), out);
         out.extend_from_slice(b"\r\n");
     }
     let kept = |wanted| said(wanted).next().filter(|_| is_trusted);
-    let known: &[u8] = if exchange.client.tls { b"https" } else { b"http" };
+    let known: &[u8] = if response.request.client.tls { b"https" } else { b"http" };
     let protocol = kept(PROTO).unwrap_or(known);
-    if !exchange.changes_field(PROTO) {
+    if !response.request.changes_field(PROTO) {
         response::append_checked_field(out, PROTO, protocol);
     }
     let host = kept(HOST).or_else(|| head.value(bytes, KnownField::Host));
-    if let Some(host) = host.filter(|_| !exchange.changes_field(HOST)) {
+    if let Some(host) = host.filter(|_| !response.request.changes_field(HOST)) {
         response::append_checked_field(out, HOST, host);
     }
-    if exchange.changes_field(PORT) {
+    if response.request.changes_field(PORT) {
         return;
     }
     if let Some(port) = kept(PORT) {
@@ -59,7 +59,7 @@ pub(super) fn append(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
     }
     let port = match host {
         Some(host) => Some(port_of(host, protocol)),
-        None => exchange.local_address().map(|local| local.port()),
+        None => response.local_address().map(|local| local.port()),
     };
     if let Some(port) = port {
         response::append_field(out, PORT, itoa::Buffer::new().format(port).as_bytes());

@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use corral_cgi::fastcgi;
-use corral_config::gateway::Protocol;
+use corral_config::protocol::Protocol;
 
 use self::connection_return::ConnectionReturn;
 use self::exchange::GatewayExchange;
@@ -24,7 +24,7 @@ use super::http1_request::Http1Failure;
 use super::time_limit::TimeLimit;
 use super::upload::Upload;
 use crate::clock::deadline::Elapsed;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::{
@@ -75,14 +75,14 @@ enum RequestStart {
 /// Gives the request to the server. One whose process leaves, or is told to, before it has said anything is asked once
 /// more, as far as the request permits that: another process takes the next connection.
 pub(super) async fn run(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     server: &Rc<LoopServer>,
     upload: &mut Upload,
     gateway_request: &GatewayRequest,
 ) -> Result<AttemptOutcome, Gone> {
     let mut is_first = true;
     loop {
-        let (connection, begin, connection_return) = match connect(exchange, server).await {
+        let (connection, begin, connection_return) = match connect(response, server).await {
             Ok(connected) => connected,
             Err(broken) => return broken.into_outcome(),
         };
@@ -95,7 +95,7 @@ pub(super) async fn run(
             RequestSender::new(gateway_request.opening(begin, id), gateway_request.protocol, id, upload);
         let source = ResponseReader::new(connection, gateway_request.protocol, connection_return);
         let conversation = GatewayExchange { source, outgoing, server, clock: TimeLimit::default() };
-        let asking = Box::pin(send_request(exchange, conversation));
+        let asking = Box::pin(send_request(response, conversation));
         let asked = match crowd {
             None => asking.await,
             Some(slots) => tokio::select! {
@@ -112,7 +112,7 @@ pub(super) async fn run(
         let may_repeat = match failure.retry() {
             // A process that leaves may have accepted a new connection, too.
             Retry::Any => was_kept || is_first && matches!(failure, ServerFailure::Connect(_)),
-            Retry::Idempotent => (was_kept || is_first) && exchange.request.is_idempotent(),
+            Retry::Idempotent => (was_kept || is_first) && response.request.received.is_idempotent(),
             Retry::Never => false,
         };
         if !may_repeat || !upload.rewind() {
@@ -126,24 +126,24 @@ pub(super) async fn run(
 type Connected<'k> = (ServerConnection, RequestStart, Option<ConnectionReturn<'k>>);
 
 async fn connect<'k, 'c: 'k>(
-    exchange: &Exchange<'c>,
+    response: &ResponseWriter<'_, 'c>,
     server: &'k Rc<LoopServer>,
 ) -> Result<Connected<'k>, Http1Failure> {
-    let services = exchange.services;
+    let services = response.services;
     // A process may be leaving behind its last request, and takes a request along that comes on the same connection. So
     // one that must not be repeated has a connection of its own: only a process that stays accepts that.
-    let freshness = if exchange.request.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
-    let (slot, kept) = match server.take_slot(&services.proxy_servers, freshness, exchange.now()) {
-        None => return Ok((Box::pin(attempt::open(exchange, server)).await?, RequestStart::Closing, None)),
+    let freshness = if response.request.received.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
+    let (slot, kept) = match server.take_slot(&services.proxy_servers, freshness, response.now()) {
+        None => return Ok((Box::pin(attempt::open(response, server)).await?, RequestStart::Closing, None)),
         Some(Ok(taken)) => taken,
-        Some(Err(waiting)) => Box::pin(wait(exchange, server, waiting)).await?,
+        Some(Err(waiting)) => Box::pin(wait(response, server, waiting)).await?,
     };
     let (mut connection, begin) = match kept {
         Some(KeptConnection { connection, presence: ProcessPresence::Unknown }) => {
             (connection, RequestStart::Announced)
         }
         Some(KeptConnection { connection, .. }) => (connection, RequestStart::Again),
-        None => (Box::pin(attempt::open(exchange, server)).await?, RequestStart::Keeping),
+        None => (Box::pin(attempt::open(response, server)).await?, RequestStart::Keeping),
     };
     connection.begin_request();
     let connection_return =
@@ -153,7 +153,7 @@ async fn connect<'k, 'c: 'k>(
 
 /// Waits until a process of the server is free, which is a part of the time for a response.
 async fn wait(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     server: &LoopServer,
     mut waiting: SlotFuture,
 ) -> Result<(ProcessSlot, Option<KeptConnection>), Http1Failure> {
@@ -162,27 +162,27 @@ async fn wait(
         tokio::select! {
             biased;
             taken = waiting.slot() => Ok(taken),
-            () = exchange.presence().left_waiting() => Err(Http1Failure::Gone),
+            () = response.presence().left_waiting() => Err(Http1Failure::Gone),
         }
     });
-    match exchange.deadline.limit(limit, slot).await {
+    match response.client.deadline.limit(limit, slot).await {
         Ok(taken) => taken,
         Err(Elapsed) => Err(ServerFailure::Occupied(limit).into()),
     }
 }
 
 async fn send_request(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     mut conversation: GatewayExchange<'_>,
 ) -> Result<AttemptOutcome, Gone> {
-    let asked = conversation.ask(exchange).await;
+    let asked = conversation.ask(response).await;
     let outcome = match asked {
         Ok(head) => {
             conversation.server.shared.health.succeeded();
-            conversation.pass_on(exchange, &head).await
+            conversation.pass_on(response, &head).await
         }
         Err(broken) => broken.into_outcome(),
     };
-    conversation.report(exchange);
+    conversation.report(response.request);
     outcome
 }

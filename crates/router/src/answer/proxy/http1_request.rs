@@ -11,8 +11,9 @@ use corral_http::upstream::{ResponseHead, parse_response};
 
 use super::time_limit::TimeLimit;
 use super::upload::Upload;
-use crate::exchange::Exchange;
 use crate::exchange::carrier::{Carrier, ClientSignal};
+use crate::exchange::downstream::Downstream;
+use crate::exchange::response::ResponseWriter;
 use crate::io::{SocketInterest, now};
 use crate::reply::interim;
 use crate::request::body::BodyError;
@@ -38,9 +39,9 @@ pub(crate) struct ResponseStart {
 
 impl ResponseStart {
     /// Copies the fields to the reply that switches the client's connection, too.
-    pub(super) fn copy_fields(&self, exchange: &mut Exchange<'_>) {
+    pub(super) fn copy_fields(&self, response: &mut ResponseWriter<'_, '_>) {
         for (name, value) in self.head.fields(&self.input) {
-            exchange.reply.fields.push_checked(name, value);
+            response.reply.fields.push_checked(name, value);
         }
     }
 }
@@ -129,7 +130,10 @@ impl Drop for OutgoingHead {
 
 impl Http1Request<'_> {
     /// Sends the request and waits for the head of the response.
-    pub(crate) async fn run(mut self, exchange: &mut Exchange<'_>) -> Result<ResponseStart, Http1Failure> {
+    pub(crate) async fn run(
+        mut self,
+        response: &mut ResponseWriter<'_, '_>,
+    ) -> Result<ResponseStart, Http1Failure> {
         let mut answer = ResponseStart { head: ResponseHead::default(), input: Vec::new() };
         let mut send_error = None;
         let mut n_interim = 0;
@@ -142,20 +146,20 @@ impl Http1Request<'_> {
                 self.request.abandon();
                 send_error = Some(error);
             }
-            if let Some(body) = read_client_now(exchange, self.upload) {
+            if let Some(body) = read_client_now(response, self.upload) {
                 body.map_err(Http1Failure::Body)?;
                 continue;
             }
-            match self.next_event(exchange, &mut clock, &mut answer.input).await {
+            match self.next_event(response, &mut clock, &mut answer.input).await {
                 Http1Event::Received(Ok(n)) if n > 0 => {
-                    if self.take_head(exchange, &mut answer, &mut n_interim).await? {
+                    if self.take_head(response, &mut answer, &mut n_interim).await? {
                         if self.is_blocked() || !self.upload.is_sent() {
                             // The server may make anything of the rest of the request.
                             self.connection.spoil();
                         }
                         return Ok(answer);
                     }
-                    look_for_client(exchange, self.upload).await?;
+                    look_for_client(response, self.upload).await?;
                 }
                 Http1Event::Received(received) => {
                     return Err(ended(received, send_error, !answer.input.is_empty()).into());
@@ -189,7 +193,7 @@ impl Http1Request<'_> {
     /// Looks for the head of the response; heads of interim responses are passed over, and counted.
     async fn take_head(
         &self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         answer: &mut ResponseStart,
         n_interim: &mut u32,
     ) -> Result<bool, Http1Failure> {
@@ -209,7 +213,7 @@ impl Http1Request<'_> {
                 return Err(ServerFailure::TooManyInterim(MOST_INTERIM).into());
             }
             if self.passes_interim {
-                pass_on_interim(exchange, head, rest).await?;
+                pass_on_interim(response, head, rest).await?;
             }
             start += head.len();
         };
@@ -219,19 +223,19 @@ impl Http1Request<'_> {
 
     async fn next_event(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         clock: &mut TimeLimit,
         input: &mut Vec<u8>,
     ) -> Http1Event {
         let limit = if self.is_blocked() {
             self.timeouts.send
         } else if self.upload.is_starving() {
-            exchange.request_settings().body_read_timeout
+            response.request.request_settings().body_read_timeout
         } else {
-            clock.left(self.timeouts.response, exchange.now())
+            clock.left(self.timeouts.response, response.now())
         };
         let wants_room = self.is_blocked();
-        next_event(exchange, self.connection, self.upload, wants_room, input, limit).await
+        next_event(response, self.connection, self.upload, wants_room, input, limit).await
     }
 
     fn elapsed(&self) -> Http1Failure {
@@ -269,7 +273,7 @@ pub(super) fn write_now(
 /// The event that comes first: the server sends or takes something, the client sends more of the body or goes away, or
 /// nothing happens for too long.
 pub(crate) async fn next_event(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     connection: &mut ServerConnection,
     upload: &mut Upload,
     wants_room: bool,
@@ -280,8 +284,8 @@ pub(crate) async fn next_event(
         return Http1Event::Elapsed;
     }
     let is_starving = upload.is_starving();
-    let sign = exchange.sign_of_departure();
-    let Exchange { carrier, deadline, .. } = exchange;
+    let sign = response.sign_of_departure();
+    let Downstream { carrier, deadline, .. } = &mut *response.client;
     let event = async {
         if !wants_room
             && !is_starving
@@ -327,13 +331,13 @@ pub(crate) async fn next_event(
 }
 
 /// Fails when the client has left, which does not show while there is always something from the server.
-pub(super) async fn look_for_client(exchange: &Exchange<'_>, upload: &Upload) -> Result<(), Gone> {
-    let sign = match exchange.sign_of_departure() {
+pub(super) async fn look_for_client(response: &ResponseWriter<'_, '_>, upload: &Upload) -> Result<(), Gone> {
+    let sign = match response.sign_of_departure() {
         // Nothing lasts in one look.
         ClientSignal::Lasting => ClientSignal::Broken,
         sign => sign,
     };
-    let is_gone = !upload.is_starving() && now(exchange.carrier.gone(sign)).await.is_some();
+    let is_gone = !upload.is_starving() && now(response.client.carrier.gone(sign)).await.is_some();
     if is_gone { Err(Gone) } else { Ok(()) }
 }
 
@@ -375,13 +379,13 @@ fn give_back(input: &mut Vec<u8>) {
 
 /// Takes what came along with the request's head before anything waits for more.
 pub(crate) fn read_client_now(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     upload: &mut Upload,
 ) -> Option<Result<(), BodyError>> {
     if !upload.is_starving() {
         return None;
     }
-    let carrier = &mut *exchange.carrier;
+    let carrier = &mut *response.client.carrier;
     let taken = carrier.invite_body().and_then(|()| upload.take(carrier));
     (taken.is_err() || !upload.is_starving()).then_some(taken)
 }
@@ -390,7 +394,7 @@ const EARLY_HINTS: u16 = 103;
 
 /// Passes on what the client may load already, and nothing else that comes before the response.
 pub(super) async fn pass_on_interim(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     head: &ResponseHead,
     input: &[u8],
 ) -> Result<(), Gone> {
@@ -399,7 +403,7 @@ pub(super) async fn pass_on_interim(
     }
     let mut hints = buffers::take();
     interim::append(&mut hints, EARLY_HINTS, head.fields(input));
-    let sent = exchange.send_interim(&hints).await;
+    let sent = response.send_interim(&hints).await;
     buffers::give(hints);
     sent
 }

@@ -10,7 +10,7 @@ use super::attempt::{AttemptOutcome, connected};
 use super::request;
 use super::upload::Upload;
 use crate::answer::websocket::is_wanted as websocket_is_wanted;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::http2::{H2RequestHead, H2Stream, StreamPermit, StreamUse};
@@ -21,23 +21,24 @@ const MOST_REPEATS: u32 = 3;
 
 /// Gives the request to the server.
 pub(super) async fn run(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     server: &LoopServer,
     upload: &mut Upload,
 ) -> Result<AttemptOutcome, Gone> {
     let mut n_repeats = 0;
     loop {
-        let opening = server.stream_permit(&exchange.services.proxy_servers);
-        let permit = match connected(exchange, server, opening).await {
+        let opening = server.stream_permit(&response.services.proxy_servers);
+        let permit = match connected(response, server, opening).await {
             Ok(permit) => permit,
             Err(broken) => return broken.into_outcome(),
         };
         let is_first = permit.is_first();
-        let failure = match send_request(exchange, server, upload, permit).await? {
+        let failure = match send_request(response, server, upload, permit).await? {
             AttemptOutcome::Failed(failure) => failure,
             outcome => return Ok(outcome),
         };
-        let is_stale = !is_first && failure.retry() == Retry::Idempotent && exchange.request.is_idempotent();
+        let is_stale =
+            !is_first && failure.retry() == Retry::Idempotent && response.request.received.is_idempotent();
         let may_repeat = is_stale || matches!(failure, ServerFailure::Refused(_));
         n_repeats += 1;
         if !may_repeat || n_repeats > MOST_REPEATS || !upload.rewind() {
@@ -47,45 +48,49 @@ pub(super) async fn run(
 }
 
 async fn send_request(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     server: &LoopServer,
     upload: &mut Upload,
     permit: StreamPermit,
 ) -> Result<AttemptOutcome, Gone> {
-    let kind = if websocket_is_wanted(exchange.request) { StreamUse::WebSocket } else { StreamUse::Exchange };
-    let stream = match begin(exchange, server, (upload, kind), permit) {
+    let kind = if websocket_is_wanted(response.request.received) {
+        StreamUse::WebSocket
+    } else {
+        StreamUse::Exchange
+    };
+    let stream = match begin(response, server, (upload, kind), permit) {
         Ok(stream) => stream,
         Err(failure) => return Ok(AttemptOutcome::Failed(failure)),
     };
     let timeouts = &server.shared.options.timeouts;
     let mut conversation = Http2Request::new(stream, kind, upload, timeouts);
-    let answer = match conversation.ask(exchange).await {
+    let answer = match conversation.ask(response).await {
         Ok(answer) => answer,
         Err(broken) => return broken.into_outcome(),
     };
     server.shared.health.succeeded();
     if kind == StreamUse::WebSocket {
-        conversation = match Box::pin(conversation.switch(exchange, &answer)).await? {
+        conversation = match Box::pin(conversation.switch(response, &answer)).await? {
             ControlFlow::Break(()) => return Ok(AttemptOutcome::Answered),
             ControlFlow::Continue(conversation) => conversation,
         };
     }
-    Ok(match conversation.relay(exchange, &answer).await? {
+    Ok(match conversation.relay(response, &answer).await? {
         Some(failure) => AttemptOutcome::Cut(failure),
         None => AttemptOutcome::Answered,
     })
 }
 
 fn begin(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     server: &LoopServer,
     (upload, kind): (&Upload, StreamUse),
     permit: StreamPermit,
 ) -> Result<H2Stream, ServerFailure> {
     let (mut target, mut fields) = (buffers::take(), buffers::take());
-    request::append_target(exchange, &mut target);
-    request::append_all_fields(exchange, &server.shared, upload.length(), &mut fields);
-    let head = H2RequestHead { method: exchange.method(), target: &target, fields: &fields, kind };
+    request::append_target(response.request, &mut target);
+    request::append_all_fields(response, &server.shared, upload.length(), &mut fields);
+    let head = H2RequestHead { method: response.request.method(), target: &target, fields: &fields, kind };
     let stream = H2Stream::begin(permit, &head, kind == StreamUse::Exchange && upload.is_sent());
     buffers::give(target);
     buffers::give(fields);

@@ -7,15 +7,16 @@ use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use corral_config::gateway::Servers;
 use corral_config::mirror::{Mirror, SAMPLE_ALL};
+use corral_config::table::Key;
 use corral_http::response;
 
 use self::copy::MirroredRequest;
 use super::shown::shown;
 use super::{balance_key, request};
 use crate::clock::Millis;
-use crate::exchange::Exchange;
+use crate::exchange::request::RoutedRequest;
+use crate::exchange::response::ResponseWriter;
 use crate::mirrors::{FIELD, MOST_DEEP, MirrorTally, mark};
 use crate::request::body::BodyError;
 use crate::storage::buffers;
@@ -25,39 +26,38 @@ use crate::upstream::{LoopGroup, TriedServers};
 const MOST_BODY: usize = 1024 * 1024;
 
 /// Sends copies of a request that is about to be answered. Its body is read first, and stays for the answer.
-pub(crate) async fn begin(exchange: &mut Exchange<'_>, idx: usize) -> Result<(), BodyError> {
-    let generation = &exchange.settings.generation;
-    let found = generation.config.mirrors.get(idx).zip(generation.shared.mirrors.get(idx));
+pub(crate) async fn begin(response: &mut ResponseWriter<'_, '_>, key: Key<Mirror>) -> Result<(), BodyError> {
+    let generation = &response.request.settings.generation;
+    let found = generation.config.tables.mirrors.get(key).zip(generation.shared.mirrors.get(key));
     let Some((mirror, tally)) = found else { return Ok(()) };
     // The bytes of a connection that is upgraded are for one server alone.
-    if request::wanted_upgrade(exchange).is_some() || !is_drawn(mirror.sample) {
+    if request::wanted_upgrade(response.request).is_some() || !is_drawn(mirror.sample) {
         return Ok(());
     }
-    if depth(exchange) >= MOST_DEEP {
-        drop_copy(exchange, tally, "it has come back as a copy, so its servers lead here");
+    if depth(response.request) >= MOST_DEEP {
+        drop_copy(response, tally, "it has come back as a copy, so its servers lead here");
         return Ok(());
     }
+    let announced = response.request.received.head.content_length();
     let body = match mirror.body {
         false => None,
-        true if exchange.peek_body(MOST_BODY).await? => exchange.peeked_body().map(Rc::<[u8]>::from),
+        true if response.client.peek_body(announced, MOST_BODY).await? => {
+            response.client.peeked_body().map(Rc::<[u8]>::from)
+        }
         true => {
-            drop_copy(exchange, tally, "the body is too large for a copy");
+            drop_copy(response, tally, "the body is too large for a copy");
             return Ok(());
         }
     };
     for servers in &mirror.to {
-        let group = match *servers {
-            Servers::Upstream(upstream) => &generation.servers.upstreams[upstream],
-            Servers::Proxy(proxy) => &generation.servers.proxies[proxy],
-        };
-        send(exchange, (mirror, tally), group, body.clone());
+        send(response, (mirror, tally), generation.servers.group(*servers), body.clone());
     }
     Ok(())
 }
 
 /// Mirrors of this router that the request has been through.
-fn depth(exchange: &Exchange<'_>) -> usize {
-    let fields = exchange.request.head.fields(exchange.request.bytes);
+fn depth(request: &RoutedRequest<'_>) -> usize {
+    let fields = request.received.head.fields(request.received.bytes);
     fields.filter(|(name, value)| name.eq_ignore_ascii_case(FIELD) && *value == mark()).count()
 }
 
@@ -67,26 +67,26 @@ fn is_drawn(sample: u32) -> bool {
 
 /// Has one server of a group get a copy.
 fn send(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     (mirror, tally): (&Mirror, &Arc<MirrorTally>),
     group: &LoopGroup,
     body: Option<Rc<[u8]>>,
 ) {
     let n_bytes = body.as_ref().map_or(0, |body| body.len());
-    let Some(permit) = exchange.services.copies.permit(n_bytes) else {
-        return drop_copy(exchange, tally, "too many copies are on their way");
+    let Some(permit) = response.services.copies.permit(n_bytes) else {
+        return drop_copy(response, tally, "too many copies are on their way");
     };
-    let key = balance_key(exchange, group).unwrap_or_default();
-    let chosen = group.choose(&TriedServers::new(), &key, exchange.now());
+    let key = balance_key(response, group).unwrap_or_default();
+    let chosen = group.choose(&TriedServers::new(), &key, response.now());
     buffers::give(key);
     let Some(chosen) = chosen else {
-        return drop_copy(exchange, tally, "no server is available");
+        return drop_copy(response, tally, "no server is available");
     };
     let server = &group.servers[chosen];
-    let has_length = exchange.request.head.content_length().is_some();
+    let has_length = response.request.received.head.content_length().is_some();
     let length = body.as_ref().filter(|body| has_length || !body.is_empty()).map(|body| body.len() as u64);
     let mut head = buffers::take();
-    request::append_head(exchange, &server.shared, length, &mut head);
+    request::append_head(response, &server.shared, length, &mut head);
     // In front of the empty line.
     head.truncate(head.len() - 2);
     response::append_field(&mut head, FIELD, mark());
@@ -96,19 +96,23 @@ fn send(
         server: Rc::clone(server),
         head,
         body,
-        is_head: exchange.is_head(),
+        is_head: response.request.is_head(),
         timeout: mirror.timeout,
         tally: Arc::clone(tally),
-        lane: exchange.services.lane.index(),
-        idle: Rc::clone(&exchange.services.proxy_servers.idle),
+        lane: response.services.lane.index(),
+        idle: Rc::clone(&response.services.proxy_servers.idle),
     };
     // Ends with its event loop, which does not wait for it.
     tokio::task::spawn_local(copy.run(permit));
 }
 
-fn drop_copy(exchange: &Exchange<'_>, tally: &MirrorTally, reason: &str) {
-    tally.figures(exchange.services.lane.index()).dropped.add(1);
-    if let Some(suppressed) = tally.drops.admit(Millis::of(exchange.now())) {
-        tracing::warn!("{}: not sent, {reason}, request \"{}\"{suppressed}", tally.place, shown(exchange));
+fn drop_copy(response: &ResponseWriter<'_, '_>, tally: &MirrorTally, reason: &str) {
+    tally.figures(response.services.lane.index()).dropped.add(1);
+    if let Some(suppressed) = tally.drops.admit(Millis::of(response.now())) {
+        tracing::warn!(
+            "{}: not sent, {reason}, request \"{}\"{suppressed}",
+            tally.place,
+            shown(response.request)
+        );
     }
 }

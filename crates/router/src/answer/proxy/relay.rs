@@ -8,7 +8,7 @@ use corral_http::upstream::{ResponseBody, ResponseHead};
 use super::download::Download;
 use super::http1_request::{Http1Event, ResponseStart, next_event, read_client_now, send_body};
 use super::upload::Upload;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::exchange::writer::BodyWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
@@ -36,29 +36,29 @@ impl ResponseRelay<'_> {
     /// Passes a response on whose head is there.
     pub(crate) async fn run(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         answer: &mut ResponseStart,
     ) -> Result<Relayed, Gone> {
         let ResponseStart { head, input } = answer;
-        let is_head = exchange.is_head();
-        let mut download = Download::new(head.body(is_head), exchange.takes_trailers());
+        let is_head = response.request.is_head();
+        let mut download = Download::new(head.body(is_head), response.request.takes_trailers());
         let (piece, end) = match download.take(&input[head.len()..]) {
             Ok(taken) => taken,
             Err(error) => return Ok(Relayed::Refused(error.into())),
         };
-        if exchange.intercepts(head.status(), head.fields(input)) {
+        if response.intercepts(head.status(), head.fields(input)) {
             return Ok(self.complete(head, is_head, end.is_some() && !download.has_excess()));
         }
         let length = length(head, head.body(is_head));
-        let mut writer = open(exchange, head, input, length);
+        let mut writer = open(response, head, input, length);
         let failure = if let Some(trailers) = end {
             writer.set_trailers(trailers);
-            writer.finish(exchange, piece).await?;
+            writer.finish(response, piece).await?;
             None
         } else {
-            writer.send(exchange, piece).await?;
+            writer.send(response, piece).await?;
             // In a box of its own: a short response, which came with its head, needs none of it.
-            Box::pin(self.pass_on(exchange, writer, &mut download, input)).await?
+            Box::pin(self.pass_on(response, writer, &mut download, input)).await?
         };
         Ok(match failure {
             Some(failure) => Relayed::Cut(failure),
@@ -74,16 +74,16 @@ impl ResponseRelay<'_> {
     /// Passes on what follows, piece by piece; why it broke off, if it did.
     async fn pass_on(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         mut writer: BodyWriter,
         download: &mut Download,
         input: &mut Vec<u8>,
     ) -> Result<Option<ServerFailure>, Gone> {
         let mut pace = ReadSize::default();
         loop {
-            writer.flush(exchange).await?;
-            pace.fit(exchange, input);
-            let n = match self.receive(exchange, input).await? {
+            writer.flush(response).await?;
+            pace.fit(response, input);
+            let n = match self.receive(response, input).await? {
                 Ok(n) => n,
                 Err(failure) => return Ok(Some(failure)),
             };
@@ -91,18 +91,18 @@ impl ResponseRelay<'_> {
                 if !download.ends_with_connection() {
                     return Ok(Some(ServerFailure::Receive(io::ErrorKind::UnexpectedEof.into())));
                 }
-                writer.finish(exchange, b"").await?;
+                writer.finish(response, b"").await?;
                 return Ok(None);
             }
             match download.take(input) {
                 Ok((piece, Some(trailers))) => {
                     writer.set_trailers(trailers);
-                    writer.finish(exchange, piece).await?;
+                    writer.finish(response, piece).await?;
                     return Ok(None);
                 }
                 // Framing alone.
                 Ok((b"", None)) => {}
-                Ok((piece, None)) => writer.send(exchange, piece).await?,
+                Ok((piece, None)) => writer.send(response, piece).await?,
                 Err(error) => return Ok(Some(error.into())),
             }
         }
@@ -111,7 +111,7 @@ impl ResponseRelay<'_> {
     /// Waits for more of the response, and sends the rest of the request meanwhile; 0 at the end.
     async fn receive(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         input: &mut Vec<u8>,
     ) -> Result<Result<usize, ServerFailure>, Gone> {
         input.clear();
@@ -121,12 +121,12 @@ impl ResponseRelay<'_> {
                 self.upload.abandon();
                 self.connection.spoil();
             }
-            if let Some(taken) = read_client_now(exchange, self.upload) {
+            if let Some(taken) = read_client_now(response, self.upload) {
                 taken.map_err(|_| Gone)?;
                 continue;
             }
             let wants_room = !self.upload.pending().is_empty();
-            match next_event(exchange, self.connection, self.upload, wants_room, input, self.timeouts.read)
+            match next_event(response, self.connection, self.upload, wants_room, input, self.timeouts.read)
                 .await
             {
                 Http1Event::Received(received) => return Ok(received.map_err(ServerFailure::Receive)),
@@ -150,8 +150,8 @@ struct ReadSize {
 
 impl ReadSize {
     /// Has the next piece read into a buffer that suits the client.
-    fn fit(&mut self, exchange: &mut Exchange<'_>, input: &mut Vec<u8>) {
-        let has_waited = std::mem::take(&mut exchange.has_waited);
+    fn fit(&mut self, response: &mut ResponseWriter<'_, '_>, input: &mut Vec<u8>) {
+        let has_waited = std::mem::take(&mut response.client.has_waited);
         if self.n_quick < QUICK_PIECES {
             self.n_quick = if has_waited { 0 } else { self.n_quick + 1 };
             let is_large = input.capacity() >= buffers::LARGE_CAPACITY;
@@ -165,15 +165,15 @@ impl ReadSize {
 
 /// Opens the reply with the fields of a response.
 pub(super) fn open(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     head: &ResponseHead,
     input: &[u8],
     length: Option<u64>,
 ) -> BodyWriter {
     for (name, value) in head.fields(input) {
-        exchange.reply.fields.push_checked(name, value);
+        response.reply.fields.push_checked(name, value);
     }
-    exchange.open(head.status(), length)
+    response.open(head.status(), length)
 }
 
 /// The length of a response as it is announced.

@@ -12,29 +12,30 @@ use corral_http::upstream::{NamedFields, is_hop_by_hop};
 use corral_http::{list, response};
 
 use super::forwarded;
-use crate::exchange::Exchange;
+use crate::exchange::request::RoutedRequest;
+use crate::exchange::response::ResponseWriter;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::request::ip_text;
 use crate::upstream::UpstreamServer;
 
 /// Appends the head. `length` is that of the body, if there is one.
 pub(crate) fn append_head(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     server: &UpstreamServer,
     length: Option<u64>,
     out: &mut Vec<u8>,
 ) {
-    out.extend_from_slice(exchange.method());
+    out.extend_from_slice(response.request.method());
     out.push(b' ');
-    append_target(exchange, out);
+    append_target(response.request, out);
     out.extend_from_slice(b" HTTP/1.1\r\n");
-    append_fields(exchange, server, out);
+    append_fields(response, server, out);
     append_length(length, out);
-    if let Some(protocol) = wanted_upgrade(exchange) {
+    if let Some(protocol) = wanted_upgrade(response.request) {
         response::append_field(out, b"Connection", b"Upgrade");
         response::append_field(out, b"Upgrade", protocol);
     } else {
-        append_connection(exchange, server, out);
+        append_connection(response.request, server, out);
     }
     out.extend_from_slice(b"\r\n");
 }
@@ -42,14 +43,14 @@ pub(crate) fn append_head(
 /// Appends lines with all fields of a request over HTTP/2, where nothing is said about the connection. `length` is that
 /// of the body, if it is known.
 pub(super) fn append_all_fields(
-    exchange: &Exchange<'_>,
+    response: &ResponseWriter<'_, '_>,
     server: &UpstreamServer,
     length: Option<u64>,
     out: &mut Vec<u8>,
 ) {
-    append_fields(exchange, server, out);
+    append_fields(response, server, out);
     append_length(length, out);
-    if exchange.takes_trailers() {
+    if response.request.takes_trailers() {
         response::append_field(out, b"TE", b"trailers");
     }
 }
@@ -62,9 +63,9 @@ fn append_length(length: Option<u64>, out: &mut Vec<u8>) {
 
 /// The fields about this one connection: whether it is kept, and that fields behind the body are welcome, which is said
 /// for each connection anew (RFC 9110 section 10.1.4).
-fn append_connection(exchange: &Exchange<'_>, server: &UpstreamServer, out: &mut Vec<u8>) {
+fn append_connection(request: &RoutedRequest<'_>, server: &UpstreamServer, out: &mut Vec<u8>) {
     let is_kept = server.options.keepalive.connections > 0;
-    let takes_trailers = exchange.takes_trailers();
+    let takes_trailers = request.takes_trailers();
     if takes_trailers {
         response::append_field(out, b"TE", b"trailers");
     }
@@ -79,13 +80,13 @@ fn append_connection(exchange: &Exchange<'_>, server: &UpstreamServer, out: &mut
 
 /// The target as received, or the path and the query after a rewrite, encoded anew. What could end the request line, or
 /// another field of it, is escaped.
-pub(super) fn append_target(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
-    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
-    if !exchange.is_rewritten() {
+pub(super) fn append_target(request: &RoutedRequest<'_>, out: &mut Vec<u8>) {
+    let (head, bytes) = (request.received.head, request.received.bytes);
+    if !request.is_rewritten() {
         return append_escaped(head.target(bytes), out);
     }
-    append_encoded_path(exchange.path(), out);
-    if let Some(query) = exchange.query() {
+    append_encoded_path(request.path(), out);
+    if let Some(query) = request.query() {
         out.push(b'?');
         append_escaped(query, out);
     }
@@ -105,15 +106,15 @@ pub(super) fn append_escaped(target: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn append_fields(exchange: &Exchange<'_>, server: &UpstreamServer, out: &mut Vec<u8>) {
-    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
-    if !exchange.request_fields().any(|(name, _)| name.eq_ignore_ascii_case(b"host")) {
+fn append_fields(response: &ResponseWriter<'_, '_>, server: &UpstreamServer, out: &mut Vec<u8>) {
+    let (head, bytes) = (response.request.received.head, response.request.received.bytes);
+    if !response.request.fields().any(|(name, _)| name.eq_ignore_ascii_case(b"host")) {
         append_host(server, out);
     }
     let named = NamedFields::of(head.values(bytes, KnownField::Connection));
     let is_forwarded = !server.options.hide_client;
-    for (name, value) in exchange.request_fields() {
-        let traced = exchange.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
+    for (name, value) in response.request.fields() {
+        let traced = response.request.trace.is_some() && name.eq_ignore_ascii_case(TRACEPARENT);
         if is_hop_by_hop(name) || traced {
             continue;
         }
@@ -121,18 +122,18 @@ fn append_fields(exchange: &Exchange<'_>, server: &UpstreamServer, out: &mut Vec
         let is_told = is_told || (server.is_program && is_one_variable(CLIENT, name));
         let is_dropped = is_told || named.has(name);
         // What the configuration says is not a matter of the client's.
-        if !is_dropped || exchange.changes_field(name) {
+        if !is_dropped || response.request.changes_field(name) {
             response::append_checked_field(out, name, value);
         }
     }
-    if let Some(trace) = &exchange.trace {
+    if let Some(trace) = &response.request.trace {
         response::append_checked_field(out, TRACEPARENT, &trace.header());
     }
     if is_forwarded {
-        forwarded::append(exchange, out);
+        forwarded::append(response, out);
     }
-    if server.is_program && !exchange.changes_field(CLIENT) {
-        append_client(exchange, out);
+    if server.is_program && !response.request.changes_field(CLIENT) {
+        append_client(response, out);
     }
 }
 
@@ -154,14 +155,17 @@ pub(super) fn append_host(server: &UpstreamServer, out: &mut Vec<u8>) {
 const CLIENT: &[u8] = b"Corral-Client";
 
 /// As in `Forwarded` (RFC 7239).
-fn append_client(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
+fn append_client(response: &ResponseWriter<'_, '_>, out: &mut Vec<u8>) {
     out.extend_from_slice(CLIENT);
     out.extend_from_slice(b": for=");
     let port = |client: SocketAddr| (client.port() != 0).then_some(client.port());
-    append_node(exchange.client.address.map(|client| (client.ip().to_canonical(), port(client))), out);
+    append_node(
+        response.request.client.address.map(|client| (client.ip().to_canonical(), port(client))),
+        out,
+    );
     out.extend_from_slice(b";by=");
-    append_node(exchange.local_address().map(|local| (local.ip().to_canonical(), Some(local.port()))), out);
-    let protocol: &[u8] = if exchange.client.tls { b"https" } else { b"http" };
+    append_node(response.local_address().map(|local| (local.ip().to_canonical(), Some(local.port()))), out);
+    let protocol: &[u8] = if response.request.client.tls { b"https" } else { b"http" };
     out.extend_from_slice(b";proto=");
     out.extend_from_slice(protocol);
     out.extend_from_slice(b"\r\n");
@@ -182,8 +186,8 @@ fn append_node(address: Option<(IpAddr, Option<u16>)>, out: &mut Vec<u8>) {
 /// The protocol that the client wants to switch to, unless that is HTTP/2: requests on such a connection would pass by
 /// the rules of this server. None with a body: a server that takes the protocol's bytes for those of the body, or the
 /// other way round, would be out of step with this one.
-pub(crate) fn wanted_upgrade<'t>(exchange: &Exchange<'t>) -> Option<&'t [u8]> {
-    let (head, bytes): (&'t ParsedHead, &'t [u8]) = (exchange.request.head, exchange.request.bytes);
+pub(crate) fn wanted_upgrade<'t>(request: &RoutedRequest<'t>) -> Option<&'t [u8]> {
+    let (head, bytes): (&'t ParsedHead, &'t [u8]) = (request.received.head, request.received.bytes);
     let protocol = head.value(bytes, KnownField::Upgrade)?;
     let mut options = head.values(bytes, KnownField::Connection).flat_map(list);
     let is_asked_for = head.version() >= HttpVersion::Http11

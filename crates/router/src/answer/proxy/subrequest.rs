@@ -3,6 +3,8 @@
 
 use std::rc::Rc;
 
+use corral_config::table::InnerListener;
+use corral_config::table::Key;
 use corral_config::upstream::Timeouts;
 use corral_http::request::KnownField;
 use corral_http::response;
@@ -16,7 +18,7 @@ use super::relay::{Relayed, ResponseRelay};
 use super::request::{append_escaped, append_host};
 use super::upload::Upload;
 use crate::clock::Millis;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::{
@@ -52,17 +54,17 @@ impl SubrequestError {
 
 /// Asks one server of the group after the other until one answers.
 pub(crate) async fn ask(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     group: &LoopGroup,
     target: &str,
 ) -> Result<Result<SubrequestResponse, SubrequestError>, Gone> {
     let mut tried = TriedServers::new();
     let mut last = SubrequestError::Nobody;
-    while let Some(chosen) = group.choose(&tried, b"", exchange.now()) {
+    while let Some(chosen) = group.choose(&tried, b"", response.now()) {
         let server = &group.servers[chosen];
         server.figures().active.add(1);
         server.figures().requests.add(1);
-        let asked = ask_server(exchange, server, target).await;
+        let asked = ask_server(response, server, target).await;
         server.figures().active.subtract(1);
         let failure = match asked? {
             Ok(reply) => return Ok(Ok(reply)),
@@ -70,7 +72,7 @@ pub(crate) async fn ask(
         };
         if failure.is_theirs() {
             server.figures().failures.add(1);
-            server.shared.health.failed(&server.shared.passive, Millis::of(exchange.now()));
+            server.shared.health.failed(&server.shared.passive, Millis::of(response.now()));
         }
         let may_retry = matches!(failure.retry(), Retry::Any | Retry::Idempotent);
         last = failure.into();
@@ -84,22 +86,24 @@ pub(crate) async fn ask(
 
 /// Asks an application, which the router reaches as a client of its own.
 pub(crate) async fn ask_application(
-    exchange: &mut Exchange<'_>,
-    listener: usize,
+    response: &mut ResponseWriter<'_, '_>,
+    listener: Key<InnerListener>,
     target: &str,
 ) -> Result<Result<SubrequestResponse, SubrequestError>, Gone> {
-    let generation = &exchange.settings.generation;
-    let connected = exchange.services.inner.connect(generation, listener, exchange.client.address);
+    let generation = &response.request.settings.generation;
+    let connected = response.services.inner.connect(generation, listener, response.request.client.address);
     let mut connection = match connected.map_err(ServerFailure::of_connecting) {
         Ok(socket) => ServerConnection::new(socket, None),
         Err(failure) => return Ok(Err(failure.into())),
     };
     let mut head = begin_head(target);
-    if let Some(host) = exchange.request.head.value(exchange.request.bytes, KnownField::Host) {
+    if let Some(host) =
+        response.request.received.head.value(response.request.received.bytes, KnownField::Host)
+    {
         response::append_checked_field(&mut head, b"Host", host);
     }
     response::append_field(&mut head, b"Connection", b"close");
-    append_fields(exchange, &mut head);
+    append_fields(response, &mut head);
     let (mut upload, timeouts) = (Upload::none(), Timeouts::default());
     let request = OutgoingHead::new(head);
     let http1_request = Http1Request {
@@ -109,7 +113,7 @@ pub(crate) async fn ask_application(
         request,
         passes_interim: false,
     };
-    match http1_request.run(exchange).await {
+    match http1_request.run(response).await {
         Ok(start) => Ok(Ok(SubrequestResponse { server: None, connection, start })),
         Err(Http1Failure::Server(failure)) => Ok(Err(failure.into())),
         // There is no body that could not be read.
@@ -119,16 +123,16 @@ pub(crate) async fn ask_application(
 
 /// Asks a server; a kept connection that turns out to be closed is replaced by a new one.
 async fn ask_server(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     server: &Rc<LoopServer>,
     target: &str,
 ) -> Result<Result<SubrequestResponse, ServerFailure>, Gone> {
     loop {
-        let kept = server.pool.borrow_mut().take(Freshness::Any, exchange.now());
+        let kept = server.pool.borrow_mut().take(Freshness::Any, response.now());
         let is_kept = kept.is_some();
         let mut connection = match kept {
             Some(connection) => connection,
-            None => match Box::pin(open(exchange, server)).await {
+            None => match Box::pin(open(response, server)).await {
                 Ok(connection) => connection,
                 Err(Http1Failure::Server(failure)) => return Ok(Err(failure)),
                 Err(Http1Failure::Body(_) | Http1Failure::Gone) => return Err(Gone),
@@ -137,7 +141,7 @@ async fn ask_server(
         connection.begin_request();
         let mut head = begin_head(target);
         append_host(&server.shared, &mut head);
-        append_fields(exchange, &mut head);
+        append_fields(response, &mut head);
         let mut upload = Upload::none();
         let timeouts = &server.shared.options.timeouts;
         let http1_request = Http1Request {
@@ -147,7 +151,7 @@ async fn ask_server(
             request: OutgoingHead::new(head),
             passes_interim: false,
         };
-        match http1_request.run(exchange).await {
+        match http1_request.run(response).await {
             Ok(start) => {
                 server.shared.health.succeeded();
                 return Ok(Ok(SubrequestResponse { server: Some(Rc::clone(server)), connection, start }));
@@ -171,34 +175,34 @@ impl SubrequestResponse {
     }
 
     /// Nothing more of it is wanted. The connection is kept if all of the answer is there.
-    pub(crate) fn finish(self, exchange: &Exchange<'_>) {
+    pub(crate) fn finish(self, response: &ResponseWriter<'_, '_>) {
         let Self { server, connection, start: ResponseStart { head, input } } = self;
         let Some(server) = server else { return buffers::give(input) };
         let mut download = Download::new(head.body(false), false);
         let is_complete = download.take(&input[head.len()..]).is_ok_and(|(_, end)| end.is_some());
         if is_complete && !download.has_excess() && head.keep_alive(false) {
-            keep(exchange, &server, connection, head.keep_alive_seconds());
+            keep(response, &server, connection, head.keep_alive_seconds());
         }
         buffers::give(input);
     }
 
     /// Answers the client with it.
-    pub(crate) async fn relay(self, exchange: &mut Exchange<'_>) -> Result<(), Gone> {
+    pub(crate) async fn relay(self, response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
         let Self { server, mut connection, mut start } = self;
         let (mut upload, usual) = (Upload::none(), Timeouts::default());
         let timeouts = server.as_ref().map_or(&usual, |server| &server.shared.options.timeouts);
         let mut relay = ResponseRelay { connection: &mut connection, upload: &mut upload, timeouts };
-        let relayed = relay.run(exchange, &mut start).await;
+        let relayed = relay.run(response, &mut start).await;
         // The answer to a GET has a body, which is not read for a client that has sent HEAD.
-        let may_keep = !exchange.is_head();
+        let may_keep = !response.request.is_head();
         let relayed = match relayed? {
             Relayed::Complete { reusable } => {
                 if let Some(server) = server.as_ref().filter(|_| reusable && may_keep) {
-                    keep(exchange, server, connection, start.head.keep_alive_seconds());
+                    keep(response, server, connection, start.head.keep_alive_seconds());
                 }
                 Ok(())
             }
-            Relayed::Refused(failure) => return exchange.send_error(failure.status()).await,
+            Relayed::Refused(failure) => return response.send_error(failure.status()).await,
             Relayed::Cut(_) => Err(Gone),
         };
         buffers::give(start.input);
@@ -216,18 +220,18 @@ fn begin_head(target: &str) -> Vec<u8> {
 }
 
 /// All fields of the request that are not a server's matter but the question's, and the end of the head.
-fn append_fields(exchange: &Exchange<'_>, out: &mut Vec<u8>) {
-    let (head, bytes) = (exchange.request.head, exchange.request.bytes);
+fn append_fields(response: &ResponseWriter<'_, '_>, out: &mut Vec<u8>) {
+    let (head, bytes) = (response.request.received.head, response.request.received.bytes);
     let named = NamedFields::of(head.values(bytes, KnownField::Connection));
-    for (name, value) in exchange.request_fields() {
+    for (name, value) in response.request.fields() {
         let is_ours =
             ABOUT_REQUEST.iter().any(|ours| name.eq_ignore_ascii_case(ours)) || forwarded::is_one(name);
         if !is_ours && !is_hop_by_hop(name) && !named.has(name) {
             response::append_checked_field(out, name, value);
         }
     }
-    forwarded::append(exchange, out);
-    response::append_checked_field(out, METHOD, exchange.method());
+    forwarded::append(response, out);
+    response::append_checked_field(out, METHOD, response.request.method());
     let mut uri = buffers::take();
     append_escaped(head.sent_target(bytes), &mut uri);
     response::append_field(out, URI, &uri);

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::http1_request::ResponseStart;
 use crate::clock::deadline::Elapsed;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::io::{SocketInterest, now};
 use crate::request::client::Gone;
 use crate::storage::buffers;
@@ -21,23 +21,23 @@ const READ_STEP: usize = 16 * 1024;
 /// Switches the client's connection to what the server has switched its own to, and passes on everything until
 /// both sides have ended, one is broken, or nothing has come for `limit`.
 pub(crate) async fn run(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     connection: &mut ServerConnection,
     answer: &ResponseStart,
     limit: Duration,
 ) -> Result<(), Gone> {
-    open(exchange, answer).await?;
-    join(exchange, connection, &answer.input[answer.head.len()..], limit).await;
+    open(response, answer).await?;
+    join(response, connection, &answer.input[answer.head.len()..], limit).await;
     Ok(())
 }
 
 /// Switches the client's connection to what the server has switched its own to.
-pub(super) async fn open(exchange: &mut Exchange<'_>, answer: &ResponseStart) -> Result<(), Gone> {
-    answer.copy_fields(exchange);
+pub(super) async fn open(response: &mut ResponseWriter<'_, '_>, answer: &ResponseStart) -> Result<(), Gone> {
+    answer.copy_fields(response);
     if let Some(protocol) = answer.head.upgrade(&answer.input) {
-        exchange.reply.fields.push(b"Upgrade", protocol);
+        response.reply.fields.push(b"Upgrade", protocol);
     }
-    exchange.open_switch().finish(exchange, b"").await
+    response.open_switch().finish(response, b"").await
 }
 
 /// The first bytes that came from a server: as many as the version and the status of HTTP/1 have.
@@ -46,19 +46,19 @@ pub(crate) type StatusStart = SmallVec<[u8; 12]>;
 /// Passes on everything between the client and a server, of which `received` has come, until both sides have ended, one
 /// is broken, or nothing has come for `limit`.
 pub(crate) async fn join(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     server: &mut impl TunnelServer,
     received: &[u8],
     limit: Duration,
 ) -> StatusStart {
-    let mut up = TunnelHalf::new(&exchange.carrier.take_over());
+    let mut up = TunnelHalf::new(&response.client.carrier.take_over());
     let mut down = TunnelHalf::new(received);
     // Nothing of HTTP follows. The client may still be sending, and would not get what it was sent if the connection
     // were cut under it.
-    (exchange.reply.close, exchange.reply.linger) = (true, true);
+    (response.reply.close, response.reply.linger) = (true, true);
     // Whichever side has ended it, or how: nothing comes after it.
-    let _ = pass(exchange, server, &mut up, &mut down, limit).await;
-    exchange.reply.n_body_bytes += down.n_passed;
+    let _ = pass(response, server, &mut up, &mut down, limit).await;
+    response.reply.n_body_bytes += down.n_passed;
     buffers::give(up.buffer);
     buffers::give(down.buffer);
     down.beginning
@@ -185,13 +185,13 @@ impl TunnelHalf {
 }
 
 async fn pass(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     far: &mut impl TunnelServer,
     up: &mut TunnelHalf,
     down: &mut TunnelHalf,
     limit: Duration,
 ) -> io::Result<()> {
-    let (wire, deadline) = (exchange.carrier.wire(), exchange.deadline);
+    let (wire, deadline) = (response.client.carrier.wire(), response.client.deadline);
     loop {
         // A side that takes nothing more may have sent something before that.
         up.write(|pieces| far.try_write(pieces)).and_then(|()| far.flush()).unwrap_or_else(|_| up.give_up());

@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 
 use corral_http::request::RequestFraming;
 
-use crate::exchange::Exchange;
 use crate::exchange::carrier::Carrier;
+use crate::exchange::response::ResponseWriter;
 use crate::request::body::BodyError;
 use crate::request::body::rest::RequestBody;
 use crate::storage::buffered::HeldMemory;
@@ -66,10 +66,10 @@ impl Upload {
 
     /// The body of a request.
     pub(crate) async fn begin(
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         destination: UploadDestination,
     ) -> Result<Self, BodyError> {
-        let head = exchange.request.head;
+        let head = response.request.received.head;
         let is_chunked = head.framing() == RequestFraming::Chunked;
         let mut upload = Self {
             length: head.content_length(),
@@ -77,25 +77,26 @@ impl Upload {
             n_sent: 0,
             stored: RequestBody::Complete,
             held: HeldMemory::default(),
-            is_repeatable: exchange.request.is_idempotent() || destination == UploadDestination::Http2,
+            is_repeatable: response.request.received.is_idempotent()
+                || destination == UploadDestination::Http2,
             is_cut: false,
-            is_complete: exchange.carrier.body_is_done(),
+            is_complete: response.client.carrier.body_is_done(),
         };
         // An action in the place of another gets none, because the first one may have had it already.
-        if exchange.answers_in_place() {
+        if response.answers_in_place() {
             upload.length = upload.length.map(|_| 0);
             upload.is_complete = true;
         } else if destination == UploadDestination::Process
             || is_chunked && destination == UploadDestination::Http1
         {
-            let stored = exchange.store_body().await?;
+            let stored = response.client.store_body().await?;
             upload.length = upload.length.map_or(is_chunked.then_some(stored.len), |_| Some(stored.len));
             upload.is_complete = matches!(stored.rest, RequestBody::Complete);
             (upload.kept, upload.stored, upload.held) = (stored.inline, stored.rest, stored.held);
         } else {
             // In one piece with the head, so that the server is woken once.
-            upload.kept = exchange.take_body_at_hand().await?;
-            upload.is_complete = exchange.carrier.body_is_done();
+            upload.kept = response.client.take_body_at_hand().await?;
+            upload.is_complete = response.client.carrier.body_is_done();
         }
         Ok(upload)
     }

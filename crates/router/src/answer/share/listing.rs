@@ -10,7 +10,7 @@ use corral_config::percent;
 use corral_config::route::{Confinement, Listing};
 use corral_sys::folder::{self, EntryKind, FolderEntry};
 
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::reply::compression::add_vary;
 use crate::reply::preference::prefers_json;
 use crate::request::client::Gone;
@@ -37,7 +37,7 @@ struct ListingFilter {
 
 /// Sends a page of the folder. Reading it is left to a thread that may wait.
 pub(super) async fn send(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     listing: &Listing,
     confinement: &Confinement,
     folder: File,
@@ -48,30 +48,31 @@ pub(super) async fn send(
         follow_links: confinement.follow_symlinks && confinement.chroot.is_none(),
         show_links: confinement.follow_symlinks,
         page_size: listing.page_size,
-        after: after(exchange.query().unwrap_or_default()),
+        after: after(response.request.query().unwrap_or_default()),
     };
     let reading = tokio::task::spawn_blocking(move || read(&folder, &selection)).await;
     let page = match reading.map_err(io::Error::other).and_then(|page| page) {
         Ok(page) => page,
         Err(error) => {
             tracing::error!("list a folder: {error}");
-            return exchange.send_error(500).await;
+            return response.send_error(500).await;
         }
     };
-    let accept = exchange
+    let accept = response
         .request
+        .received
         .head
-        .fields(exchange.request.bytes)
+        .fields(response.request.received.bytes)
         .filter(|(name, _)| name.eq_ignore_ascii_case(b"accept"));
     let wants_json = prefers_json(accept.map(|(_, value)| value), &[JSON]);
     let (content_type, body) = if wants_json {
-        (JSON, page::json(exchange.path(), &page))
+        (JSON, page::json(response.request.path(), &page))
     } else {
-        (&b"text/html; charset=utf-8"[..], page::html(exchange.path(), &page))
+        (&b"text/html; charset=utf-8"[..], page::html(response.request.path(), &page))
     };
-    exchange.reply.fields.push(b"Content-Type", content_type);
-    add_vary(&mut exchange.reply.fields, b"Accept");
-    exchange.open(200, Some(body.len() as u64)).finish(exchange, &body).await
+    response.reply.fields.push(b"Content-Type", content_type);
+    add_vary(&mut response.reply.fields, b"Accept");
+    response.open(200, Some(body.len() as u64)).finish(response, &body).await
 }
 
 /// The value of the parameter `after`.

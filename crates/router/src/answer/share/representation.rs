@@ -7,7 +7,7 @@ use corral_http::encoding::{Accepted, ContentCoding};
 use corral_http::request::KnownField;
 use smallvec::SmallVec;
 
-use crate::exchange::Exchange;
+use crate::exchange::request::RoutedRequest;
 use crate::files::{CacheTime, ConfinedPath, OpenFile};
 use crate::reply::compression::{self, ChosenCompressor, CompressionChoice, Compressors};
 
@@ -58,15 +58,15 @@ impl FileRepresentation<'_> {
 
 /// Takes the form that the client wants most; among equally wanted ones a sibling, which costs nothing.
 pub(super) fn choose<'a>(
-    exchange: &Exchange<'_>,
+    request: &RoutedRequest<'_>,
     (place, moment): (&ConfinedPath<'_>, CacheTime),
     file: Rc<OpenFile>,
     content_type: Option<&'a [u8]>,
     cache_control: Option<Vec<u8>>,
 ) -> FileRepresentation<'a> {
-    let has_choice = exchange.request.head.has(KnownField::AcceptEncoding);
+    let has_choice = request.received.head.has(KnownField::AcceptEncoding);
     let siblings = file.siblings(place, moment, has_choice);
-    let compression = compression_for(exchange, &file, content_type, cache_control.as_deref());
+    let compression = compression_for(request, &file, content_type, cache_control.as_deref());
     let varies = compression.is_some() || !siblings.is_empty();
     let plain =
         FileRepresentation { file, form: RepresentationForm::Plain, varies, content_type, cache_control };
@@ -74,19 +74,19 @@ pub(super) fn choose<'a>(
         return plain;
     }
     let decision =
-        compression.map_or(CompressionChoice::Plain(0), |compression| compression.decide(&exchange.request));
+        compression.map_or(CompressionChoice::Plain(0), |compression| compression.decide(&request.received));
     let wanted = match decision {
         CompressionChoice::Plain(weight) | CompressionChoice::Compressed(_, weight) => weight,
         CompressionChoice::NotAcceptable => 0,
     };
-    if let Some((file, coding)) = best_sibling(exchange, siblings, wanted) {
+    if let Some((file, coding)) = best_sibling(request, siblings, wanted) {
         return FileRepresentation { file, form: RepresentationForm::Sibling(coding), ..plain };
     }
     let form = match decision {
         CompressionChoice::Plain(_) => RepresentationForm::Plain,
         CompressionChoice::NotAcceptable => RepresentationForm::Unacceptable,
         // Ranges are those of the file: of what a compressor makes there are none.
-        CompressionChoice::Compressed(..) if asks_for_range(exchange) => RepresentationForm::Plain,
+        CompressionChoice::Compressed(..) if asks_for_range(request) => RepresentationForm::Plain,
         CompressionChoice::Compressed(chosen, _) if plain.file.size < chosen.min_length => {
             RepresentationForm::Plain
         }
@@ -96,12 +96,12 @@ pub(super) fn choose<'a>(
 }
 
 fn compression_for<'c>(
-    exchange: &Exchange<'c>,
+    request: &RoutedRequest<'c>,
     file: &OpenFile,
     content_type: Option<&[u8]>,
     cache_control: Option<&[u8]>,
 ) -> Option<&'c Compressors> {
-    let compression = exchange.request_settings().compression.as_ref()?;
+    let compression = request.request_settings().compression.as_ref()?;
     let is_forbidden = cache_control.is_some_and(compression::forbids_transformation);
     let applies = file.size > 0 && !is_forbidden && compression.applies_to(content_type?);
     applies.then_some(compression)
@@ -109,7 +109,7 @@ fn compression_for<'c>(
 
 /// The sibling that the client wants most, if it wants it no less than what has this weight.
 fn best_sibling(
-    exchange: &Exchange<'_>,
+    request: &RoutedRequest<'_>,
     siblings: SmallVec<[(ContentCoding, Rc<OpenFile>); 3]>,
     least: u16,
 ) -> Option<(Rc<OpenFile>, ContentCoding)> {
@@ -117,13 +117,13 @@ fn best_sibling(
         return None;
     }
     let accepted =
-        Accepted::parse(exchange.request.head.values(exchange.request.bytes, KnownField::AcceptEncoding));
+        Accepted::parse(request.received.head.values(request.received.bytes, KnownField::AcceptEncoding));
     let is_there = |coding: &ContentCoding| siblings.iter().any(|(known, _)| known == coding);
     let best = accepted.preferred().take_while(|&coding| coding != ContentCoding::Identity).find(is_there)?;
     let (coding, file) = siblings.into_iter().find(|(known, _)| *known == best)?;
     (accepted.weight(coding) >= least).then_some((file, coding))
 }
 
-fn asks_for_range(exchange: &Exchange<'_>) -> bool {
-    exchange.request.head.has(KnownField::Range) && !exchange.is_head()
+fn asks_for_range(request: &RoutedRequest<'_>) -> bool {
+    request.received.head.has(KnownField::Range) && !request.is_head()
 }

@@ -15,7 +15,7 @@ use corral_http::websocket::{ClientFrames, ClientItem, CloseReason, Control, Mes
 use super::accept;
 use super::client_side::ClientSide;
 use crate::error_chain::Chain;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::instance::{AnswerPiece, AppCall};
 use crate::io::{SocketInterest, now};
 use crate::request::client::Gone;
@@ -27,30 +27,30 @@ const READ_STEP: usize = 16 * 1024;
 /// Accepts the connection, and passes messages on until it is closed. `first` is what the application said with its
 /// acceptance.
 pub(crate) async fn run(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     call: &AppCall,
     first: &[u8],
     app: &str,
 ) -> Result<(), Gone> {
-    exchange.reply.fields.push(b"Upgrade", b"websocket");
-    exchange.reply.fields.push(b"Sec-WebSocket-Accept", accept(exchange.request).as_bytes());
-    exchange.open_switch().finish(exchange, b"").await?;
+    response.reply.fields.push(b"Upgrade", b"websocket");
+    response.reply.fields.push(b"Sec-WebSocket-Accept", accept(response.request.received).as_bytes());
+    response.open_switch().finish(response, b"").await?;
     call.upgraded();
-    let rules = exchange.request_settings();
+    let rules = response.request.request_settings();
     let mut session = AppWebSocket {
         app,
         incoming: ClientFrames::new(rules.websocket.max_frame_size),
-        input: exchange.carrier.take_over(),
-        client: ClientSide::new(exchange),
+        input: response.client.carrier.take_over(),
+        client: ClientSide::new(response),
         unsent: None,
         needs_bytes: false,
     };
     session.take_bytes(first);
-    let passed = session.pass(exchange, call).await;
+    let passed = session.pass(response, call).await;
     buffers::give(session.input);
     passed.map_err(|_| Gone)?;
     // The client may still be sending, and would not get to the close if the connection were cut under it.
-    exchange.reply.linger = true;
+    response.reply.linger = true;
     Ok(())
 }
 
@@ -67,15 +67,15 @@ struct AppWebSocket<'s> {
 }
 
 impl AppWebSocket<'_> {
-    async fn pass(&mut self, exchange: &mut Exchange<'_>, call: &AppCall) -> io::Result<()> {
+    async fn pass(&mut self, response: &mut ResponseWriter<'_, '_>, call: &AppCall) -> io::Result<()> {
         loop {
-            let now = exchange.now();
+            let now = response.now();
             self.take_pieces(call);
             self.take_input(call, now);
-            if self.client.send(exchange, now)? {
+            if self.client.send(response, now)? {
                 return Ok(());
             }
-            self.wait(exchange, call).await?;
+            self.wait(response, call).await?;
         }
     }
 
@@ -176,8 +176,8 @@ impl AppWebSocket<'_> {
     }
 
     /// Waits for either side, or until one has been silent for too long.
-    async fn wait(&mut self, exchange: &mut Exchange<'_>, call: &AppCall) -> io::Result<()> {
-        let started = exchange.now();
+    async fn wait(&mut self, response: &mut ResponseWriter<'_, '_>, call: &AppCall) -> io::Result<()> {
+        let started = response.now();
         // An application that takes nothing is not the client's silence.
         let limit = self.client.wait_limit(started, call.window() > 0);
         // A client that does not take what waits is not asked for more, and neither is the application.
@@ -185,7 +185,7 @@ impl AppWebSocket<'_> {
         let wanted = SocketInterest { bytes: self.needs_bytes && wants_more, room: self.client.wants_room() };
         let window = call.window();
         let is_stuck = self.unsent.is_some();
-        let wire = exchange.carrier.wire();
+        let wire = response.client.carrier.wire();
         let ready = async {
             tokio::select! {
                 ready = poll_fn(|context| wire.poll_ready(context, wanted)) => ready.map(|ready| ready.bytes),
@@ -193,8 +193,8 @@ impl AppWebSocket<'_> {
                 () = AppCall::a_moment(is_stuck) => Ok(false),
             }
         };
-        let ready = exchange.deadline.limit(limit, pin!(ready)).await;
-        let Ok(has_bytes) = ready else { return self.client.on_silence(exchange.now()) };
+        let ready = response.client.deadline.limit(limit, pin!(ready)).await;
+        let Ok(has_bytes) = ready else { return self.client.on_silence(response.now()) };
         if has_bytes? && wanted.bytes {
             if self.input.capacity() == 0 {
                 self.input = buffers::take();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use corral_config::settings::WebSocketSettings;
 use corral_http::websocket::{CloseReason, Control, NoFrame, ServerFrames};
 
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 
 /// Bytes for the client that are gathered before the application waits for it, and nothing more of it is read.
 const MOST_PENDING: usize = 64 * 1024;
@@ -34,8 +34,8 @@ pub(crate) struct ClientSide<'r> {
 
 impl<'r> ClientSide<'r> {
     /// The side of a client that has just been let in, under the rules of its configuration.
-    pub(crate) fn new(exchange: &Exchange<'r>) -> Self {
-        let (rules, now) = (exchange.request_settings(), exchange.now());
+    pub(crate) fn new(response: &ResponseWriter<'_, 'r>) -> Self {
+        let (rules, now) = (response.request.request_settings(), response.now());
         Self {
             rules: &rules.websocket,
             send_timeout: rules.send_timeout,
@@ -96,16 +96,16 @@ impl<'r> ClientSide<'r> {
     ///
     /// # Errors
     /// When the connection is broken, or has to be cut.
-    pub(crate) fn send(&mut self, exchange: &mut Exchange<'_>, now: Instant) -> io::Result<bool> {
+    pub(crate) fn send(&mut self, response: &mut ResponseWriter<'_, '_>, now: Instant) -> io::Result<bool> {
         if self.is_cut {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         while self.wants_room() {
-            match exchange.carrier.wire().try_write(&[IoSlice::new(self.outgoing.pending())]) {
+            match response.client.carrier.wire().try_write(&[IoSlice::new(self.outgoing.pending())]) {
                 Ok(n) => {
                     self.wrote = now;
                     self.outgoing.sent(n);
-                    exchange.reply.n_body_bytes += n as u64;
+                    response.reply.n_body_bytes += n as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),

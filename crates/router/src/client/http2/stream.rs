@@ -144,7 +144,7 @@ async fn respond_to(
     if let Some(refusal) = refusal {
         let status = refusal.status();
         tracing::info!("request refused with {status}: {refusal}");
-        return exchange.send_error(status).await;
+        return exchange.response().send_error(status).await;
     }
     match body_error {
         Some(error) => dispatch::answer_refused(exchange, error).await,

@@ -3,8 +3,8 @@
 use corral_config::template::{Exception, PathFault, Rewrite, RewriteFault};
 use corral_http::path::{self, PathError};
 
+use super::Routing;
 use crate::error_chain::Chain;
-use crate::exchange::Exchange;
 use crate::request::routing::log;
 use crate::storage::buffers;
 use crate::variables::encoded::QueryValues;
@@ -63,7 +63,7 @@ fn check_length(text: &[u8]) -> Result<(), RewriteError> {
     if text.len() > LONGEST { Err(RewriteError::Length) } else { Ok(()) }
 }
 
-impl Exchange<'_> {
+impl Routing<'_, '_> {
     /// Puts what `rewrite` gives in the place of the path, and of the query. Both see the request as it was before.
     pub(super) fn rewrite(&mut self, rewrite: &Rewrite) -> Result<(), RewriteError> {
         let mut text = buffers::take();
@@ -72,16 +72,14 @@ impl Exchange<'_> {
         let path = query.and_then(|query| Ok((self.new_path(rewrite, &mut text)?, query)));
         buffers::give(text);
         let (path, query) = path?;
-        if let Some(path) = path
-            && let Some(before) = self.rewritten.replace(path)
-        {
-            buffers::give(before);
+        if let Some(path) = path {
+            self.request.set_path(path);
         }
         if let Some(query) = query {
-            self.set_query(query);
+            self.request.set_query(query);
         }
-        if self.request_settings().log_route {
-            log::rewritten(self.path(), self.rewritten_query.as_deref());
+        if self.request.request_settings().log_route {
+            log::rewritten(self.request.path(), self.request.rewritten_query());
         }
         Ok(())
     }
@@ -111,8 +109,8 @@ impl Exchange<'_> {
         let mut query = buffers::take();
         path::append_query(text, &mut query);
         let kept = match rewrite.restores_query() {
-            true => self.request.head.query(self.request.bytes),
-            false => self.query(),
+            true => self.request.received.head.query(self.request.received.bytes),
+            false => self.request.query(),
         };
         if let Some(kept) = kept.filter(|kept| !kept.is_empty() && rewrite.keeps_query()) {
             if !query.is_empty() {
@@ -121,13 +119,5 @@ impl Exchange<'_> {
             query.extend_from_slice(kept);
         }
         Ok(Some(query))
-    }
-
-    /// Puts a query in the place of the one that there is.
-    pub(super) fn set_query(&mut self, query: Vec<u8>) {
-        self.memo.forget_query();
-        if let Some(before) = self.rewritten_query.replace(query) {
-            buffers::give(before);
-        }
     }
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use corral_config::abandoned::Abandoned;
 use corral_config::cors::{Cors, CorsRule};
+use corral_config::mirror::Mirror;
 use corral_config::route::{Action, ActionKind, ActionOptions, ErrorActions, HeaderChange};
+use corral_config::table::Key;
 use smallvec::SmallVec;
 
 use crate::limits::{ConcurrencyPermit, DelayedTurn};
@@ -21,8 +23,8 @@ pub(crate) struct RouteProgress<'c> {
     pub(crate) n_actions: u16,
     /// The pages of an action that is closed, which go before all `errors`.
     pub(crate) closed: Option<&'c ErrorActions>,
-    /// The copies of it that other servers get, as a place in `Config::mirrors`; of the last action that has any.
-    pub(crate) mirror: Option<usize>,
+    /// The copies of it that other servers get; of the last action that has any.
+    pub(crate) mirror: Option<Key<Mirror>>,
     /// An answer has done so.
     pub(crate) is_redirected: bool,
     /// The answer in the place of an error or of another answer, before it is followed.
@@ -62,6 +64,26 @@ impl<'c> RouteProgress<'c> {
         Some(said)
     }
 
+    /// Whether another answer came before: the request's method and body were meant for that.
+    pub(crate) fn answers_in_place(&self) -> bool {
+        self.answers_error() || self.is_redirected
+    }
+
+    /// Whether an error is being answered: its page does not depend on method and conditions of the request.
+    pub(crate) fn answers_error(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// The status that an error's page is sent with: the first error, whatever came of the action in its place.
+    pub(crate) fn first_error(&self, status: u16) -> u16 {
+        self.error.unwrap_or(status)
+    }
+
+    /// The status of a reply: a page in the place of an error keeps the error's.
+    pub(crate) fn final_status(&self, status: u16) -> u16 {
+        self.kept_status.filter(|_| status == 200).unwrap_or(status)
+    }
+
     /// The sites whose scripts may read the reply.
     pub(crate) fn cors(&self) -> Option<&'c Cors> {
         match self.layers.iter().rev().find_map(|layer| layer.options.cors.as_ref())? {
@@ -87,9 +109,15 @@ impl<'c> RouteProgress<'c> {
 }
 
 /// An answer in the place of another.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) enum StandIn<'c> {
     Action(&'c Action),
+    /// The answer has named another path, and a query with it if it has one.
+    Redirected {
+        action: &'c Action,
+        path: Vec<u8>,
+        query: Option<Vec<u8>>,
+    },
     /// An error of this status.
     Nothing(u16),
 }

@@ -1,7 +1,7 @@
 //! The words of a server about a request, for the log.
 
 use crate::answer::proxy::shown::shown;
-use crate::exchange::Exchange;
+use crate::exchange::request::RoutedRequest;
 
 /// Bytes of one request that are logged.
 const MOST: usize = 8 * 1024;
@@ -21,15 +21,15 @@ impl ErrorOutput {
     }
 
     /// Logs it, each line with its request.
-    pub(super) fn report(&mut self, exchange: &Exchange<'_>, server: &str) {
+    pub(super) fn report(&mut self, request: &RoutedRequest<'_>, server: &str) {
         let text = std::mem::take(&mut self.text);
         let lines = text.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.is_empty());
         for line in lines {
             let line = String::from_utf8_lossy(line);
-            tracing::error!("{server}: {}, request \"{}\"", line.escape_debug(), shown(exchange));
+            tracing::error!("{server}: {}, request \"{}\"", line.escape_debug(), shown(request));
         }
         if std::mem::take(&mut self.is_cut) {
-            tracing::error!("{server}: it said more than {MOST} bytes of request \"{}\"", shown(exchange));
+            tracing::error!("{server}: it said more than {MOST} bytes of request \"{}\"", shown(request));
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::answer::proxy::attempt::AttemptOutcome;
 use crate::answer::proxy::http1_request::{Http1Event, Http1Failure, MAX_HEAD, look_for_client, next_event};
 use crate::answer::proxy::time_limit::TimeLimit;
 use crate::error_chain::Chain;
-use crate::exchange::Exchange;
+use crate::exchange::request::RoutedRequest;
+use crate::exchange::response::ResponseWriter;
 use crate::exchange::writer::BodyWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
@@ -38,14 +39,14 @@ impl<'e> GatewayExchange<'e> {
     }
 
     /// Sends the request and waits for the head of the response.
-    pub(super) async fn ask(&mut self, exchange: &mut Exchange<'_>) -> Result<Head, Http1Failure> {
+    pub(super) async fn ask(&mut self, response: &mut ResponseWriter<'_, '_>) -> Result<Head, Http1Failure> {
         let mut n_searched = 0;
         loop {
             let send_error = self.send();
             if let Some(error) = send_error.filter(|_| self.outgoing.has_sent_nothing()) {
                 return Err(ServerFailure::Connect(error).into());
             }
-            match self.next_event(exchange, self.timeouts().response).await {
+            match self.next_event(response, self.timeouts().response).await {
                 Http1Event::Received(received) => {
                     self.source.take(received);
                     if let Some(head) = self.take_head(&mut n_searched)? {
@@ -54,7 +55,7 @@ impl<'e> GatewayExchange<'e> {
                     if self.source.n_received() > MOST_BEFORE_HEAD {
                         return Err(ServerFailure::Endless(MOST_BEFORE_HEAD).into());
                     }
-                    look_for_client(exchange, self.outgoing.upload()).await?;
+                    look_for_client(response, self.outgoing.upload()).await?;
                 }
                 Http1Event::Room => {}
                 Http1Event::Client(read) => read.map_err(Http1Failure::Body)?,
@@ -78,14 +79,14 @@ impl<'e> GatewayExchange<'e> {
     }
 
     /// The server has so much time for what is wanted of it, whatever else it says meanwhile.
-    async fn next_event(&mut self, exchange: &mut Exchange<'_>, limit: Duration) -> Http1Event {
+    async fn next_event(&mut self, response: &mut ResponseWriter<'_, '_>, limit: Duration) -> Http1Event {
         let wants_room = !self.outgoing.is_sent();
         let limit = match wants_room {
             true => self.timeouts().send,
-            false => self.clock.left(limit, exchange.now()),
+            false => self.clock.left(limit, response.now()),
         };
         let Some((connection, input)) = self.source.open() else { return Http1Event::Elapsed };
-        next_event(exchange, connection, self.outgoing.upload(), wants_room, input, limit).await
+        next_event(response, connection, self.outgoing.upload(), wants_room, input, limit).await
     }
 
     fn elapsed(&self) -> ServerFailure {
@@ -112,32 +113,32 @@ impl<'e> GatewayExchange<'e> {
     /// Passes the response on, whose head is there.
     pub(super) async fn pass_on(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         head: &Head,
     ) -> Result<AttemptOutcome, Gone> {
-        if exchange.intercepts(head.status(), head.fields(&self.source.content)) {
+        if response.intercepts(head.status(), head.fields(&self.source.content)) {
             return Ok(AttemptOutcome::Answered);
         }
         for (name, value) in head.fields(&self.source.content) {
-            exchange.reply.fields.push_checked(name, value);
+            response.reply.fields.push_checked(name, value);
         }
         self.source.content.drain(..head.len());
         // A body that is all there need not be announced, but for the body that an answer to HEAD would have.
-        let measured = self.source.n_left().filter(|&n| n > 0 || !exchange.is_head());
+        let measured = self.source.n_left().filter(|&n| n > 0 || !response.request.is_head());
         let said = head.content_length();
-        let mut writer = exchange.open(head.status(), said.or(measured));
+        let mut writer = response.open(head.status(), said.or(measured));
         let is_all = measured.is_some_and(|n| n == self.source.content.len() as u64);
         // The length of a reply without a body does not matter.
-        let said = said.filter(|_| !exchange.is_head() && !matches!(head.status(), 204 | 304));
+        let said = said.filter(|_| !response.request.is_head() && !matches!(head.status(), 204 | 304));
         if is_all && said.is_none_or(|said| Some(said) == measured) {
-            writer.finish(exchange, &self.source.content).await?;
+            writer.finish(response, &self.source.content).await?;
             return Ok(AttemptOutcome::Answered);
         }
-        let came = match self.stream(exchange, &mut writer).await? {
+        let came = match self.stream(response, &mut writer).await? {
             Ok(came) => came,
             Err(failure) => return Ok(AttemptOutcome::Cut(failure)),
         };
-        let finished = writer.finish(exchange, b"").await;
+        let finished = writer.finish(response, b"").await;
         let wrong = said.filter(|said| *said != came).map(|said| ServerFailure::WrongLength { said, came });
         match wrong {
             Some(failure) if said > Some(came) => Ok(AttemptOutcome::Cut(failure)),
@@ -153,7 +154,7 @@ impl<'e> GatewayExchange<'e> {
     /// Passes the body on as it comes, and counts its bytes.
     async fn stream(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         writer: &mut BodyWriter,
     ) -> Result<Result<u64, ServerFailure>, Gone> {
         let mut n_passed = 0;
@@ -162,20 +163,20 @@ impl<'e> GatewayExchange<'e> {
             while let Some(piece) = self.source.pop().map_err(|_| Gone)? {
                 self.clock = TimeLimit::default();
                 n_passed += piece.len() as u64;
-                self.send_piece(exchange, writer, &piece).await?;
+                self.send_piece(response, writer, &piece).await?;
                 buffers::give(piece);
             }
             if let Some(end) = self.source.end() {
                 return Ok(end.map(|()| n_passed));
             }
-            writer.flush(exchange).await?;
+            writer.flush(response).await?;
             // It wants no more if it takes no more.
             let _ = self.send();
-            match self.next_event(exchange, self.timeouts().read).await {
+            match self.next_event(response, self.timeouts().read).await {
                 Http1Event::Received(received) => {
                     self.source.take(received);
                     if self.source.content.is_empty() {
-                        look_for_client(exchange, self.outgoing.upload()).await?;
+                        look_for_client(response, self.outgoing.upload()).await?;
                     }
                 }
                 Http1Event::Room => {}
@@ -188,20 +189,20 @@ impl<'e> GatewayExchange<'e> {
     /// Sends a piece to the client, and reads on as long as that takes.
     async fn send_piece(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         writer: &mut BodyWriter,
         piece: &[u8],
     ) -> Result<(), Gone> {
         tokio::select! {
             biased;
-            sent = writer.send(exchange, piece) => sent,
+            sent = writer.send(response, piece) => sent,
             () = self.source.keep_filling() => Ok(()),
         }
     }
 
     /// Logs what the server has said of the request.
-    pub(super) fn report(&mut self, exchange: &Exchange<'_>) {
-        self.source.log.report(exchange, &self.server.shared.text);
+    pub(super) fn report(&mut self, request: &RoutedRequest<'_>) {
+        self.source.log.report(request, &self.server.shared.text);
     }
 }
 

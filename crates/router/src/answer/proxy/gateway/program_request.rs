@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use corral_cgi::fastcgi;
-use corral_config::gateway::Protocol;
+use corral_config::protocol::Protocol;
 
 use super::connection_return::ConnectionReturn;
 use super::exchange::GatewayExchange;
@@ -19,7 +19,7 @@ use crate::answer::proxy::http1_request::Http1Failure;
 use crate::answer::proxy::time_limit::TimeLimit;
 use crate::answer::proxy::upload::Upload;
 use crate::clock::deadline::Elapsed;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::upstream::{KeptConnection, LoopServer, ProcessPresence, ServerConnection, ServerFailure};
 
@@ -43,13 +43,13 @@ pub(crate) struct ProgramRequest<'e> {
 
 impl ProgramRequest<'_> {
     /// Gives the request to the program. It has seen nothing of it when that fails with [`ServerFailure::Connect`].
-    pub(crate) async fn run(self, exchange: &mut Exchange<'_>) -> Result<AttemptOutcome, Gone> {
+    pub(crate) async fn run(self, response: &mut ResponseWriter<'_, '_>) -> Result<AttemptOutcome, Gone> {
         let Self { server, upload, gateway_request, on_end, is_careful } = self;
         let connected = match gateway_request.protocol {
-            Protocol::FastCgi => Box::pin(connect(exchange, server, is_careful)).await,
+            Protocol::FastCgi => Box::pin(connect(response, server, is_careful)).await,
             // What starts scripts has a connection for each.
             Protocol::Scgi | Protocol::Uwsgi => {
-                let opened = Box::pin(attempt::open(exchange, server)).await;
+                let opened = Box::pin(attempt::open(response, server)).await;
                 opened.map(|connection| (connection, RequestStart::Closing, None))
             }
         };
@@ -64,18 +64,18 @@ impl ProgramRequest<'_> {
         let source =
             ResponseReader::new(connection, gateway_request.protocol, connection_return).tell_of_end(on_end);
         let conversation = GatewayExchange { source, outgoing, server, clock: TimeLimit::default() };
-        Box::pin(send_request(exchange, conversation)).await
+        Box::pin(send_request(response, conversation)).await
     }
 }
 
 /// The connection that was kept, or a new one; with care one that the program has begun to read from.
 async fn connect<'k, 'c: 'k>(
-    exchange: &Exchange<'c>,
+    response: &ResponseWriter<'_, 'c>,
     server: &'k Rc<LoopServer>,
     is_careful: bool,
 ) -> Result<Connected<'k>, Http1Failure> {
     loop {
-        let (slot, kept) = match server.take_own_slot(exchange.now()) {
+        let (slot, kept) = match server.take_own_slot(response.now()) {
             Some((slot, kept)) => (Some(slot), kept),
             None => (None, None),
         };
@@ -93,15 +93,15 @@ async fn connect<'k, 'c: 'k>(
             }
             Some(KeptConnection { connection, .. }) => (connection, RequestStart::Again),
             None if is_careful => {
-                let mut connection = attempt::open(exchange, server).await?;
+                let mut connection = attempt::open(response, server).await?;
                 announce(&mut connection).map_err(ServerFailure::Connect)?;
                 (connection, RequestStart::Announced)
             }
-            None => (attempt::open(exchange, server).await?, RequestStart::Keeping),
+            None => (attempt::open(response, server).await?, RequestStart::Keeping),
         };
         if is_careful {
             let limit = server.shared.options.timeouts.send;
-            match exchange.deadline.limit(limit, pin!(is_back(&mut connection))).await {
+            match response.client.deadline.limit(limit, pin!(is_back(&mut connection))).await {
                 Err(Elapsed) => return Err(ServerFailure::SendTimedOut(limit).into()),
                 // Its process has left between two requests. Perhaps it is another connection that it has left.
                 Ok(false) if is_kept => continue,
@@ -112,7 +112,7 @@ async fn connect<'k, 'c: 'k>(
             }
         }
         connection.begin_request();
-        let services = exchange.services;
+        let services = response.services;
         let connection_return = slot.map(|slot| ConnectionReturn {
             slot,
             server,

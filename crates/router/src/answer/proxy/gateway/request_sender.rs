@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice};
 
 use corral_cgi::fastcgi::{self, Stdin};
-use corral_config::gateway::Protocol;
+use corral_config::protocol::Protocol;
 
 use crate::answer::proxy::http1_request::{OutgoingHead, write_now};
 use crate::answer::proxy::upload::Upload;

@@ -3,7 +3,7 @@
 use std::io;
 
 use corral_cgi::fastcgi::{DecodeEvent, Decoder, RequestEndStatus};
-use corral_config::gateway::Protocol;
+use corral_config::protocol::Protocol;
 
 use super::connection_return::ConnectionReturn;
 use super::error_output::ErrorOutput;

@@ -17,7 +17,8 @@ use crate::answer::proxy::http1_request::{
 use crate::answer::proxy::relay;
 use crate::answer::proxy::time_limit::TimeLimit;
 use crate::answer::proxy::upload::Upload;
-use crate::exchange::Exchange;
+use crate::exchange::downstream::Downstream;
+use crate::exchange::response::ResponseWriter;
 use crate::exchange::writer::BodyWriter;
 use crate::io::now;
 use crate::reply::trailers;
@@ -57,22 +58,25 @@ impl<'c> Http2Request<'c> {
     }
 
     /// Sends the request and waits for the head of the response.
-    pub(super) async fn ask(&mut self, exchange: &mut Exchange<'_>) -> Result<Http2Response, Http1Failure> {
+    pub(super) async fn ask(
+        &mut self,
+        response: &mut ResponseWriter<'_, '_>,
+    ) -> Result<Http2Response, Http1Failure> {
         let mut n_interim = 0;
         let mut clock = TimeLimit::default();
         loop {
             self.send()?;
-            if let Some(body) = self.read_client_now(exchange) {
+            if let Some(body) = self.read_client_now(response) {
                 body.map_err(Http1Failure::Body)?;
                 continue;
             }
-            match self.next_event(exchange, self.limit(exchange, &mut clock)).await {
+            match self.next_event(response, self.limit(response, &mut clock)).await {
                 Http1Event::Received(received) => {
-                    if let Some(begun) = take_head(exchange, received?, &mut n_interim).await? {
+                    if let Some(begun) = take_head(response, received?, &mut n_interim).await? {
                         self.upload.commit();
                         return Ok(begun);
                     }
-                    look_for_client(exchange, self.upload).await?;
+                    look_for_client(response, self.upload).await?;
                 }
                 Http1Event::Room => {}
                 Http1Event::Client(read) => read.map_err(Http1Failure::Body)?,
@@ -86,53 +90,53 @@ impl<'c> Http2Request<'c> {
     /// not.
     pub(super) async fn switch(
         self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         begun: &Http2Response,
     ) -> Result<ControlFlow<(), Self>, Gone> {
         if !(200..300).contains(&begun.answer.head.status()) {
             return Ok(ControlFlow::Continue(self));
         }
-        websocket::run(exchange, self.stream, &begun.answer, self.timeouts.tunnel).await?;
+        websocket::run(response, self.stream, &begun.answer, self.timeouts.tunnel).await?;
         Ok(ControlFlow::Break(()))
     }
 
     /// Passes the response on, and sends the rest of the request meanwhile; why it broke off, if it did.
     pub(super) async fn relay(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         begun: &Http2Response,
     ) -> Result<Option<ServerFailure>, Gone> {
         let ResponseStart { head, input } = &begun.answer;
-        if exchange.intercepts(head.status(), head.fields(input)) {
+        if response.intercepts(head.status(), head.fields(input)) {
             return Ok(None);
         }
-        let body = head.body(exchange.is_head());
+        let body = head.body(response.request.is_head());
         let length = if begun.is_all && body == ResponseBody::UntilClose {
             Some(0)
         } else {
             relay::length(head, body)
         };
-        let mut writer = relay::open(exchange, head, input, length);
+        let mut writer = relay::open(response, head, input, length);
         if begun.is_all {
-            writer.finish(exchange, b"").await?;
+            writer.finish(response, b"").await?;
             return Ok(None);
         }
-        let (piece, fields) = match self.pass_on(exchange, &mut writer).await? {
+        let (piece, fields) = match self.pass_on(response, &mut writer).await? {
             Ok(last) => last,
             Err(failure) => return Ok(Some(failure)),
         };
-        if exchange.takes_trailers() {
+        if response.request.takes_trailers() {
             let fields = fields.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
             writer.set_trailers(trailers::lines(fields));
         }
-        writer.finish(exchange, &piece).await?;
+        writer.finish(response, &piece).await?;
         Ok(None)
     }
 
     /// Passes on all of the body but its last piece, with which comes what stands behind it.
     async fn pass_on(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         writer: &mut BodyWriter,
     ) -> Result<Result<(Bytes, HeaderMap), ServerFailure>, Gone> {
         let mut piece = Bytes::new();
@@ -140,15 +144,15 @@ impl<'c> Http2Request<'c> {
             let received = match now(poll_fn(|context| self.stream.poll_next(context))).await {
                 Some(received) => received,
                 None => {
-                    self.deliver(exchange, writer, &mut piece).await?;
-                    writer.flush(exchange).await?;
-                    self.receive(exchange).await?
+                    self.deliver(response, writer, &mut piece).await?;
+                    writer.flush(response).await?;
+                    self.receive(response).await?
                 }
             };
             match received {
                 Ok(StreamInput::Piece(next)) if piece.is_empty() => piece = next,
                 Ok(StreamInput::Piece(next)) => {
-                    self.deliver(exchange, writer, &mut piece).await?;
+                    self.deliver(response, writer, &mut piece).await?;
                     piece = next;
                 }
                 Ok(StreamInput::End(fields)) => return Ok(Ok((piece, fields))),
@@ -157,7 +161,7 @@ impl<'c> Http2Request<'c> {
                     return Ok(Err(ServerFailure::Closed));
                 }
                 Err(failure) => {
-                    self.deliver(exchange, writer, &mut piece).await?;
+                    self.deliver(response, writer, &mut piece).await?;
                     return Ok(Err(failure));
                 }
             }
@@ -167,12 +171,12 @@ impl<'c> Http2Request<'c> {
     /// Sends a piece to the client; the server may send as much again.
     async fn deliver(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
         writer: &mut BodyWriter,
         piece: &mut Bytes,
     ) -> Result<(), Gone> {
         let piece = std::mem::take(piece);
-        writer.send(exchange, &piece).await?;
+        writer.send(response, &piece).await?;
         self.stream.release(piece.len());
         Ok(())
     }
@@ -180,18 +184,18 @@ impl<'c> Http2Request<'c> {
     /// Waits for more of the response.
     async fn receive(
         &mut self,
-        exchange: &mut Exchange<'_>,
+        response: &mut ResponseWriter<'_, '_>,
     ) -> Result<Result<StreamInput, ServerFailure>, Gone> {
         loop {
             if let Err(failure) = self.send() {
                 return Ok(Err(failure));
             }
-            if let Some(taken) = self.read_client_now(exchange) {
+            if let Some(taken) = self.read_client_now(response) {
                 taken.map_err(|_| Gone)?;
                 continue;
             }
             let limit = self.timeouts.read;
-            match self.next_event(exchange, limit).await {
+            match self.next_event(response, limit).await {
                 Http1Event::Received(received) => return Ok(received),
                 Http1Event::Room => {}
                 Http1Event::Client(read) => read.map_err(|_| Gone)?,
@@ -226,17 +230,17 @@ impl<'c> Http2Request<'c> {
         !self.is_deaf && self.upload.is_starving()
     }
 
-    fn read_client_now(&mut self, exchange: &mut Exchange<'_>) -> Option<Result<(), BodyError>> {
-        if self.is_deaf { None } else { read_client_now(exchange, self.upload) }
+    fn read_client_now(&mut self, response: &mut ResponseWriter<'_, '_>) -> Option<Result<(), BodyError>> {
+        if self.is_deaf { None } else { read_client_now(response, self.upload) }
     }
 
-    fn limit(&self, exchange: &Exchange<'_>, clock: &mut TimeLimit) -> Duration {
+    fn limit(&self, response: &ResponseWriter<'_, '_>, clock: &mut TimeLimit) -> Duration {
         if self.is_blocked() {
             self.timeouts.send
         } else if self.is_starving() {
-            exchange.request_settings().body_read_timeout
+            response.request.request_settings().body_read_timeout
         } else {
-            clock.left(self.timeouts.response, exchange.now())
+            clock.left(self.timeouts.response, response.now())
         }
     }
 
@@ -254,13 +258,13 @@ impl<'c> Http2Request<'c> {
 
     /// Waits for the first thing that happens: the server sends or takes something, the client sends more of the body
     /// or goes away, or nothing does for too long.
-    async fn next_event(&mut self, exchange: &mut Exchange<'_>, limit: Duration) -> StreamEvent {
+    async fn next_event(&mut self, response: &mut ResponseWriter<'_, '_>, limit: Duration) -> StreamEvent {
         if limit.is_zero() {
             return Http1Event::Elapsed;
         }
         let (is_blocked, is_starving) = (self.is_blocked(), self.is_starving());
-        let sign = exchange.sign_of_departure();
-        let Exchange { carrier, deadline, .. } = exchange;
+        let sign = response.sign_of_departure();
+        let Downstream { carrier, deadline, .. } = &mut *response.client;
         let Self { stream, upload, is_deaf, .. } = self;
         let client = async {
             if is_starving {
@@ -294,7 +298,7 @@ impl<'c> Http2Request<'c> {
 
 /// The head of the response; those of interim responses are passed over, and counted.
 async fn take_head(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     received: StreamInput,
     n_interim: &mut u32,
 ) -> Result<Option<Http2Response>, Http1Failure> {
@@ -306,7 +310,7 @@ async fn take_head(
             if *n_interim > MOST_INTERIM {
                 return Err(ServerFailure::TooManyInterim(MOST_INTERIM).into());
             }
-            pass_on_interim(exchange, &head, &input).await?;
+            pass_on_interim(response, &head, &input).await?;
             Ok(None)
         }
         // The stream gives a head before anything else.

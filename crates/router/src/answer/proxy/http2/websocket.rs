@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crate::answer::proxy::http1_request::ResponseStart;
 use crate::answer::proxy::tunnel::{self, TunnelServer};
 use crate::answer::websocket;
-use crate::exchange::Exchange;
+use crate::exchange::response::ResponseWriter;
 use crate::io::SocketInterest;
 use crate::request::client::Gone;
 use crate::upstream::ServerFailure;
@@ -19,18 +19,21 @@ use crate::upstream::http2::{H2Stream, StreamInput};
 
 /// Switches the client's connection, and passes on everything until both sides have ended.
 pub(super) async fn run(
-    exchange: &mut Exchange<'_>,
+    response: &mut ResponseWriter<'_, '_>,
     stream: H2Stream,
     answer: &ResponseStart,
     limit: Duration,
 ) -> Result<(), Gone> {
-    answer.copy_fields(exchange);
-    exchange.reply.fields.push(b"Upgrade", b"websocket");
-    exchange.reply.fields.push(b"Sec-WebSocket-Accept", websocket::accept(exchange.request).as_bytes());
+    answer.copy_fields(response);
+    response.reply.fields.push(b"Upgrade", b"websocket");
+    response
+        .reply
+        .fields
+        .push(b"Sec-WebSocket-Accept", websocket::accept(response.request.received).as_bytes());
     // Not finished: what follows is sent on the same stream.
-    exchange.open_switch().send(exchange, b"").await?;
+    response.open_switch().send(response, b"").await?;
     let mut piped = StreamBytes { stream, ahead: Bytes::new(), is_ended: false };
-    tunnel::join(exchange, &mut piped, b"", limit).await;
+    tunnel::join(response, &mut piped, b"", limit).await;
     Ok(())
 }
 

@@ -1,35 +1,34 @@
 //! Limits for clients, on a request's way: each place that has some asks them before anything else is done there.
 
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use corral_config::table::Key;
 use corral_config::template::Exception;
-use corral_config::throttle::ThrottleKey;
+use corral_config::throttle::{Throttle, ThrottleKey};
 use corral_syntax::client_network;
 
-use crate::exchange::Exchange;
+use super::Routing;
 use crate::limits::{ClientLimit, LimitDecision, LimitKey};
-use crate::request::client::Gone;
 use crate::request::routing::RouteTarget;
 use crate::storage::buffers;
 use crate::variables::script;
 
-impl<'c> Exchange<'c> {
+impl<'c> Routing<'_, 'c> {
     /// Asks the limits of a place; `Err` is a refusal.
     #[inline]
-    pub(super) fn admit(&mut self, limits: &'c [usize]) -> Result<(), RouteTarget<'c>> {
+    pub(super) fn admit(&mut self, limits: &'c [Key<Throttle>]) -> Result<(), RouteTarget<'c>> {
         if limits.is_empty() { Ok(()) } else { self.ask(limits) }
     }
 
     #[cold]
-    fn ask(&mut self, limits: &[usize]) -> Result<(), RouteTarget<'c>> {
-        for &idx in limits {
-            let generation = &self.settings.generation;
-            let limit = generation.shared.limits.get(idx).zip(generation.config.throttles.get(idx));
+    fn ask(&mut self, limits: &[Key<Throttle>]) -> Result<(), RouteTarget<'c>> {
+        for &key in limits {
+            let generation = &self.request.settings.generation;
+            let limit = generation.shared.limits.get(key).zip(generation.config.tables.throttles.get(key));
             let Some((limit, throttle)) = limit else { continue };
-            if throttle.exempt.matches(self.client.address) {
+            if throttle.exempt.matches(self.request.client.address) {
                 continue;
             }
             let counted = self.counted(limit, &throttle.key).map_err(|exception| {
@@ -37,12 +36,12 @@ impl<'c> Exchange<'c> {
                 RouteTarget::Nothing(500)
             })?;
             let Some(counted) = counted else { continue };
-            let answer = limit.ask(counted, self.now());
+            let answer = limit.ask(counted, self.services.deadlines.now());
             if answer.is_refused {
-                limit.warn(ShownKey { exchange: self, key: &throttle.key }, self.now());
+                limit.warn(ShownKey { routing: self, key: &throttle.key }, self.services.deadlines.now());
             }
             if throttle.dry_run {
-                self.way.held.extend(answer.held);
+                self.route.held.extend(answer.held);
             } else if self.obey(answer) {
                 return Err(RouteTarget::Nothing(throttle.status));
             }
@@ -60,16 +59,18 @@ impl<'c> Exchange<'c> {
             *told = Some(Box::new(quota));
         }
         // A refusal does not wait for what another limit has said before.
-        self.way.delay = if is_refused { Duration::ZERO } else { self.way.delay.max(delay) };
-        self.way.held.extend(held);
-        self.way.turns.extend(turn);
+        self.route.delay = if is_refused { Duration::ZERO } else { self.route.delay.max(delay) };
+        self.route.held.extend(held);
+        self.route.turns.extend(turn);
         is_refused
     }
 
     /// The key that the request is counted by; none if it is not counted.
     fn counted(&self, limit: &Arc<ClientLimit>, key: &ThrottleKey) -> Result<Option<LimitKey>, Exception> {
         let ThrottleKey::Text(template) = key else {
-            return Ok(Some(limit.count(self.client.address.map(|address| client_network(address.ip())))));
+            return Ok(Some(
+                limit.count(self.request.client.address.map(|address| client_network(address.ip()))),
+            ));
         };
         let mut text = buffers::take();
         let rendered = template.render(&mut self.variables(), &mut text);
@@ -77,43 +78,23 @@ impl<'c> Exchange<'c> {
         buffers::give(text);
         rendered.map(|()| counted)
     }
-
-    /// Whether the request has to wait for its turn.
-    pub(crate) fn is_delayed(&self) -> bool {
-        !self.way.delay.is_zero()
-    }
-
-    /// Waits until a request that came ahead of its pace is due, or its client has left.
-    pub(crate) async fn wait_for_turn(&mut self) -> Result<(), Gone> {
-        let delay = mem::replace(&mut self.way.delay, Duration::ZERO);
-        let waited = tokio::select! {
-            biased;
-            () = self.presence().left_waiting() => Err(Gone),
-            () = tokio::time::sleep(delay) => Ok(()),
-        };
-        if waited.is_err() {
-            let now = self.now();
-            self.way.turns.drain(..).for_each(|turn| turn.give_back(now));
-        }
-        waited
-    }
 }
 
 /// The key of a request, for the log: any client may have written it.
-struct ShownKey<'e, 'c> {
-    exchange: &'e Exchange<'c>,
+struct ShownKey<'e, 'r, 'c> {
+    routing: &'e Routing<'r, 'c>,
     key: &'e ThrottleKey,
 }
 
-impl fmt::Display for ShownKey<'_, '_> {
+impl fmt::Display for ShownKey<'_, '_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.key, self.exchange.client.address) {
+        match (self.key, self.routing.request.client.address) {
             (ThrottleKey::Client, Some(address)) => write!(f, "{}", client_network(address.ip())),
             (ThrottleKey::Client, None) => f.write_str("unix:"),
             (ThrottleKey::Text(template), _) => {
                 let mut text = Vec::new();
                 // It was rendered before.
-                let _ = template.render(&mut self.exchange.variables(), &mut text);
+                let _ = template.render(&mut self.routing.variables(), &mut text);
                 text.truncate(LONGEST_SHOWN);
                 write!(f, "{}", text.escape_ascii())
             }

@@ -2,7 +2,7 @@
 
 use corral_http::path::{self, PathError};
 
-use crate::exchange::Exchange;
+use super::response::ResponseWriter;
 use crate::reply::ReplyFields;
 use crate::request::routing::route_progress::StandIn;
 use crate::storage::buffers;
@@ -11,10 +11,10 @@ use crate::storage::buffers;
 const KEPT: [&[u8]; 5] =
     [b"Content-Type", b"Content-Disposition", b"Cache-Control", b"Expires", b"Set-Cookie"];
 
-impl<'c> Exchange<'c> {
+impl ResponseWriter<'_, '_> {
     /// Notes what stands in for an answer with these fields, if they name something: the answer is to be dropped.
     pub(super) fn finds_redirect<'f>(&mut self, fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> bool {
-        if !self.way.layers.iter().any(|layer| layer.options.internal_redirect.is_some()) {
+        if !self.route.layers.iter().any(|layer| layer.options.internal_redirect.is_some()) {
             return false;
         }
         let (mut target, mut kept) = (None, ReplyFields::default());
@@ -26,51 +26,23 @@ impl<'c> Exchange<'c> {
             }
         }
         let Some(target) = target else { return false };
-        let action = self.way.leave_to(|options| options.internal_redirect.as_deref());
+        let action = self.route.leave_to(|options| options.internal_redirect.as_deref());
         let Some(action) = action else { return false };
-        self.way.stand_in = Some(match self.go_to(target) {
-            Ok(()) => StandIn::Action(action),
+        self.route.stand_in = Some(match parse(target) {
+            Ok((path, query)) => StandIn::Redirected { action, path, query },
             Err(cause) => {
                 tracing::error!("the answer redirects to \"{}\": {cause}", target.escape_ascii());
                 StandIn::Nothing(502)
             }
         });
-        self.way.is_redirected = true;
+        self.route.is_redirected = true;
         self.reply.fields.clear();
         self.reply.kept_fields = Some(Box::new(kept));
         true
     }
 
-    /// Puts the target that an answer names in the place of the request's; a query only if it has one.
-    fn go_to(&mut self, target: &[u8]) -> Result<(), RedirectError> {
-        let target = &target[..memchr::memchr(b'#', target).unwrap_or(target.len())];
-        let (path, query) = match memchr::memchr(b'?', target) {
-            Some(at) => (&target[..at], Some(&target[at + 1..])),
-            None => (target, None),
-        };
-        if path.is_empty() {
-            return Err(RedirectError::Empty);
-        }
-        if names_other_server(path) {
-            return Err(RedirectError::Url);
-        }
-        let mut decoded = buffers::take();
-        let mut normalised = self.rewritten.take().unwrap_or_else(buffers::take);
-        // Escapes once, and then what a path is that begins anywhere.
-        let result = path::normalise(path, &mut decoded)
-            .and_then(|()| path::normalise_decoded(&decoded, &mut normalised));
-        buffers::give(decoded);
-        self.rewritten = Some(normalised);
-        if let Some(query) = query {
-            let mut text = buffers::take();
-            path::append_query(query, &mut text);
-            self.set_query(text);
-        }
-        Ok(result?)
-    }
-
     /// Says of a reply what the answer has said in whose place it is. Errors are not what that was about.
-    pub(in crate::exchange) fn restore_fields(&mut self, status: u16) {
+    pub(super) fn restore_fields(&mut self, status: u16) {
         let Some(kept) = self.reply.kept_fields.take().filter(|_| matches!(status, 200 | 206 | 304)) else {
             return;
         };
@@ -85,6 +57,34 @@ impl<'c> Exchange<'c> {
             }
         }
     }
+}
+
+/// The path that an answer names, and a query if it names one.
+fn parse(target: &[u8]) -> Result<(Vec<u8>, Option<Vec<u8>>), RedirectError> {
+    let target = &target[..memchr::memchr(b'#', target).unwrap_or(target.len())];
+    let (path, query) = match memchr::memchr(b'?', target) {
+        Some(at) => (&target[..at], Some(&target[at + 1..])),
+        None => (target, None),
+    };
+    if path.is_empty() {
+        return Err(RedirectError::Empty);
+    }
+    if names_other_server(path) {
+        return Err(RedirectError::Url);
+    }
+    let mut decoded = buffers::take();
+    let mut normalised = buffers::take();
+    // Escapes once, and then what a path is that begins anywhere.
+    let result =
+        path::normalise(path, &mut decoded).and_then(|()| path::normalise_decoded(&decoded, &mut normalised));
+    buffers::give(decoded);
+    result?;
+    let query = query.map(|query| {
+        let mut text = buffers::take();
+        path::append_query(query, &mut text);
+        text
+    });
+    Ok((normalised, query))
 }
 
 /// Why an answer leads nowhere.

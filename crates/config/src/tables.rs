@@ -1,0 +1,38 @@
+//! The objects of a configuration that others name by keys.
+
+use crate::abandoned::Abandoned;
+use crate::authentication::Authentication;
+use crate::gateway::EntryPoint;
+use crate::listener::Listener;
+use crate::mirror::Mirror;
+use crate::table::{InnerListener, Key, Table};
+use crate::throttle::Throttle;
+use crate::upstream::{Proxy, Upstream};
+
+/// The objects that are written within listeners, actions and applications, and that these name by keys. A new kind of
+/// object gets its table here.
+#[derive(Debug, Clone, Default)]
+pub struct Tables {
+    /// Limits for clients.
+    pub throttles: Table<Throttle>,
+    /// Copies of requests for other servers.
+    pub mirrors: Table<Mirror>,
+    /// The methods of authentication.
+    pub authentications: Table<Authentication>,
+    /// The groups that actions with a server of their own stand for, each different one once.
+    pub proxies: Table<Proxy, Upstream>,
+    /// Where the router is its own client: they are connected to within the process, and bound nowhere.
+    pub inner_listeners: Table<InnerListener, Listener>,
+}
+
+/// The router's part of an application.
+#[derive(Debug, Clone, Default)]
+pub struct AppPolicy {
+    /// Limits for clients.
+    pub limits: Vec<Key<Throttle>>,
+    /// The requests that are run without their clients.
+    pub abandoned: Abandoned,
+    /// For an application of type `fastcgi` or `cgi`, one entry for each of its targets; for one of PHP with `params`,
+    /// one for all of them; empty for others.
+    pub entries: Vec<EntryPoint>,
+}

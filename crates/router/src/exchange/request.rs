@@ -1,0 +1,174 @@
+//! The request as the configuration has made it on its way: its target after rewrites, its client as far as that is
+//! trusted, its user, and its headers. Routing and authentication change it; answers only read it.
+
+use corral_cgi::variables::is_one_variable;
+use corral_http::list;
+use corral_http::request::{HttpVersion, KnownField};
+
+use crate::generation::listener_settings::ListenerSettings;
+use crate::generation::request_settings::RequestSettings;
+use crate::observe::telemetry::Trace;
+use crate::reply::Reply;
+use crate::reply::preference::{PROBLEM, prefers_json};
+use crate::request::client::RequestClient;
+use crate::request::head::ReceivedRequest;
+use crate::request::identity::AuthenticatedUser;
+use crate::request::routing::route_progress::FieldChange;
+use crate::storage::buffers;
+use crate::variables::{CachedValues, ConnectionEnds, RequestVariables, VariableConnection};
+
+/// A request on its way through the configuration.
+pub(crate) struct RoutedRequest<'c> {
+    pub(crate) received: ReceivedRequest<'c>,
+    pub(crate) settings: &'c ListenerSettings,
+    pub(crate) client: RequestClient,
+    /// The path that a rewrite has put in the place of the request's.
+    rewritten_path: Option<Vec<u8>>,
+    /// The query that a rewrite has put in the place of the request's; empty where there is none any more.
+    rewritten_query: Option<Vec<u8>>,
+    /// The fields that the configuration has changed, or the server that was asked whether the request may go on.
+    field_changes: Vec<FieldChange<'c>>,
+    /// The user that `authenticate` has let pass.
+    pub(crate) user: Option<Box<AuthenticatedUser>>,
+    memo: CachedValues,
+    /// While there is telemetry.
+    pub(crate) trace: Option<Box<Trace>>,
+}
+
+impl<'c> RoutedRequest<'c> {
+    pub(super) fn new(
+        received: ReceivedRequest<'c>,
+        settings: &'c ListenerSettings,
+        client: RequestClient,
+    ) -> Self {
+        let telemetry = settings.generation.shared.telemetry.as_ref();
+        Self {
+            received,
+            settings,
+            client,
+            rewritten_path: None,
+            rewritten_query: None,
+            field_changes: Vec::new(),
+            user: None,
+            memo: CachedValues::default(),
+            trace: telemetry.map(|telemetry| telemetry.trace(received)),
+        }
+    }
+
+    /// Gives back what others can use, when nothing more is done with it.
+    pub(super) fn end(&mut self) {
+        for text in self.rewritten_path.take().into_iter().chain(self.rewritten_query.take()) {
+            buffers::give(text);
+        }
+    }
+
+    pub(crate) fn request_settings(&self) -> &'c RequestSettings {
+        &self.settings.generation.shared.request_settings
+    }
+
+    pub(crate) fn method(&self) -> &'c [u8] {
+        self.received.method()
+    }
+
+    pub(crate) fn is_head(&self) -> bool {
+        self.method() == b"HEAD"
+    }
+
+    /// The path, decoded and normalised, as it is after rewrites.
+    pub(crate) fn path(&self) -> &[u8] {
+        self.rewritten_path.as_deref().unwrap_or_else(|| self.received.head.path(self.received.bytes))
+    }
+
+    /// The query, as it came or as it is after rewrites; encoded, without its `?`.
+    pub(crate) fn query(&self) -> Option<&[u8]> {
+        match &self.rewritten_query {
+            Some(query) => Some(&**query).filter(|query| !query.is_empty()),
+            None => self.received.head.query(self.received.bytes),
+        }
+    }
+
+    /// The query that a rewrite has put in the place of the request's.
+    pub(super) fn rewritten_query(&self) -> Option<&[u8]> {
+        self.rewritten_query.as_deref()
+    }
+
+    /// Whether a rewrite has put something in the place of the request's path or query.
+    pub(crate) fn is_rewritten(&self) -> bool {
+        self.rewritten_path.is_some() || self.rewritten_query.is_some()
+    }
+
+    /// Puts a path, normalised, in the place of the one that there is.
+    pub(super) fn set_path(&mut self, path: Vec<u8>) {
+        if let Some(before) = self.rewritten_path.replace(path) {
+            buffers::give(before);
+        }
+    }
+
+    /// Puts a query in the place of the one that there is.
+    pub(super) fn set_query(&mut self, query: Vec<u8>) {
+        self.memo.forget_query();
+        if let Some(before) = self.rewritten_query.replace(query) {
+            buffers::give(before);
+        }
+    }
+
+    /// Values of the request's fields of this name, as they came.
+    pub(super) fn values(&self, name: &'static [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
+        let ReceivedRequest { head, bytes, .. } = self.received;
+        head.fields(bytes).filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The request's fields with the changes of `request_headers`: a new value stands in the place of all fields of
+    /// its name, behind the others.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let ReceivedRequest { head, bytes, .. } = self.received;
+        let kept = head.fields(bytes).filter(|(name, _)| !self.changes_field(name));
+        let changes = self.field_changes.iter();
+        kept.chain(changes.filter_map(|change| Some((change.name, change.value.as_deref()?))))
+    }
+
+    /// Whether the configuration has its own word on the fields of this name, or of one that scripts cannot tell from
+    /// it.
+    pub(crate) fn changes_field(&self, name: &[u8]) -> bool {
+        self.field_changes.iter().any(|change| is_one_variable(change.name, name))
+    }
+
+    /// Changes a field for whatever answers. A later change overrides an earlier one.
+    pub(crate) fn change_field(&mut self, change: FieldChange<'c>) {
+        self.field_changes.retain(|known| !known.name.eq_ignore_ascii_case(change.name));
+        self.field_changes.push(change);
+    }
+
+    /// Whether the client has said that it understands fields behind a body (RFC 9110 sections 6.5.1 and 10.1.4).
+    pub(crate) fn takes_trailers(&self) -> bool {
+        let ReceivedRequest { head, bytes, .. } = self.received;
+        let mut codings = head.values(bytes, KnownField::Te).flat_map(list);
+        head.version() >= HttpVersion::Http11
+            && codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
+    }
+
+    /// Whether the client prefers an error page for programs.
+    pub(super) fn wants_problem(&self) -> bool {
+        prefers_json(self.values(b"Accept"), &[b"application/json", PROBLEM])
+    }
+
+    /// The request's variables, with those of its connection and its reply.
+    pub(super) fn variables<'t>(
+        &'t self,
+        ends: &'t dyn ConnectionEnds,
+        reply: &'t Reply,
+    ) -> RequestVariables<'t> {
+        RequestVariables {
+            link: VariableConnection::Open(ends),
+            request: self.received,
+            client: self.client,
+            path: self.path(),
+            query: self.query().unwrap_or_default(),
+            identity: self.user.as_deref(),
+            reply,
+            server: self.request_settings().server,
+            memo: &self.memo,
+            scripts: Some(&self.settings.generation.scripts),
+        }
+    }
+}

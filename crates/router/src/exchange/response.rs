@@ -1,0 +1,134 @@
+//! The means to answer a request: what answers gets the request, which it reads, and this, by which it makes the reply.
+
+use std::mem;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use corral_config::abandoned::Abandoned;
+use corral_config::address::ListenAddress;
+use corral_config::mirror::Mirror;
+use corral_config::table::Key;
+use corral_http::request::HttpVersion;
+
+use super::carrier::ClientSignal;
+use super::client_presence::ClientPresence;
+use super::downstream::Downstream;
+use super::request::RoutedRequest;
+use crate::reply::Reply;
+use crate::request::client::Gone;
+use crate::request::routing::route_progress::RouteProgress;
+use crate::services::LoopServices;
+use crate::variables::RequestVariables;
+
+/// A reply on its way to the client of a request.
+pub(crate) struct ResponseWriter<'r, 'c> {
+    pub(crate) request: &'r RoutedRequest<'c>,
+    pub(crate) client: &'r mut Downstream<'c>,
+    pub(super) route: &'r mut RouteProgress<'c>,
+    pub(crate) reply: &'r mut Reply,
+    pub(crate) services: &'c LoopServices,
+}
+
+impl ResponseWriter<'_, '_> {
+    /// When the event loop woke up for what is being done.
+    pub(crate) fn now(&self) -> Instant {
+        self.services.deadlines.now()
+    }
+
+    pub(crate) fn variables(&self) -> RequestVariables<'_> {
+        self.request.variables(&*self.client, self.reply)
+    }
+
+    /// Whether the peer's word on the client is believed.
+    pub(crate) fn peer_is_trusted(&self) -> bool {
+        let rules = &self.request.settings.listener().forwarded;
+        rules.iter().any(|rule| rule.source.matches(self.client.carrier.peer()))
+    }
+
+    /// The address that the client connected to; none for a Unix socket. The kernel is asked only when the listener
+    /// does not say.
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        match &self.request.settings.listener().address {
+            ListenAddress::Inet(address) if !address.ip().is_unspecified() => Some(*address),
+            _ => self.client.carrier.local_address(),
+        }
+    }
+
+    /// Whether another answer came before: the request's method and body were meant for that.
+    pub(crate) fn answers_in_place(&self) -> bool {
+        self.route.answers_in_place()
+    }
+
+    /// Whether an error is being answered: its page does not depend on method and conditions of the request.
+    pub(crate) fn answers_error(&self) -> bool {
+        self.route.answers_error()
+    }
+
+    /// The configuration says which status it is to be.
+    pub(crate) fn forget_kept_status(&mut self) {
+        self.route.kept_status = None;
+    }
+
+    /// Whether the request has to wait for its turn.
+    pub(crate) fn is_delayed(&self) -> bool {
+        !self.route.delay.is_zero()
+    }
+
+    /// Waits until a request that came ahead of its pace is due, or its client has left.
+    pub(crate) async fn wait_for_turn(&mut self) -> Result<(), Gone> {
+        let delay = mem::take(&mut self.route.delay);
+        let waited = tokio::select! {
+            biased;
+            () = self.presence().left_waiting() => Err(Gone),
+            () = tokio::time::sleep(delay) => Ok(()),
+        };
+        if waited.is_err() {
+            let now = self.now();
+            self.route.turns.drain(..).for_each(|turn| turn.give_back(now));
+        }
+        waited
+    }
+
+    /// Notes what an application wants of requests whose clients have left. `Err` if the client of this one has left,
+    /// and the application does not want it.
+    pub(crate) fn enter_application(&mut self, abandoned: Abandoned) -> Result<(), Gone> {
+        self.route.abandoned = abandoned;
+        let is_without = self.route.without_client.get().is_some();
+        if is_without && !abandoned.runs(self.request.method()) { Err(Gone) } else { Ok(()) }
+    }
+
+    /// The mirror that is to get a copy of the request, once.
+    pub(crate) fn take_mirror(&mut self) -> Option<Key<Mirror>> {
+        self.route.mirror.take()
+    }
+
+    /// The sign that the client of a request that is under way has left.
+    pub(crate) fn sign_of_departure(&self) -> ClientSignal {
+        match (self.route.without_client.get(), self.reply.close) {
+            (Some(_), _) => ClientSignal::None,
+            (None, true) => ClientSignal::Lasting,
+            (None, false) => ClientSignal::Finished,
+        }
+    }
+
+    /// The client, for code that waits on its behalf.
+    pub(crate) fn presence(&self) -> ClientPresence<'_> {
+        ClientPresence {
+            carrier: &*self.client.carrier,
+            abandoned: self.route.abandoned,
+            without_client: &self.route.without_client,
+            services: self.services,
+            method: self.request.method(),
+            closes: self.reply.close,
+        }
+    }
+
+    /// Sends heads of interim responses at once. HTTP/1.0 knows none.
+    pub(crate) async fn send_interim(&mut self, heads: &[u8]) -> Result<(), Gone> {
+        if self.request.received.head.version() == HttpVersion::Http10 {
+            return Ok(());
+        }
+        self.client.carrier.hold_interim(heads);
+        self.client.send(b"").await
+    }
+}

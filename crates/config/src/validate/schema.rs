@@ -59,6 +59,27 @@ pub(super) fn read_nested<T>(cx: &mut Context<'_>, field: Field<'_>, tables: &[&
     }
 }
 
+/// As `read_nested`, for an object that has members with free names, too: `read_free` reads these.
+pub(super) fn read_open<T>(
+    cx: &mut Context<'_>,
+    field: Field<'_>,
+    table: &[Member<T>],
+    draft: &mut T,
+    read_free: impl Fn(&mut Context<'_>, Field<'_>, &mut T),
+) {
+    let is_known = |name: &[u8]| table.iter().any(|member| member.label.name.as_bytes() == name);
+    let Some(members) = field.value.as_object() else { return };
+    let known: Object = members
+        .iter()
+        .filter(|(name, _)| is_known(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    read_object(cx, &known, &[table], draft);
+    for (name, value) in members.iter().filter(|(name, _)| !is_known(name)) {
+        cx.at(name, |cx| read_free(cx, Field { name: &name.to_string_lossy(), value }, draft));
+    }
+}
+
 /// Reports members that probably mean one of `wanted`, in an object that has none of them.
 pub(super) fn report_misspelt(cx: &mut Context<'_>, members: &Object, wanted: &[&str]) {
     for name in members.keys() {

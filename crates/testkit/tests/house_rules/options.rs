@@ -3,11 +3,10 @@
 mod claims;
 mod numbers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use corral_testkit::options;
-
-use crate::sources::{repository, sources, text};
+use serde_json::Value;
 
 #[test]
 fn every_option_has_a_test_and_every_test_names_options_that_exist() {
@@ -34,21 +33,81 @@ fn is_or_is_in(option: &str, outer: &str) -> bool {
     option.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Whatever the validator reads is in the index, so that it is walked.
+/// The tables that read documents and the index of options have the same options, each with the same types: so every
+/// option that there is gets walked, and none is walked that is gone.
 #[test]
-fn every_member_that_the_validator_reads_is_in_the_index() {
-    let options = options::options();
-    let names: BTreeSet<&str> = options
-        .iter()
-        .filter_map(|row| row.path.rsplit('.').next())
-        .map(|name| name.trim_end_matches("[]"))
-        .collect();
-    let mut missing = BTreeSet::new();
-    for path in sources(&repository().join("crates/config/src")) {
-        let text = text(&path);
-        let members = ["optional(", "required("].iter().flat_map(|call| text.split(call).skip(1));
-        let quoted = members.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
-        missing.extend(quoted.filter(|name| !names.contains(name)).map(str::to_owned));
+fn the_index_has_what_the_tables_read() {
+    let mut read = BTreeMap::new();
+    flatten(&schema(), String::new(), &mut read);
+    let mut indexed = BTreeMap::<_, BTreeSet<String>>::new();
+    for row in options::options() {
+        indexed.entry(plain_path(row.path)).or_default().extend(types(row.columns[0]));
     }
-    assert!(missing.is_empty(), "not in options.txt: {missing:#?}");
+    // One place of objects that may be at several is enough.
+    let known: BTreeSet<_> = indexed.keys().map(|path| ending(path)).collect();
+    let missing: Vec<_> = read.keys().filter(|path| !known.contains(&ending(path))).collect();
+    let is_option = |path: &String| !path.ends_with("[]") && !path.ends_with("{}");
+    let gone: Vec<_> = indexed.keys().filter(|path| is_option(path) && !read.contains_key(*path)).collect();
+    let wrong = indexed.iter().filter_map(|(path, types)| {
+        // The code that reads a value of any type says itself what it takes.
+        let is_settled = |other: &BTreeSet<String>| !other.is_empty() && !other.contains("null");
+        let other = read.get(path).filter(|other| is_settled(other) && *other != types)?;
+        Some(format!("{path}: {types:?}, but the tables take {other:?}"))
+    });
+    let wrong: Vec<_> = wrong.collect();
+    assert!(
+        missing.is_empty() && gone.is_empty() && wrong.is_empty(),
+        "missing in options.txt: {missing:#?}\nthere, and in no table: {gone:#?}\nwith other types: {wrong:#?}"
+    );
+}
+
+/// A member with the object that it is in, wherever that is. Every action is one of a route's.
+fn ending(path: &str) -> String {
+    let path = path.replace("[]", "").replace("routes.{}", "routes");
+    let path = path.replace("errors.{}", "action").replace("fallback.", "action.");
+    let steps: Vec<_> = path.split('.').collect();
+    steps[steps.len().saturating_sub(2)..].join(".")
+}
+
+/// The schema of configurations, which is made of the tables.
+fn schema() -> Value {
+    serde_json::from_slice(&corral_config::configuration_schema().compact()).expect("it is JSON")
+}
+
+/// Notes all members below a schema with their types.
+fn flatten(schema: &Value, path: String, found: &mut BTreeMap<String, BTreeSet<String>>) {
+    if !path.is_empty() && !path.ends_with("[]") {
+        let types = match &schema["type"] {
+            Value::Array(several) => several.iter().filter_map(Value::as_str).flat_map(numbers).collect(),
+            one => one.as_str().into_iter().flat_map(numbers).collect(),
+        };
+        found.insert(path.clone(), types);
+    }
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        flatten(member, below(name), found);
+    }
+    if schema["additionalProperties"].is_object() {
+        flatten(&schema["additionalProperties"], below("{}"), found);
+    }
+    if schema["items"].is_object() {
+        flatten(&schema["items"], format!("{path}[]"), found);
+    }
+}
+
+/// A type of the schema as the index calls it.
+fn numbers(name: &str) -> Vec<String> {
+    let names: &[&str] = if name == "number" { &["fraction", "integer"] } else { &[name] };
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// A path of the index with one spelling for all free names.
+fn plain_path(path: &str) -> String {
+    let steps = path.split('.').map(|step| if step.starts_with('{') { "{}" } else { step });
+    steps.collect::<Vec<_>>().join(".")
+}
+
+/// The types of a column.
+fn types(column: &str) -> BTreeSet<String> {
+    column.split(", ").map(|name| name.trim_start_matches('+').to_owned()).collect()
 }

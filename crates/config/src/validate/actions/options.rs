@@ -6,6 +6,7 @@ use corral_syntax::is_token;
 use super::super::advice;
 use super::super::authentication;
 use super::super::context::Context;
+use super::super::scalars::is_true;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, Rows, STRING, optional};
 use super::super::strings::{member_name, template};
 use super::super::{cors, maintenance, mirror, rewrite, throttle};
@@ -161,32 +162,30 @@ fn header_value(
 /// Actions by the errors that they stand in for.
 fn errors(cx: &mut Context<'_>, field: Field<'_>) -> ErrorActions {
     let mut draft = ErrorActions::default();
-    for (name, value) in field.value.as_object().into_iter().flatten() {
-        cx.at(name, |cx| match (&**name, value) {
-            (b"intercept", Value::Bool(intercept)) => draft.intercept = *intercept,
-            (b"intercept", _) => schema::report_wrong_type(cx, "intercept", BOOL, value),
-            (name, Value::Object(_)) => {
-                let errors = error_name(cx, name);
-                let action = cx.action(Field { name: "action", value });
-                draft.actions.extend(errors.zip(action));
-            }
-            (name, _) => schema::report_wrong_type(cx, &String::from_utf8_lossy(name), OBJECT, value),
-        });
-    }
+    schema::read_open(cx, field, ERRORS, &mut draft, |cx, field, draft| {
+        if !matches!(field.value, Value::Object(_)) {
+            return schema::report_wrong_type(cx, field.name, OBJECT, field.value);
+        }
+        let errors = error_name(cx, field.name);
+        let action = cx.action(Field { name: "action", value: field.value });
+        draft.actions.extend(errors.zip(action));
+    });
     draft
 }
 
-fn error_name(cx: &mut Context<'_>, name: &[u8]) -> Option<Errors> {
-    let errors = match name {
+const ERRORS: &[Member<ErrorActions>] = &[optional("intercept", BOOL)
+    .default("`false`")
+    .means("whether errors that applications and proxied servers answer with are replaced, too")
+    .read(|_, field, draft| draft.intercept = is_true(field))];
+
+fn error_name(cx: &mut Context<'_>, name: &str) -> Option<Errors> {
+    let errors = match name.as_bytes() {
         b"4xx" => Some(Errors::Class(4)),
         b"5xx" => Some(Errors::Class(5)),
-        [b'4' | b'5', b'0'..=b'9', b'0'..=b'9'] => {
-            Some(Errors::Status(name.iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))))
-        }
+        [b'4' | b'5', b'0'..=b'9', b'0'..=b'9'] => name.parse().ok().map(Errors::Status),
         _ => None,
     };
     if errors.is_none() {
-        let name = String::from_utf8_lossy(name);
         cx.problem(format!(
             "The name \"{name}\" must be an error status from 400 to 599, or \"4xx\" or \"5xx\"."
         ));

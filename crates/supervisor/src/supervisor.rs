@@ -6,6 +6,7 @@ mod applying;
 mod background;
 mod controller;
 mod deaths;
+mod effects;
 mod exec;
 mod following;
 mod in_force;
@@ -30,7 +31,7 @@ use crate::children::routers::threads_for;
 use crate::children::{Child, Children};
 use crate::configuration::Configuration;
 use crate::decide::life::Starts;
-use crate::decide::stop::Stop;
+use crate::decide::stop::{StopEvent, Stopping};
 use crate::decide::timers::{Timer, Timers};
 use crate::files::Files;
 use crate::inheritance::Inheritance;
@@ -75,8 +76,7 @@ pub(crate) struct Supervisor {
     upgrade: Upgrade,
     /// Follows the code for developers who work on the site.
     watch: Option<Watch>,
-    stop: Option<Stop>,
-    exit_code: ExitCode,
+    stopping: Stopping,
 }
 
 /// A source of events that the loop waits for.
@@ -122,8 +122,7 @@ impl Supervisor {
             restarts: Restarts::default(),
             upgrade: Upgrade::default(),
             watch,
-            stop: None,
-            exit_code: ExitCode::SUCCESS,
+            stopping: Stopping::default(),
         }
     }
 
@@ -140,7 +139,7 @@ impl Supervisor {
             self.turn()?;
         }
         self.children.outputs.drain(LONGEST_TURN, |_| true);
-        Ok(self.exit_code)
+        Ok(self.stopping.exit_code())
     }
 
     fn turn(&mut self) -> io::Result<()> {
@@ -284,8 +283,8 @@ impl Supervisor {
         timers.set(Timer::Upgrade, self.upgrade.deadline());
         timers.set(Timer::Store, self.stored.retry_at());
         timers.set(Timer::Silence, self.questions.deadline(|router| children.hears(router)));
-        if let Some(stop) = self.stop {
-            timers.set(Timer::Stop, stop.deadline());
+        if self.stopping.has_begun() {
+            timers.set(Timer::Stop, self.stopping.deadline());
             return timers;
         }
         timers.set(Timer::StartRouter, children.routers.in_charge.role.restart_at());
@@ -304,7 +303,7 @@ impl Supervisor {
     }
 
     fn starts(&self) -> Starts {
-        if self.stop.is_none() { Starts::Permitted } else { Starts::Over }
+        if self.stopping.has_begun() { Starts::Over } else { Starts::Permitted }
     }
 
     fn on_time(&mut self, now: Instant) {
@@ -313,8 +312,8 @@ impl Supervisor {
             self.on_timer(timer, now);
             self.hear_news();
         }
-        if let Some(stop) = self.stop {
-            self.stop_on_time(stop, now);
+        if self.stopping.has_begun() {
+            self.stop_on(StopEvent::Turn, now);
         }
         self.hear_news();
     }

@@ -19,7 +19,7 @@ impl Supervisor {
     /// Begins the next job when nothing is being applied. While a successor starts, the configuration stays as it is.
     pub(super) fn begin_next_job(&mut self) {
         while self.configuration.apply.is_none()
-            && self.stop.is_none()
+            && !self.stopping.has_begun()
             && let Some(job) = self.configuration.jobs.next(self.upgrade.goes_on())
         {
             self.begin(job);

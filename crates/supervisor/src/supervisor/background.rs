@@ -21,7 +21,7 @@ impl Supervisor {
 
     /// Lets begin what nothing is in the way of any more.
     pub(super) fn release_background(&mut self) {
-        if self.stop.is_some() {
+        if self.stopping.has_begun() {
             return;
         }
         let Some(build) = &self.configuration.in_force else { return };
@@ -59,7 +59,7 @@ impl Supervisor {
     pub(super) fn run_now(&mut self, ticket: Ticket, name: &str) {
         let found = self.configuration.in_force.as_ref().and_then(|build| build.find_app(name));
         let run = match found.map(|(id, _)| *id) {
-            _ if self.stop.is_some() || self.upgrade.goes_on() => {
+            _ if self.stopping.has_begun() || self.upgrade.goes_on() => {
                 Err("another process takes over".to_owned())
             }
             Some(id) => self.children.run_now(id, &self.programs),

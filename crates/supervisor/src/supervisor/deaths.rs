@@ -93,13 +93,14 @@ impl Supervisor {
 
     /// Logs the death of a process that is started again; the line says how often that was.
     fn log_role_death(&self, role: &Role, pid: Pid, ended: Ended) {
-        let record = if self.stop.is_none() { role.backoff.describe(Instant::now()) } else { String::new() };
+        let record =
+            if self.stopping.has_begun() { String::new() } else { role.backoff.describe(Instant::now()) };
         self.log_death(role.name, pid, ended, &record);
     }
 
     fn log_death(&self, name: &str, pid: Pid, ended: Ended, record: &str) {
         let pid = pid.as_raw_nonzero();
-        let is_expected = self.stop.is_some() || ended == Ended::Code(0);
+        let is_expected = self.stopping.has_begun() || ended == Ended::Code(0);
         let how = how_ended(ended);
         if is_expected {
             tracing::info!(target: "notice", "process {pid} {how} ({name}){record}");

@@ -12,7 +12,7 @@ impl Supervisor {
     /// When a change is acted on.
     pub(super) fn next_change(&self) -> Option<Instant> {
         // A change during the first start waits for its end.
-        let is_time = self.stop.is_none() && self.configuration.in_force.is_some();
+        let is_time = !self.stopping.has_begun() && self.configuration.in_force.is_some();
         self.watch.as_ref().filter(|_| is_time)?.changed_at()
     }
 

@@ -1,6 +1,5 @@
 //! The reader of configuration files: starting it, and what it has read.
 
-use std::process::ExitCode;
 use std::time::Instant;
 
 use corral_config::plan::Assets;
@@ -60,7 +59,7 @@ impl Supervisor {
         let is_in_force = self.configuration.in_force.is_some();
         self.stored.document = Some(loaded.document.clone()).filter(|_| !is_in_force);
         let is_first = self.files.load(loaded);
-        if self.stop.is_some() {
+        if self.stopping.has_begun() {
             return;
         }
         if is_first { self.start_controller() } else { self.replace_by_files() }
@@ -72,7 +71,7 @@ impl Supervisor {
             return;
         }
         self.audience.refuse_files(problems, self.inheritance.predecessor.as_ref());
-        self.exit_code = ExitCode::FAILURE;
+        self.stopping.fails();
         self.on_stop_signal(Signal::TERM.as_raw());
     }
 

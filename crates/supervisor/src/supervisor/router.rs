@@ -1,6 +1,6 @@
 //! Routers: starting them, what they ask for, and what follows when one ends.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use corral_config::plan::Plan;
 use corral_ipc::message::{FailedListener, FromRouter, GenerationId, ToController, ToRouter};
@@ -12,12 +12,10 @@ use crate::configuration::Unused;
 use crate::configuration::build::Content;
 use crate::configuration::jobs::{Job, Purpose};
 use crate::decide::steps::ApplyEvent;
+use crate::decide::stop::LAST_REQUESTS;
 use crate::ids::RouterId;
 use crate::issued_secrets::NOBODY;
 use crate::peer::Peer;
-
-/// Clients may use an open connection again for this long; they are asked to open another one then.
-pub(super) const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 impl Supervisor {
     /// Starts the router in charge.
@@ -126,7 +124,9 @@ impl Supervisor {
             }
             FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
             FromRouter::Ask { ticket, question } => self.on_desk_question(id, ticket, question),
-            FromRouter::Finished { .. } if self.stop.is_none() && id == children.routers.in_charge.id => {
+            FromRouter::Finished { .. }
+                if !self.stopping.has_begun() && id == children.routers.in_charge.id =>
+            {
                 children.end_router(id, "says that it has finished, but was not told to");
             }
             FromRouter::Finished { status } => questions.keep_totals(&status),

@@ -1,85 +1,33 @@
 //! The end; log rotation.
 
 use std::os::fd::AsFd;
-use std::process::ExitCode;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use corral_ipc::message::ToRouter;
 use corral_sys::process;
 
 use super::Supervisor;
+use super::effects::are_left;
 use crate::access_log::AccessLogFile;
-use crate::decide::background::Background;
-use crate::decide::stop::{self, Left, Stop, StopStep};
+use crate::decide::stop::StopEvent;
 
 impl Supervisor {
     pub(super) fn on_stop_signal(&mut self, number: i32) {
-        let step = stop::on_signal(self.stop, number);
-        step.into_iter().for_each(|step| self.take_stop_step(step));
-    }
-
-    pub(super) fn stop_on_time(&mut self, stop: Stop, now: Instant) {
-        // A successor lets runs go on to their end.
-        let has_runs = self.upgrade.goes_on() && self.children.has_background(Background::is_leaving);
-        let routers = has_runs || self.children.routers.peers().next().is_some();
-        let step = stop.on_time(Left { routers, children: !self.has_no_own_children() }, now);
-        step.into_iter().for_each(|step| self.take_stop_step(step));
-    }
-
-    fn take_stop_step(&mut self, step: StopStep) {
-        match step {
-            StopStep::Drain => self.drain(),
-            StopStep::EndAll => self.end_all(),
-            StopStep::KillAll => {
-                self.stop = Some(Stop::Killed);
-                self.kill_all();
-            }
-            StopStep::KillOrphans => self.kill_all(),
-        }
-    }
-
-    fn drain(&mut self) {
-        if self.children.routers.in_charge.role.peer.is_none() {
-            return self.end_all();
-        }
-        tracing::info!(target: "notice", "stopping when the requests in progress are done");
-        self.audience.service_manager.stopping();
-        self.children.tell_routers(&ToRouter::Finish { keep_idle: Duration::ZERO });
-        self.stop = Some(Stop::draining(Instant::now()));
-        self.leave_background();
-    }
-
-    fn end_all(&mut self) {
-        if self.stop.is_none() {
-            self.audience.service_manager.stopping();
-        }
-        self.stop = Some(Stop::ending(self.children.longest_grace(), Instant::now()));
-        self.configuration.end();
-        self.upgrade.end_unready();
-        self.children.end_all();
-    }
-
-    fn kill_all(&self) {
-        self.children.kill_all();
-        self.upgrade.kill_unready();
+        self.stop_on(StopEvent::Signal(number), Instant::now());
     }
 
     /// `corral run` ends when its site cannot be served, as does a process that cannot take over.
     pub(super) fn give_up(&mut self, reason: &str) {
         self.audience.give_up(reason, self.inheritance.predecessor.as_ref());
-        self.exit_code = ExitCode::FAILURE;
-        self.end_all();
-    }
-
-    fn has_no_own_children(&self) -> bool {
-        self.children.is_empty() && self.upgrade.unready().is_none()
+        self.stopping.fails();
+        self.stop_on(StopEvent::GivenUp, Instant::now());
     }
 
     /// Whether nothing is left to wait for.
     pub(super) fn is_over(&self) -> bool {
-        let is_ending = self.stop.is_some_and(Stop::is_final);
-        is_ending && self.has_no_own_children() && process::children().is_empty()
+        let Self { stopping, children, upgrade, .. } = self;
+        stopping.is_final() && !are_left(children, upgrade) && process::children().is_empty()
     }
 
     /// SIGUSR1: the files were moved away, new ones take their place.

@@ -10,15 +10,14 @@
 
 use std::time::Instant;
 
-use corral_ipc::message::{StartPolicy, ToRouter};
+use corral_ipc::message::StartPolicy;
 use corral_sys::process;
 use corral_sys::signal::{Pid, Signal};
 
-use super::router::LAST_REQUESTS;
 use super::{Source, Supervisor};
 use crate::configuration::build::Build;
 use crate::configuration::jobs::Job;
-use crate::decide::stop::Stop;
+use crate::decide::stop::StopEvent;
 use crate::upgrade::Heard;
 
 impl Supervisor {
@@ -44,7 +43,7 @@ impl Supervisor {
         if process::is_first() {
             return Some("a container ends with its first process; start another container");
         }
-        (self.stop.is_some() || self.upgrade.goes_on()).then_some("not now")
+        (self.stopping.has_begun() || self.upgrade.goes_on()).then_some("not now")
     }
 
     /// Nothing is being applied, and nothing will be until it is over: there must be one configuration.
@@ -96,9 +95,7 @@ impl Supervisor {
         self.inheritance.let_go(listeners);
         self.configuration.jobs.clear();
         self.configuration.apply = None;
-        self.children.tell_routers(&ToRouter::Finish { keep_idle: LAST_REQUESTS });
-        self.stop = Some(Stop::finishing(Instant::now()));
-        self.leave_background();
+        self.stop_on(StopEvent::Replaced, Instant::now());
     }
 
     pub(super) fn successor_ended(&mut self) {

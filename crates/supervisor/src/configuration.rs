@@ -170,11 +170,16 @@ impl Configuration {
         self.jobs.push(jobs::Job::Rebind);
     }
 
+    /// Forgets what is being applied, and all that waits for that.
+    pub(crate) fn drop_jobs(&mut self) {
+        self.jobs.clear();
+        self.apply = None;
+    }
+
     /// Gives everything up: closes listeners and removes socket files, as a client that connected now would not be
     /// served.
     pub(crate) fn end(&mut self) {
-        self.jobs.clear();
-        self.apply = None;
+        self.drop_jobs();
         self.in_force = None;
     }
 }

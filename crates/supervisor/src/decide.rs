@@ -12,4 +12,5 @@ pub(crate) mod progress;
 pub(crate) mod steps;
 pub(crate) mod stop;
 pub(crate) mod timers;
+pub(crate) mod upgrade;
 pub(crate) mod workers;

@@ -58,7 +58,6 @@ mod supervisor;
 mod terminal;
 #[cfg(test)]
 mod testing;
-mod upgrade;
 mod users;
 mod watch;
 

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use corral_ipc::message::ControlToken;
 use corral_sys::poll::{self, Interest, Readiness};
-use corral_sys::signal::SignalFd;
+use corral_sys::signal::{Signal, SignalFd};
 
 use crate::audience::Audience;
 use crate::children::routers::threads_for;
@@ -33,6 +33,7 @@ use crate::configuration::Configuration;
 use crate::decide::life::Starts;
 use crate::decide::stop::{StopEvent, Stopping};
 use crate::decide::timers::{Timer, Timers};
+use crate::decide::upgrade::Upgrade;
 use crate::files::Files;
 use crate::inheritance::Inheritance;
 use crate::issued_secrets::IssuedSecrets;
@@ -41,7 +42,6 @@ use crate::programs::Programs;
 use crate::questions::Questions;
 use crate::restarts::Restarts;
 use crate::stored::Stored;
-use crate::upgrade::Upgrade;
 use crate::watch::Watch;
 
 /// The parts that a supervisor is made of.
@@ -73,7 +73,7 @@ pub(crate) struct Supervisor {
     token: Option<ControlToken>,
     questions: Questions,
     restarts: Restarts,
-    upgrade: Upgrade,
+    upgrade: Upgrade<Peer>,
     /// Follows the code for developers who work on the site.
     watch: Option<Watch>,
     stopping: Stopping,
@@ -175,7 +175,7 @@ impl Supervisor {
     fn sources(&self) -> Vec<Source> {
         let mut sources = vec![Source::Signals];
         sources.extend(self.upgrade.peer().filter(|peer| peer.is_open()).map(|_| Source::Successor));
-        sources.extend(self.upgrade.end().map(|_| Source::SuccessorEnd));
+        sources.extend(self.upgrade.peer().and_then(Peer::end).map(|_| Source::SuccessorEnd));
         sources.extend(self.inheritance.retiring.iter().map(|_| Source::Predecessor));
         sources.extend(self.children.open().map(Source::Child));
         sources.extend(self.watch.iter().map(|_| Source::Tree));
@@ -197,7 +197,8 @@ impl Supervisor {
                 (retiring.expect("only a predecessor that is heard is a source").as_fd(), Interest::Read)
             }
             Source::SuccessorEnd => {
-                (self.upgrade.end().expect("only a successor that is known is a source"), Interest::Read)
+                let end = self.upgrade.peer().and_then(Peer::end);
+                (end.expect("only a successor that is known is a source"), Interest::Read)
             }
             Source::Child(_) | Source::Successor => {
                 let peer = self.peer(source).expect("only running processes are sources");
@@ -328,7 +329,7 @@ impl Supervisor {
             }
             Timer::Applications => children.apps_on_time(starts, programs, now),
             Timer::Sign => audience.service_manager.on_time(now),
-            Timer::Upgrade => self.upgrade.kill_unready(),
+            Timer::Upgrade => self.upgrade.unready().into_iter().for_each(|peer| peer.kill(Signal::KILL)),
             // A client that asks for the status hears why it fails.
             Timer::Store => drop(self.store_again()),
             Timer::Silence => self.end_silent(now),

@@ -1,6 +1,7 @@
 //! Putting a configuration in force: carries out what its steps ask for.
 
 use std::os::fd::AsFd;
+use std::time::Instant;
 
 use corral_config::plan::AppSpec;
 use corral_ipc::message::{
@@ -14,6 +15,7 @@ use crate::configuration::builder::Builder;
 use crate::configuration::jobs::{Job, Purpose};
 use crate::configuration::{Apply, Configuration};
 use crate::decide::steps::{ApplyAction, ApplyEvent, Steps};
+use crate::decide::upgrade::UpgradeEvent;
 
 impl Supervisor {
     /// Begins the next job when nothing is being applied. While a successor starts, the configuration stays as it is.
@@ -38,7 +40,10 @@ impl Supervisor {
                 let error = format!("there is no application \"{name}\"");
                 return self.answer_restart(ticket, &name, None, Err(error));
             }
-            (Job::Upgrade, _) => return self.begin_upgrade(),
+            (Job::Upgrade, _) => {
+                let stored = self.store_again();
+                return self.upgrade_on(UpgradeEvent::Due(stored), Instant::now());
+            }
             (Job::Restore, Some(build)) => (Purpose::Restore, Content::of(build)),
             (Job::Rebind, Some(build)) => (Purpose::Rebind, Content::of(build)),
             (Job::Restore | Job::Rebind, None) => return,

@@ -47,7 +47,7 @@ impl Supervisor {
             uptime: self.questions.started.elapsed(),
             listeners: in_force.map(listener_addresses).unwrap_or_default(),
             config_error: self.files.trouble.clone().or(not_stored),
-            upgrade_error: self.upgrade.trouble.clone(),
+            upgrade_error: self.upgrade.trouble().cloned(),
         };
         let Some(build) = in_force else { return };
         let unbound = build.unbound.iter();

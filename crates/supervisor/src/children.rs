@@ -8,6 +8,7 @@ pub(crate) mod prototypes;
 pub(crate) mod role;
 pub(crate) mod routers;
 pub(crate) mod started_worker;
+mod takeover;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;

@@ -1,15 +1,18 @@
 //! The configuration: the one in force, the one that is being applied, and what waits for that.
 
+pub(crate) mod applying;
 pub(crate) mod build;
 pub(crate) mod builder;
 pub(crate) mod jobs;
 
+use std::rc::Rc;
 use std::time::Instant;
 
 use corral_ipc::message::{AppId, GenerationId, Revocable};
 
 use self::build::Build;
 use self::jobs::{Jobs, Purpose};
+use crate::access_log::AccessLogFile;
 use crate::decide::backoff::Backoff;
 use crate::decide::steps::Steps;
 use crate::ids::RouterId;
@@ -29,24 +32,35 @@ pub(crate) struct Apply {
 }
 
 impl Apply {
+    /// A build with these new instances, for this router.
+    pub(crate) fn new(purpose: Purpose, build: Build, new_apps: Vec<AppId>, router: RouterId) -> Self {
+        let steps = Steps::new(purpose.tolerates_failures(), new_apps, build.unserved.clone());
+        Self { purpose, build, router, steps }
+    }
+
+    /// In force no sooner than its new applications work or have failed, as another process serves until then.
+    pub(crate) fn awaiting_apps(self) -> Self {
+        Self { steps: self.steps.awaiting_apps(), ..self }
+    }
+
     /// Whether the controller waits for it and it can still be undone.
-    pub(crate) fn is_revocable_change(&self) -> bool {
+    fn is_revocable_change(&self) -> bool {
         matches!(self.purpose, Purpose::Change { .. }) && !self.steps.is_committing()
     }
 
     /// Whether it is what the controller has asked for as this, and can still be undone.
-    pub(crate) fn is_revocable(&self, order: Revocable) -> bool {
+    fn is_revocable(&self, order: Revocable) -> bool {
         self.purpose.order() == Some(order) && !self.steps.is_committing()
     }
 }
 
 /// The one in force, and what is to become of it.
 pub(crate) struct Configuration {
-    pub(crate) in_force: Option<Build>,
-    pub(crate) apply: Option<Apply>,
+    in_force: Option<Build>,
+    apply: Option<Apply>,
     pub(crate) jobs: Jobs,
     /// In force, which the controller has not been told.
-    pub(crate) unanswered: Vec<GenerationId>,
+    unanswered: Vec<GenerationId>,
     /// Instances of the configuration in force that the router does not use any more, as it has
     /// swapped in the next one.
     unused: Vec<AppId>,
@@ -79,6 +93,24 @@ impl Configuration {
             highest: GenerationId(0),
             last: 0,
         }
+    }
+
+    pub(crate) fn in_force(&self) -> Option<&Build> {
+        self.in_force.as_ref()
+    }
+
+    /// The build that is not in force yet.
+    pub(crate) fn next_build(&self) -> Option<&Apply> {
+        self.apply.as_ref()
+    }
+
+    pub(crate) fn is_applying(&self) -> bool {
+        self.apply.is_some()
+    }
+
+    /// Takes the changes that are in force, which the controller is told now.
+    pub(crate) fn take_unanswered(&mut self) -> Vec<GenerationId> {
+        std::mem::take(&mut self.unanswered)
     }
 
     /// The number of the next build.
@@ -137,21 +169,31 @@ impl Configuration {
         Unused::Keep
     }
 
-    /// The router that has said so is gone.
-    pub(crate) fn forget_unused(&mut self) {
+    /// The router in charge has ended. Its successor is told what is in force; returns the instances of that.
+    pub(crate) fn router_in_charge_ended(&mut self) -> Option<Vec<AppId>> {
         self.unused.clear();
+        let kept = self.in_force.as_ref().map(Build::app_ids);
+        if kept.is_some() {
+            self.jobs.push_first(jobs::Job::Restore);
+        }
+        kept
+    }
+
+    /// The router that is to answer next, and about which generation.
+    pub(crate) fn owed(&self) -> Option<(RouterId, GenerationId)> {
+        let apply = self.apply.as_ref().filter(|apply| apply.steps.awaits_router());
+        apply.map(|apply| (apply.router, apply.build.generation))
     }
 
     /// Takes the instances that are not used, now that another configuration is in force.
-    pub(crate) fn take_unused(&mut self) -> Vec<AppId> {
+    fn take_unused(&mut self) -> Vec<AppId> {
         let unused = std::mem::take(&mut self.unused);
         let is_used = |app: &AppId| self.in_force.as_ref().is_some_and(|build| build.uses(*app));
         unused.into_iter().filter(|app| !is_used(app)).collect()
     }
 
     /// Sets the time at which listeners that could not be bound are tried again.
-    pub(crate) fn plan_rebinding(&mut self) {
-        let now = Instant::now();
+    fn plan_rebinding(&mut self, now: Instant) {
         if self.in_force.as_ref().is_none_or(|build| build.unbound.is_empty()) {
             self.rebinding = Backoff::new(now);
         } else {
@@ -168,6 +210,29 @@ impl Configuration {
     pub(crate) fn rebind(&mut self, now: Instant) {
         self.rebinding.started(now);
         self.jobs.push(jobs::Job::Rebind);
+    }
+
+    /// Opens the access logs anew. One that cannot be opened goes on where it is. Returns the others, by the numbers
+    /// that a generation has for them.
+    pub(crate) fn reopen_access_logs(&mut self) -> Vec<(GenerationId, u32, Rc<AccessLogFile>)> {
+        let Some(build) = &mut self.in_force else { return Vec::new() };
+        let mut opened = Vec::new();
+        for (idx, log) in (0..).zip(&mut build.access_logs) {
+            match AccessLogFile::open(log.path()) {
+                Ok(reopened) => *log = Rc::new(reopened),
+                Err(error) => {
+                    tracing::error!(target: "alert", "reopen: {error}");
+                    continue;
+                }
+            }
+            opened.push((build.generation, idx, Rc::clone(log)));
+            // A build that is going to take its place has the same file.
+            let next = self.apply.iter_mut().flat_map(|apply| &mut apply.build.access_logs);
+            for next in next.filter(|next| next.path() == log.path()) {
+                *next = Rc::clone(log);
+            }
+        }
+        opened
     }
 
     /// Forgets what is being applied, and all that waits for that.

@@ -1,6 +1,7 @@
 //! The main process at work: one loop over everything that can happen. Each part below knows its own data and what it
 //! is given; the files of this folder join them.
 
+mod answers;
 mod app_events;
 mod applying;
 mod background;
@@ -26,6 +27,7 @@ use corral_ipc::message::ControlToken;
 use corral_sys::poll::{self, Interest, Readiness};
 use corral_sys::signal::{Signal, SignalFd};
 
+use self::restarting::look_at_files;
 use crate::audience::Audience;
 use crate::children::routers::threads_for;
 use crate::children::{Child, Children};
@@ -128,7 +130,7 @@ impl Supervisor {
 
     /// Works until everything has been stopped.
     pub(crate) fn run(mut self) -> anyhow::Result<ExitCode> {
-        self.start_router();
+        self.children.start_router(&self.programs, &self.secrets);
         // The controller is started with what the files say.
         if self.files.are_used() {
             self.start_reader();
@@ -321,7 +323,7 @@ impl Supervisor {
 
     fn on_timer(&mut self, timer: Timer, now: Instant) {
         let starts = self.starts();
-        let Self { children, programs, configuration, audience, .. } = self;
+        let Self { children, programs, configuration, audience, restarts, secrets, .. } = self;
         match timer {
             Timer::Peers => {
                 let peers = children.peers().chain(self.upgrade.unready());
@@ -335,10 +337,10 @@ impl Supervisor {
             Timer::Silence => self.end_silent(now),
             // Whatever has its time: it goes on in each turn.
             Timer::Stop => {}
-            Timer::StartRouter => self.start_router(),
+            Timer::StartRouter => children.start_router(programs, secrets),
             Timer::StartReader => self.start_reader(),
             Timer::StartController => self.start_controller(),
-            Timer::Look => self.look_at_files(now),
+            Timer::Look => look_at_files(restarts, configuration, children, now),
             Timer::Word => audience.speak(children.outputs.last_word(), now),
             Timer::Change => self.follow_change(),
             Timer::Rebind if configuration.is_quiet() => configuration.rebind(now),

@@ -24,7 +24,7 @@ impl Supervisor {
         if self.stopping.has_begun() {
             return;
         }
-        let Some(build) = &self.configuration.in_force else { return };
+        let Some(build) = self.configuration.in_force() else { return };
         let inheritance = &self.inheritance;
         self.children.release_background(&build.app_ids(), |work| !inheritance.holds(work.runs_always()));
     }
@@ -57,7 +57,7 @@ impl Supervisor {
 
     /// Runs a command that has a schedule at once, on request.
     pub(super) fn run_now(&mut self, ticket: Ticket, name: &str) {
-        let found = self.configuration.in_force.as_ref().and_then(|build| build.find_app(name));
+        let found = self.configuration.in_force().and_then(|build| build.find_app(name));
         let run = match found.map(|(id, _)| *id) {
             _ if self.stopping.has_begun() || self.upgrade.goes_on() => {
                 Err("another process takes over".to_owned())

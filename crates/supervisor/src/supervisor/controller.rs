@@ -10,14 +10,13 @@ use corral_ipc::message::{
 use super::Supervisor;
 use crate::configuration::build::Content;
 use crate::configuration::jobs::{Job, Purpose};
-use crate::configuration::{Apply, Configuration};
 
 const TOO_BUSY: &str = "too many changes wait already";
 
 impl Supervisor {
     /// A new controller is told what is in force, so nothing may be half-way.
     pub(super) fn may_start_controller(&self) -> bool {
-        self.configuration.apply.is_none() && !self.upgrade.goes_on()
+        !self.configuration.is_applying() && !self.upgrade.goes_on()
     }
 
     pub(super) fn start_controller(&mut self) {
@@ -33,7 +32,7 @@ impl Supervisor {
     }
 
     fn greet_controller(&mut self) {
-        let (document, origin) = match &self.configuration.in_force {
+        let (document, origin) = match self.configuration.in_force() {
             Some(build) => (Some(build.document.clone()), ChangeOrigin::InForce),
             None => (self.stored.document.clone(), ChangeOrigin::Stored),
         };
@@ -80,7 +79,10 @@ impl Supervisor {
             FromController::Apply { generation, plan, document, assets, store, start_policy } => {
                 self.plan_change(generation, Content { plan, document, assets }, store, start_policy);
             }
-            FromController::Revoke { order } => self.revoke(order),
+            FromController::Revoke { order } => {
+                let effects = self.configuration.revoke(order);
+                self.carry_out(effects);
+            }
             FromController::KeepStoredAside => self.stored.keep_aside(),
             FromController::Status { ticket } => self.ask_status(ticket),
             FromController::RunApp { ticket, name } => self.run_now(ticket, &name),
@@ -137,15 +139,11 @@ impl Supervisor {
         self.audience.ready();
     }
 
-    /// The controller died: the answers to what it asked for have no receiver.
+    /// The controller died.
     pub(super) fn forget_controller(&mut self) {
         self.children.controller.ended(Instant::now());
-        self.configuration.jobs.forget_controller();
         self.questions.clear();
-        // The next one is told what is in force, and waits until that is known: applications may load for minutes.
-        let Configuration { in_force, apply, .. } = &self.configuration;
-        if in_force.is_some() && apply.as_ref().is_some_and(Apply::is_revocable_change) {
-            self.fail("the controller process ended".to_owned());
-        }
+        let effects = self.configuration.controller_ended(Instant::now());
+        self.carry_out(effects);
     }
 }

@@ -6,10 +6,14 @@ use corral_ipc::message::{StartPolicy, ToRouter};
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
+use super::applying::prepare;
+use super::in_force::enter;
 use crate::children::Children;
+use crate::configuration::applying::ApplyEffect;
 use crate::configuration::build::Build;
 use crate::configuration::jobs::Job;
 use crate::decide::background::Background;
+use crate::decide::steps::ApplyEvent;
 use crate::decide::stop::{Left, StopEffect, StopEvent};
 use crate::decide::upgrade::{Upgrade, UpgradeEffect, UpgradeEvent};
 use crate::inheritance::Inheritance;
@@ -19,10 +23,10 @@ impl Supervisor {
     /// The end begins or goes on.
     pub(super) fn stop_on(&mut self, event: StopEvent, now: Instant) {
         let effects = self.stopping.on(event, left(&self.children, &self.upgrade), now);
-        effects.into_iter().for_each(|effect| self.have_stop_effect(effect));
+        effects.into_iter().for_each(|effect| self.carry_out_stop(effect));
     }
 
-    fn have_stop_effect(&mut self, effect: StopEffect) {
+    fn carry_out_stop(&mut self, effect: StopEffect) {
         match effect {
             StopEffect::Announce => self.audience.service_manager.stopping(),
             StopEffect::FinishRouters { keep_idle } => {
@@ -44,10 +48,10 @@ impl Supervisor {
     /// An upgrade begins or goes on.
     pub(super) fn upgrade_on(&mut self, event: UpgradeEvent<Peer>, now: Instant) {
         let effects = self.upgrade.on(event, now);
-        effects.into_iter().for_each(|effect| self.have_upgrade_effect(effect, now));
+        effects.into_iter().for_each(|effect| self.carry_out_upgrade(effect, now));
     }
 
-    fn have_upgrade_effect(&mut self, effect: UpgradeEffect, now: Instant) {
+    fn carry_out_upgrade(&mut self, effect: UpgradeEffect, now: Instant) {
         let Self { audience, children, configuration, inheritance, upgrade, .. } = self;
         match effect {
             UpgradeEffect::Queue => configuration.jobs.push(Job::Upgrade),
@@ -58,7 +62,7 @@ impl Supervisor {
                 self.upgrade_on(UpgradeEvent::Started(started), now);
             }
             UpgradeEffect::HandOver => {
-                let in_force = configuration.in_force.as_ref();
+                let in_force = configuration.in_force();
                 let successor = upgrade.peer_mut().into_iter();
                 successor.for_each(|successor| hand_over(inheritance, in_force, children, successor));
             }
@@ -67,12 +71,83 @@ impl Supervisor {
             }
             UpgradeEffect::Announce(pid) => audience.service_manager.replaced_by(pid),
             UpgradeEffect::LetGo => {
-                let in_force = configuration.in_force.as_ref();
+                let in_force = configuration.in_force();
                 inheritance.let_go(in_force.map_or(&[], |build| &build.listeners));
             }
             UpgradeEffect::DropJobs => configuration.drop_jobs(),
             UpgradeEffect::Finish => self.stop_on(StopEvent::Replaced, now),
         }
+    }
+
+    pub(super) fn carry_out(&mut self, effects: Vec<ApplyEffect>) {
+        effects.into_iter().for_each(|effect| self.carry_out_one(effect));
+    }
+
+    fn carry_out_one(&mut self, effect: ApplyEffect) {
+        let Self { audience, children, configuration, programs, .. } = self;
+        match effect {
+            ApplyEffect::Build { purpose, content } => {
+                let effects = self.build(purpose, content);
+                self.carry_out(effects);
+            }
+            ApplyEffect::Upgrade => {
+                let stored = self.store_again();
+                self.upgrade_on(UpgradeEvent::Due(stored), Instant::now());
+            }
+            ApplyEffect::AddApps(apps) => apps.into_iter().for_each(|(id, spec)| children.add_app(id, spec)),
+            ApplyEffect::RestoreApps(ids) => ids.into_iter().for_each(|id| children.restore_app(id)),
+            ApplyEffect::StartSoon(ids) => children.start_soon(&ids),
+            ApplyEffect::Prepare => {
+                let sent = configuration.next_build().map_or(Ok(()), |apply| prepare(apply, children));
+                if let Err(error) = sent {
+                    self.advance(ApplyEvent::Prepared(Err(format!("{error:#}"))));
+                }
+            }
+            ApplyEffect::Commit { router, generation } => {
+                children.tell_router(router, &ToRouter::Commit { generation });
+            }
+            ApplyEffect::Abandon { router, generation } => {
+                children.tell_router(router, &ToRouter::Abandon { generation });
+            }
+            ApplyEffect::DismissRouter => children.dismiss_successor(),
+            ApplyEffect::StopApps(ids) => ids.into_iter().for_each(|id| children.stop_app(id)),
+            ApplyEffect::Close(build) => drop(build),
+            ApplyEffect::Store => {
+                let in_force = configuration.in_force().filter(|_| !self.files.are_used());
+                in_force.into_iter().for_each(|build| self.stored.persist(&build.document));
+            }
+            ApplyEffect::Enter { before } => self.enter(before.as_deref()),
+            ApplyEffect::Replace(replaced) => {
+                children.limit_draining(&replaced.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+                self.follow_background(&replaced);
+            }
+            ApplyEffect::ReportSharing => {
+                let in_force = configuration.in_force().filter(|_| audience.console.is_none());
+                let plans = in_force.into_iter().map(|build| &build.plan);
+                plans.for_each(|plan| audience.sharing.report(plan.all_applications(), programs));
+            }
+            ApplyEffect::PutInCharge => {
+                if children.put_successor_in_charge() {
+                    // What was planned to restore the router before is in its successor.
+                    configuration.jobs.forget_restore();
+                }
+            }
+            ApplyEffect::Answer(answer) => self.answer(answer),
+        }
+    }
+
+    fn enter(&mut self, before: Option<&Build>) {
+        let Self { children, configuration, inheritance, stored, restarts, .. } = self;
+        stored.document = None;
+        restarts.plan_looks(configuration.in_force());
+        if let Some(build) = configuration.in_force() {
+            enter(build, before, &inheritance.given, children.routers.in_charge.n_threads);
+        }
+    }
+
+    /// Stores the configuration in force if that has failed before.
+    pub(super) fn store_again(&mut self) -> Result<(), String> {
+        self.stored.store_again(self.configuration.in_force().map(|build| &build.document[..]))
     }
 }
 

@@ -9,7 +9,7 @@ use super::Supervisor;
 impl Supervisor {
     /// Says what a command is run with. `uid` is the user of the process that asks.
     pub(super) fn describe_exec(&mut self, ticket: Ticket, name: &str, uid: u32) {
-        let found = self.configuration.in_force.as_ref().and_then(|build| build.find_app(name));
+        let found = self.configuration.in_force().and_then(|build| build.find_app(name));
         let context = match found {
             Some((_, spec)) => self.exec_context(spec, uid),
             None => Err("it is not in force".to_owned()),

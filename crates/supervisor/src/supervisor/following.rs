@@ -12,7 +12,7 @@ impl Supervisor {
     /// When a change is acted on.
     pub(super) fn next_change(&self) -> Option<Instant> {
         // A change during the first start waits for its end.
-        let is_time = !self.stopping.has_begun() && self.configuration.in_force.is_some();
+        let is_time = !self.stopping.has_begun() && self.configuration.in_force().is_some();
         self.watch.as_ref().filter(|_| is_time)?.changed_at()
     }
 
@@ -23,7 +23,7 @@ impl Supervisor {
         }
         let Some(path) = self.watch.as_mut().and_then(|watch| watch.take_change()) else { return };
         say(&format!("{} has changed", path.display()));
-        let in_force = self.configuration.in_force.as_ref();
+        let in_force = self.configuration.in_force();
         let apps: Vec<_> = in_force
             .into_iter()
             .flat_map(|build| &build.apps)

@@ -56,7 +56,7 @@ impl Supervisor {
 
     fn on_loaded(&mut self, loaded: Loaded, assets: &Assets) {
         self.stored.replace_assets(assets);
-        let is_in_force = self.configuration.in_force.is_some();
+        let is_in_force = self.configuration.in_force().is_some();
         self.stored.document = Some(loaded.document.clone()).filter(|_| !is_in_force);
         let is_first = self.files.load(loaded);
         if self.stopping.has_begun() {

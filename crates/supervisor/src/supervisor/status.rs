@@ -40,7 +40,7 @@ impl Supervisor {
 
     /// Adds what only main knows: what could not be bound, started or stored.
     fn complete_status(&self, status: &mut Status) {
-        let in_force = self.configuration.in_force.as_ref();
+        let in_force = self.configuration.in_force();
         let not_stored = self.stored.why_not().map(ToOwned::to_owned);
         status.daemon = DaemonStatus {
             pid: std::process::id(),

@@ -41,7 +41,7 @@ impl Supervisor {
 
     /// This process serves what its predecessor did: takes over the rest as well.
     pub(super) fn relieve_predecessor(&mut self) {
-        let in_force = self.configuration.in_force.as_ref();
+        let in_force = self.configuration.in_force();
         let is_lost = self.stored.document.is_some() && in_force.is_none();
         if self.inheritance.predecessor.is_some() && is_lost {
             return self.give_up("the stored configuration cannot be put in force");

@@ -238,7 +238,10 @@ impl Supervisor {
         match source {
             Source::Signals => self.on_signals(),
             Source::SuccessorEnd => self.successor_ended(),
-            Source::Predecessor => self.hear_predecessor(),
+            Source::Predecessor => {
+                self.inheritance.hear();
+                self.release_background();
+            }
             Source::Tree => self.watch.iter_mut().for_each(|watch| watch.look(Instant::now())),
             // At the end of the turn: taking out one that has ended moves the others.
             Source::Output(_) => {}
@@ -305,6 +308,7 @@ impl Supervisor {
         timers
     }
 
+    /// Whether anything is started again that has ended.
     fn starts(&self) -> Starts {
         if self.stopping.has_begun() { Starts::Over } else { Starts::Permitted }
     }

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use corral_config::plan::AppSpec;
+use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{AppId, ToPrototype, ToRouter, WorkerId};
 
 use super::{AppEvent, Children};
@@ -160,14 +160,19 @@ impl Children {
         }
     }
 
-    /// Instances that serve nothing new have a time by which they must have finished.
-    pub(crate) fn limit_draining(&mut self, replaced: &[AppId]) {
+    /// Instances serve nothing new: they have a time by which they must have finished.
+    pub(crate) fn replace_apps(&mut self, replaced: &[(AppId, AppSpec)]) {
         let now = Instant::now();
-        for id in replaced {
+        for (id, _) in replaced {
             if let Some(app) = self.apps.get_mut(id) {
                 app.life.is_replaced(app.spec.restart.drain_timeout, now);
             }
         }
+        self.leave_background(&replaced.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+        // No router has one that is unusable, to say that it is unused.
+        let is_unusable = |spec: &AppSpec| matches!(spec.runtime, RuntimeSpec::Unusable(_));
+        let unusable = replaced.iter().filter(|(_, spec)| is_unusable(spec));
+        unusable.for_each(|(id, _)| self.stop_app(*id));
     }
 
     /// Kills what hangs, and starts again what has waited long enough if anything is started.

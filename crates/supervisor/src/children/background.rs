@@ -192,9 +192,16 @@ impl Children {
         }
     }
 
+    /// As `leave_background`, for all instances that no listener reaches.
+    pub(crate) fn leave_all_background(&mut self) {
+        let all = self.apps.iter().filter(|(_, app)| app.background.is_some());
+        let all: Vec<_> = all.map(|(id, _)| *id).collect();
+        self.leave_background(&all);
+    }
+
     /// Others take the place of these instances, or none: what runs all the time ends at once, a run goes on to its
     /// end.
-    pub(crate) fn leave_background(&mut self, replaced: &[AppId]) {
+    pub(super) fn leave_background(&mut self, replaced: &[AppId]) {
         for id in replaced {
             let Some(work) = self.apps.get_mut(id).and_then(|app| app.background.as_mut()) else { continue };
             if work.leaves() {
@@ -231,11 +238,6 @@ impl Children {
     pub(crate) fn longest_grace(&self) -> Duration {
         let commands = self.apps.values().filter(|app| app.background.is_some() && app.prototype.is_some());
         commands.map(|app| app.spec.grace().unwrap_or(Duration::MAX / 2)).max().unwrap_or_default()
-    }
-
-    /// All instances that no listener reaches.
-    pub(crate) fn background(&self) -> Vec<AppId> {
-        self.apps.iter().filter(|(_, app)| app.background.is_some()).map(|(id, _)| *id).collect()
     }
 
     /// Tells a prototype to fork, and its work which process that will be.

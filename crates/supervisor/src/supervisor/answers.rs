@@ -33,7 +33,7 @@ impl Supervisor {
             }
             ApplyAnswer::Revoked(order) => {
                 tracing::info!(target: "notice", "{}", revocation(order));
-                self.tell_controller(&ToController::Revoked { order });
+                self.children.controller.send(&ToController::Revoked { order });
             }
         }
     }
@@ -63,7 +63,7 @@ impl Supervisor {
         if self.files.are_used() {
             self.files.trouble = Some(reason.clone());
         }
-        self.tell_controller(&ToController::Refused { generation, reason });
+        self.children.controller.send(&ToController::Refused { generation, reason });
     }
 
     /// An application was restarted, or could not be. The controller is told if it has asked; when old and new
@@ -88,7 +88,7 @@ impl Supervisor {
         let waits = result.is_ok() && in_force.is_some_and(|build| must_switch(build, name));
         match replaced.filter(|id| waits && self.children.apps.contains_key(id)) {
             Some(replaced) => self.restarts.switch(ticket, replaced),
-            None => self.tell_controller(&ToController::Restarted { ticket, error: result.err() }),
+            None => self.children.controller.send(&ToController::Restarted { ticket, error: result.err() }),
         }
     }
 }

@@ -3,6 +3,7 @@
 use corral_ipc::message::ToController;
 
 use super::Supervisor;
+use super::background::tell_of_background;
 use crate::children::AppEvent;
 use crate::decide::steps::ApplyEvent;
 
@@ -22,7 +23,7 @@ impl Supervisor {
                 AppEvent::Decided(id) => self.watch.iter_mut().for_each(|watch| watch.is_decided(id)),
                 AppEvent::Ended(id) => {
                     self.release_background();
-                    self.tell_of_background();
+                    tell_of_background(&self.children, self.upgrade.serving_peer());
                     for ticket in self.restarts.gone(id) {
                         self.children.controller.send(&ToController::Restarted { ticket, error: None });
                     }

@@ -54,10 +54,6 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn tell_controller(&mut self, message: &ToController) {
-        self.children.controller.send(message);
-    }
-
     /// Handles one message; false when there is none.
     pub(super) fn read_controller(&mut self) -> bool {
         let peer = self.children.controller.peer.as_mut();
@@ -70,11 +66,11 @@ impl Supervisor {
             }
             FromController::Apply { generation, .. } if self.configuration.jobs.is_full() => {
                 let reason = TOO_BUSY.to_owned();
-                self.tell_controller(&ToController::Refused { generation, reason });
+                self.children.controller.send(&ToController::Refused { generation, reason });
             }
             FromController::RestartApp { ticket, .. } if self.configuration.jobs.is_full() => {
                 let error = Some(TOO_BUSY.to_owned());
-                self.tell_controller(&ToController::Restarted { ticket, error });
+                self.children.controller.send(&ToController::Restarted { ticket, error });
             }
             FromController::Apply { generation, plan, document, assets, store, start_policy } => {
                 self.plan_change(generation, Content { plan, document, assets }, store, start_policy);
@@ -92,11 +88,11 @@ impl Supervisor {
             }
             FromController::StoreAsset { ticket, kind, name, bytes } => {
                 let error = self.stored.set_asset(kind, &name, bytes).err();
-                self.tell_controller(&ToController::AssetStored { ticket, error });
+                self.children.controller.send(&ToController::AssetStored { ticket, error });
             }
             FromController::StoreRecord { ticket, name, bytes } => {
                 let error = self.stored.set_record(&name, bytes).err();
-                self.tell_controller(&ToController::RecordStored { ticket, error });
+                self.children.controller.send(&ToController::RecordStored { ticket, error });
             }
             FromController::Provide { ticket, secrets } => self.provide(ticket, secrets),
             FromController::Listening => self.on_listening(),
@@ -128,7 +124,7 @@ impl Supervisor {
             return self.children.controller.give_up("provides more than a router can be told");
         }
         if self.children.routers.in_charge.role.peer.is_none() {
-            self.tell_controller(&ToController::Provided { ticket });
+            self.children.controller.send(&ToController::Provided { ticket });
         }
         self.children.tell_routers(&ToRouter::Provide { ticket, secrets });
     }

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use corral_ipc::message::AppId;
 use corral_sys::signal::{self, ChildChange, Ended, Pid, Signal};
 
 use super::{Source, Supervisor};
 use crate::children::Child;
 use crate::children::prototypes::how_ended;
 use crate::children::role::Role;
+use crate::decide::life::Starts;
 
 /// Messages that fit in a socket, and some.
 const MOST_LAST_WORDS: usize = 1024;
@@ -66,46 +66,46 @@ impl Supervisor {
         match child {
             Child::Controller => {
                 self.forget_controller();
-                self.log_role_death(&self.children.controller, pid, ended);
+                log_role_death(&self.children.controller, pid, ended, self.starts());
             }
             Child::Router(id) if id == self.children.routers.in_charge.id => {
                 self.forget_router(id);
-                self.log_role_death(&self.children.routers.in_charge.role, pid, ended);
+                log_role_death(&self.children.routers.in_charge.role, pid, ended, self.starts());
             }
             Child::Router(id) => {
-                self.log_death("router", pid, ended, "");
+                log_death("router", pid, ended, self.starts(), "");
                 self.forget_router(id);
             }
             Child::Reader => {
                 self.children.reader.ended(Instant::now());
-                self.log_role_death(&self.children.reader, pid, ended);
+                log_role_death(&self.children.reader, pid, ended, self.starts());
             }
-            Child::Prototype(id) => self.prototype_died(id, pid, ended),
+            Child::Prototype(id) => {
+                if let Some(app) = self.children.apps.get(&id) {
+                    log_death(&format!("prototype of \"{}\"", app.spec.name), pid, ended, self.starts(), "");
+                }
+                self.children.prototype_died(id, pid, ended, &self.programs);
+            }
         }
     }
+}
 
-    fn prototype_died(&mut self, id: AppId, pid: Pid, ended: Ended) {
-        if let Some(app) = self.children.apps.get(&id) {
-            self.log_death(&format!("prototype of \"{}\"", app.spec.name), pid, ended, "");
-        }
-        self.children.prototype_died(id, pid, ended, &self.programs);
-    }
+/// Logs the death of a process that is started again, unless the end has begun; the line says how often that was.
+fn log_role_death(role: &Role, pid: Pid, ended: Ended, starts: Starts) {
+    let record = match starts {
+        Starts::Permitted => role.backoff.describe(Instant::now()),
+        Starts::Over => String::new(),
+    };
+    log_death(role.name, pid, ended, starts, &record);
+}
 
-    /// Logs the death of a process that is started again; the line says how often that was.
-    fn log_role_death(&self, role: &Role, pid: Pid, ended: Ended) {
-        let record =
-            if self.stopping.has_begun() { String::new() } else { role.backoff.describe(Instant::now()) };
-        self.log_death(role.name, pid, ended, &record);
-    }
-
-    fn log_death(&self, name: &str, pid: Pid, ended: Ended, record: &str) {
-        let pid = pid.as_raw_nonzero();
-        let is_expected = self.stopping.has_begun() || ended == Ended::Code(0);
-        let how = how_ended(ended);
-        if is_expected {
-            tracing::info!(target: "notice", "process {pid} {how} ({name}){record}");
-        } else {
-            tracing::error!(target: "alert", "process {pid} {how} ({name}){record}");
-        }
+fn log_death(name: &str, pid: Pid, ended: Ended, starts: Starts, record: &str) {
+    let pid = pid.as_raw_nonzero();
+    let is_expected = starts == Starts::Over || ended == Ended::Code(0);
+    let how = how_ended(ended);
+    if is_expected {
+        tracing::info!(target: "notice", "process {pid} {how} ({name}){record}");
+    } else {
+        tracing::error!(target: "alert", "process {pid} {how} ({name}){record}");
     }
 }

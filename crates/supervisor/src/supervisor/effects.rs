@@ -7,6 +7,7 @@ use corral_sys::signal::Signal;
 
 use super::Supervisor;
 use super::applying::prepare;
+use super::background::tell_of_background;
 use super::in_force::enter;
 use crate::children::Children;
 use crate::configuration::applying::ApplyEffect;
@@ -32,7 +33,10 @@ impl Supervisor {
             StopEffect::FinishRouters { keep_idle } => {
                 self.children.tell_routers(&ToRouter::Finish { keep_idle });
             }
-            StopEffect::LeaveBackground => self.leave_background(),
+            StopEffect::LeaveBackground => {
+                self.children.leave_all_background();
+                tell_of_background(&self.children, self.upgrade.serving_peer());
+            }
             StopEffect::EndAll => {
                 self.configuration.end();
                 self.upgrade.unready().into_iter().for_each(|peer| peer.kill(Signal::TERM));
@@ -118,8 +122,8 @@ impl Supervisor {
             }
             ApplyEffect::Enter { before } => self.enter(before.as_deref()),
             ApplyEffect::Replace(replaced) => {
-                children.limit_draining(&replaced.iter().map(|(id, _)| *id).collect::<Vec<_>>());
-                self.follow_background(&replaced);
+                children.replace_apps(&replaced);
+                self.release_background();
             }
             ApplyEffect::ReportSharing => {
                 let in_force = configuration.in_force().filter(|_| audience.console.is_none());

@@ -2,11 +2,14 @@
 
 use std::time::Instant;
 
-use corral_ipc::message::{AppId, DevQuestion, Ticket, ToRouter};
+use corral_ipc::message::{DevQuestion, Ticket, ToRouter};
 
 use super::Supervisor;
 use crate::audience::say;
+use crate::children::Children;
+use crate::configuration::Configuration;
 use crate::ids::RouterId;
+use crate::watch::Watch;
 
 impl Supervisor {
     /// When a change is acted on.
@@ -18,32 +21,11 @@ impl Supervisor {
 
     /// Restarts what has changed.
     pub(super) fn follow_change(&mut self) {
-        if self.next_change().is_none() {
-            return;
+        if self.next_change().is_some()
+            && let Some(watch) = &mut self.watch
+        {
+            restart_changed(watch, &mut self.configuration, &mut self.children);
         }
-        let Some(path) = self.watch.as_mut().and_then(|watch| watch.take_change()) else { return };
-        say(&format!("{} has changed", path.display()));
-        let in_force = self.configuration.in_force();
-        let apps: Vec<_> = in_force
-            .into_iter()
-            .flat_map(|build| &build.apps)
-            .filter(|(_, spec)| !spec.is_restarted_with_another())
-            .map(|(id, spec)| (*id, spec.name.clone()))
-            .collect();
-        for (id, name) in apps {
-            let app = self.children.apps.get(&id);
-            if app.is_some_and(|app| app.strays && !app.workers.is_empty()) {
-                self.replace_workers(id);
-            } else {
-                self.configuration.jobs.restart_once(name);
-            }
-        }
-    }
-
-    /// A program with a port of its own choice ends before it is started anew; requests wait for it meanwhile.
-    fn replace_workers(&mut self, id: AppId) {
-        self.children.retire_workers(id);
-        self.watch.iter_mut().for_each(|watch| watch.replaces(id));
     }
 
     pub(super) fn on_desk_question(&mut self, router: RouterId, ticket: Ticket, question: DevQuestion) {
@@ -73,6 +55,28 @@ impl Supervisor {
         let Some(watch) = self.watch.as_mut().filter(|_| is_quiet) else { return };
         for (router, ticket) in watch.answer() {
             self.children.tell_router(router, &ToRouter::Told { ticket, words: Vec::new() });
+        }
+    }
+}
+
+fn restart_changed(watch: &mut Watch, configuration: &mut Configuration, children: &mut Children) {
+    let Some(path) = watch.take_change() else { return };
+    say(&format!("{} has changed", path.display()));
+    let in_force = configuration.in_force();
+    let apps: Vec<_> = in_force
+        .into_iter()
+        .flat_map(|build| &build.apps)
+        .filter(|(_, spec)| !spec.is_restarted_with_another())
+        .map(|(id, spec)| (*id, spec.name.clone()))
+        .collect();
+    for (id, name) in apps {
+        let app = children.apps.get(&id);
+        if app.is_some_and(|app| app.strays && !app.workers.is_empty()) {
+            // A program with a port of its own choice ends before it is started anew; requests wait for it meanwhile.
+            children.retire_workers(id);
+            watch.replaces(id);
+        } else {
+            configuration.jobs.restart_once(name);
         }
     }
 }

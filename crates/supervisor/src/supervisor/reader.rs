@@ -78,7 +78,7 @@ impl Supervisor {
     /// Has the controller put in force what the files say.
     pub(super) fn replace_by_files(&mut self) {
         if let Some(message) = self.files.replacement(self.stored.assets()) {
-            self.tell_controller(&message);
+            self.children.controller.send(&message);
         }
     }
 }

@@ -50,11 +50,11 @@ impl Supervisor {
                 }
             }
             FromRouter::Provided { ticket } if id == children.routers.in_charge.id && ticket != NOBODY => {
-                self.tell_controller(&ToController::Provided { ticket });
+                self.children.controller.send(&ToController::Provided { ticket });
             }
             FromRouter::Provided { .. } => {}
             FromRouter::CertificateWanted { name, client } => {
-                self.tell_controller(&ToController::CertificateWanted { name, client });
+                self.children.controller.send(&ToController::CertificateWanted { name, client });
             }
             FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
             FromRouter::Ask { ticket, question } => self.on_desk_question(id, ticket, question),

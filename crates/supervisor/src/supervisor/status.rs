@@ -2,18 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use corral_ipc::message::{
-    AppId, AppStatus, DaemonStatus, FailedListener, Status, Ticket, ToController, ToRouter,
-};
+use corral_ipc::message::{AppStatus, DaemonStatus, FailedListener, Status, Ticket, ToController, ToRouter};
 
 use super::Supervisor;
+use crate::children::app::App;
 use crate::configuration::build::Build;
 use crate::ids::RouterId;
 
 impl Supervisor {
     pub(super) fn ask_status(&mut self, ticket: Ticket) {
         if self.questions.are_full() {
-            return self.tell_controller(&ToController::Status { ticket, status: None });
+            return self.children.controller.send(&ToController::Status { ticket, status: None });
         }
         let ready = self.children.routers.iter().filter(|router| router.role.is_ready);
         let asked: BTreeSet<_> = ready.map(|router| router.id).collect();
@@ -34,7 +33,7 @@ impl Supervisor {
     pub(super) fn answer_questions(&mut self) {
         for (ticket, mut status) in self.questions.take_complete() {
             status.iter_mut().for_each(|status| self.complete_status(status));
-            self.tell_controller(&ToController::Status { ticket, status });
+            self.children.controller.send(&ToController::Status { ticket, status });
         }
     }
 
@@ -55,7 +54,8 @@ impl Supervisor {
             .map(|error| FailedListener { address: error.address().to_string(), reason: error.to_string() });
         status.failed_listeners = unbound.chain(build.unserved.iter().cloned()).collect();
         let background = build.apps.iter().skip(build.plan.applications.len());
-        status.background = background.map(|(id, spec)| self.background_status(*id, &spec.name)).collect();
+        status.background =
+            background.map(|(id, spec)| background_status(&spec.name, self.children.apps.get(id))).collect();
         for figures in status.applications.iter_mut().chain(&mut status.background) {
             let Some((id, _)) = build.find_app(&figures.name) else { continue };
             let Some(app) = self.children.apps.get(id) else { continue };
@@ -68,18 +68,16 @@ impl Supervisor {
     }
 }
 
-impl Supervisor {
-    fn background_status(&self, id: AppId, name: &str) -> AppStatus {
-        let (name, app) = (name.to_owned(), self.children.apps.get(&id));
-        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        AppStatus {
-            name,
-            running: app.map_or(0, |app| count(app.workers.running().count())),
-            starting: app.map_or(0, |app| app.workers.n_coming()),
-            schedule: app.and_then(|app| app.background.as_ref()?.schedule()),
-            queue: app.and_then(|app| app.background.as_ref()?.queue()),
-            ..AppStatus::default()
-        }
+fn background_status(name: &str, app: Option<&App>) -> AppStatus {
+    let name = name.to_owned();
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    AppStatus {
+        name,
+        running: app.map_or(0, |app| count(app.workers.running().count())),
+        starting: app.map_or(0, |app| app.workers.n_coming()),
+        schedule: app.and_then(|app| app.background.as_ref()?.schedule()),
+        queue: app.and_then(|app| app.background.as_ref()?.queue()),
+        ..AppStatus::default()
     }
 }
 

@@ -8,6 +8,10 @@
 //! force, the one being applied and what waits; `launch` starts processes. `stored` has what the next start finds,
 //! `inheritance` what a successor gets; `audience` reports to people and service managers.
 //!
+//! Three owners decide how main goes on, each with data that nothing else touches: `configuration::Configuration` puts
+//! configurations in force, `decide::upgrade::Upgrade` has another main process take over, `decide::stop::Stopping`
+//! ends this one. They get events and return effects; `supervisor::effects` carries those out, by the other parts.
+//!
 //! Each child is in a session of its own without a terminal, reads `/dev/null` and writes to pipes of main's. A child
 //! that a signal has stopped is reported like one that has ended, and killed if it does not go on within two seconds.
 //!

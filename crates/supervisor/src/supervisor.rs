@@ -1,5 +1,6 @@
 //! The main process at work: one loop over everything that can happen. Each part below knows its own data and what it
-//! is given; the files of this folder join them.
+//! is given; the files of this folder join them: they read messages, tell the owners of decisions, and carry out what
+//! those answer (`effects`).
 
 mod answers;
 mod app_events;
@@ -14,6 +15,7 @@ mod in_force;
 mod reader;
 mod restarting;
 mod router;
+mod signals;
 mod status;
 mod stopping;
 mod upgrading;

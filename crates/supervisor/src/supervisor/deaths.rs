@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use corral_sys::signal::{self, ChildChange, Ended, Pid, Signal};
+use corral_sys::signal::{ChildChange, Ended, Pid};
 
 use super::{Source, Supervisor};
 use crate::children::Child;
@@ -17,30 +17,8 @@ const MOST_LAST_WORDS: usize = 1024;
 const LONGEST_LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Supervisor {
-    pub(super) fn on_signals(&mut self) {
-        // An error here is a broken kernel interface: the next turn tries again.
-        while let Ok(Some(number)) = self.signals.next_signal() {
-            self.on_signal(number);
-        }
-    }
-
-    fn on_signal(&mut self, number: i32) {
-        match number {
-            _ if number == Signal::CHILD.as_raw() => {
-                for (pid, change) in signal::changes() {
-                    self.on_change(pid, change);
-                    self.hear_news();
-                }
-            }
-            _ if number == Signal::USR1.as_raw() => self.reopen_logs(),
-            _ if number == Signal::USR2.as_raw() => self.on_upgrade_signal(),
-            _ if number == Signal::HUP.as_raw() => self.on_hangup(),
-            _ => self.on_stop_signal(number),
-        }
-    }
-
     /// Something has become of a child.
-    fn on_change(&mut self, pid: Pid, change: ChildChange) {
+    pub(super) fn on_change(&mut self, pid: Pid, change: ChildChange) {
         let Some(child) = self.children.find(pid) else {
             return; // a worker whose prototype died, or a process that an application left behind
         };

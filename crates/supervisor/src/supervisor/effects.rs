@@ -2,22 +2,20 @@
 
 use std::time::Instant;
 
-use corral_ipc::message::{StartPolicy, ToRouter};
+use corral_ipc::message::ToRouter;
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
 use super::applying::prepare;
 use super::background::tell_of_background;
 use super::in_force::enter;
-use crate::children::Children;
+use super::stopping::left;
+use super::upgrading::hand_over;
 use crate::configuration::applying::ApplyEffect;
-use crate::configuration::build::Build;
 use crate::configuration::jobs::Job;
-use crate::decide::background::Background;
 use crate::decide::steps::ApplyEvent;
-use crate::decide::stop::{Left, StopEffect, StopEvent};
-use crate::decide::upgrade::{Upgrade, UpgradeEffect, UpgradeEvent};
-use crate::inheritance::Inheritance;
+use crate::decide::stop::{StopEffect, StopEvent};
+use crate::decide::upgrade::{UpgradeEffect, UpgradeEvent};
 use crate::peer::Peer;
 
 impl Supervisor {
@@ -84,10 +82,10 @@ impl Supervisor {
     }
 
     pub(super) fn carry_out(&mut self, effects: Vec<ApplyEffect>) {
-        effects.into_iter().for_each(|effect| self.carry_out_one(effect));
+        effects.into_iter().for_each(|effect| self.carry_out_apply(effect));
     }
 
-    fn carry_out_one(&mut self, effect: ApplyEffect) {
+    fn carry_out_apply(&mut self, effect: ApplyEffect) {
         let Self { audience, children, configuration, programs, .. } = self;
         match effect {
             ApplyEffect::Build { purpose, content } => {
@@ -120,7 +118,14 @@ impl Supervisor {
                 let in_force = configuration.in_force().filter(|_| !self.files.are_used());
                 in_force.into_iter().for_each(|build| self.stored.persist(&build.document));
             }
-            ApplyEffect::Enter { before } => self.enter(before.as_deref()),
+            ApplyEffect::Enter { before } => {
+                self.stored.document = None;
+                self.restarts.plan_looks(configuration.in_force());
+                if let Some(build) = configuration.in_force() {
+                    let n_loops = children.routers.in_charge.n_threads;
+                    enter(build, before.as_deref(), &self.inheritance.given, n_loops);
+                }
+            }
             ApplyEffect::Replace(replaced) => {
                 children.replace_apps(&replaced);
                 self.release_background();
@@ -140,49 +145,8 @@ impl Supervisor {
         }
     }
 
-    fn enter(&mut self, before: Option<&Build>) {
-        let Self { children, configuration, inheritance, stored, restarts, .. } = self;
-        stored.document = None;
-        restarts.plan_looks(configuration.in_force());
-        if let Some(build) = configuration.in_force() {
-            enter(build, before, &inheritance.given, children.routers.in_charge.n_threads);
-        }
-    }
-
     /// Stores the configuration in force if that has failed before.
     pub(super) fn store_again(&mut self) -> Result<(), String> {
         self.stored.store_again(self.configuration.in_force().map(|build| &build.document[..]))
     }
-}
-
-fn hand_over(inheritance: &Inheritance, in_force: Option<&Build>, children: &Children, successor: &mut Peer) {
-    let listeners = in_force.map_or(&[][..], |build| &build.listeners);
-    let has_background = children.has_background(|_| true);
-    inheritance.hand_over(listeners, what_works(in_force, children), has_background, successor);
-}
-
-/// How much has to work in a successor: what fails already must not keep a server from being upgraded.
-fn what_works(in_force: Option<&Build>, children: &Children) -> StartPolicy {
-    let has_failed = |build: &Build| {
-        let mut apps = build.apps.iter().filter_map(|(id, _)| children.apps.get(id));
-        !build.unbound.is_empty() || !build.unserved.is_empty() || apps.any(|app| app.life.has_failed())
-    };
-    if in_force.is_some_and(has_failed) { StartPolicy::WhatStarts } else { StartPolicy::Everything }
-}
-
-/// The processes that this one waits for when it ends.
-fn left(children: &Children, upgrade: &Upgrade<Peer>) -> Left {
-    // A successor lets runs go on to their end.
-    let has_runs = upgrade.goes_on() && children.has_background(Background::is_leaving);
-    Left {
-        in_charge: children.routers.in_charge.role.peer.is_some(),
-        routers: has_runs || children.routers.peers().next().is_some(),
-        children: are_left(children, upgrade),
-        grace: children.longest_grace(),
-    }
-}
-
-/// Whether processes are left that were started here.
-pub(super) fn are_left(children: &Children, upgrade: &Upgrade<Peer>) -> bool {
-    !children.is_empty() || upgrade.unready().is_some()
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use corral_config::plan::Assets;
-use corral_ipc::message::{FromReader, ToReader};
+use corral_ipc::message::FromReader;
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
@@ -21,20 +21,6 @@ impl Supervisor {
                 self.children.outputs.add(outputs);
             }
             Err(error) => reader.not_started(error, Instant::now()),
-        }
-    }
-
-    /// SIGHUP: what a terminal says when it is closed, and otherwise a request to read the files again.
-    pub(super) fn on_hangup(&mut self) {
-        if self.audience.terminal.has_hung_up() {
-            return self.on_stop_signal(Signal::TERM.as_raw());
-        }
-        if self.children.reader.peer.is_some() {
-            tracing::info!(target: "notice", "signal HUP received, reading the configuration files");
-            self.children.reader.send(&ToReader::Read);
-        } else if !self.files.are_used() {
-            // A new reader would read them anyway.
-            tracing::info!(target: "notice", "signal HUP received, ignored");
         }
     }
 

@@ -1,20 +1,17 @@
-//! The end; log rotation.
+//! The end of this process: what begins it besides signals, and what it waits for.
 
-use std::os::fd::AsFd;
 use std::time::Instant;
 
-use corral_ipc::message::ToRouter;
 use corral_sys::process;
 
 use super::Supervisor;
-use super::effects::are_left;
-use crate::decide::stop::StopEvent;
+use crate::children::Children;
+use crate::decide::background::Background;
+use crate::decide::stop::{Left, StopEvent};
+use crate::decide::upgrade::Upgrade;
+use crate::peer::Peer;
 
 impl Supervisor {
-    pub(super) fn on_stop_signal(&mut self, number: i32) {
-        self.stop_on(StopEvent::Signal(number), Instant::now());
-    }
-
     /// `corral run` ends when its site cannot be served, as does a process that cannot take over.
     pub(super) fn give_up(&mut self, reason: &str) {
         self.audience.give_up(reason, self.inheritance.predecessor.as_ref());
@@ -27,15 +24,21 @@ impl Supervisor {
         let Self { stopping, children, upgrade, .. } = self;
         stopping.is_final() && !are_left(children, upgrade) && process::children().is_empty()
     }
+}
 
-    /// SIGUSR1: the files were moved away, new ones take their place.
-    pub(super) fn reopen_logs(&mut self) {
-        self.audience.reopen_log();
-        for (generation, log, file) in self.configuration.reopen_access_logs() {
-            if let Some(router) = &mut self.children.routers.in_charge.role.peer {
-                router.send(&ToRouter::AccessLog { generation, log }, &[file.as_fd()]);
-            }
-        }
-        tracing::info!(target: "notice", "signal USR1 received, log files reopened");
+/// The processes that this one waits for when it ends.
+pub(super) fn left(children: &Children, upgrade: &Upgrade<Peer>) -> Left {
+    // A successor lets runs go on to their end.
+    let has_runs = upgrade.goes_on() && children.has_background(Background::is_leaving);
+    Left {
+        in_charge: children.routers.in_charge.role.peer.is_some(),
+        routers: has_runs || children.routers.peers().next().is_some(),
+        children: are_left(children, upgrade),
+        grace: children.longest_grace(),
     }
+}
+
+/// Whether processes are left that were started here.
+fn are_left(children: &Children, upgrade: &Upgrade<Peer>) -> bool {
+    !children.is_empty() || upgrade.unready().is_some()
 }

@@ -1,25 +1,17 @@
-//! The words of a successor, and of this process as a successor.
+//! Main processes that take over from each other: the messages of a successor, and what this process does with them.
 
 use std::time::Instant;
 
-use corral_ipc::message::FromSuccessor;
-use corral_sys::process;
+use corral_ipc::message::{FromSuccessor, StartPolicy};
 
 use super::{Source, Supervisor};
-use crate::decide::upgrade::{Circumstances, UpgradeEvent};
+use crate::children::Children;
+use crate::configuration::build::Build;
+use crate::decide::upgrade::UpgradeEvent;
+use crate::inheritance::Inheritance;
 use crate::peer::Peer;
 
 impl Supervisor {
-    /// SIGUSR2.
-    pub(super) fn on_upgrade_signal(&mut self) {
-        let circumstances = Circumstances {
-            has_console: self.audience.console.is_some(),
-            is_first: process::is_first(),
-            is_stopping: self.stopping.has_begun(),
-        };
-        self.upgrade_on(UpgradeEvent::Asked(circumstances), Instant::now());
-    }
-
     /// Handles one message; false when there is none.
     pub(super) fn read_successor(&mut self) -> bool {
         let Some((message, _)) = self.upgrade.peer_mut().and_then(Peer::next_message) else {
@@ -49,4 +41,25 @@ impl Supervisor {
         self.inheritance.take_over(in_force.map_or(&[], |build| &build.listeners));
         self.release_background();
     }
+}
+
+/// Gives a successor what it needs to begin.
+pub(super) fn hand_over(
+    inheritance: &Inheritance,
+    in_force: Option<&Build>,
+    children: &Children,
+    successor: &mut Peer,
+) {
+    let listeners = in_force.map_or(&[][..], |build| &build.listeners);
+    let has_background = children.has_background(|_| true);
+    inheritance.hand_over(listeners, what_works(in_force, children), has_background, successor);
+}
+
+/// How much has to work in a successor: what fails already must not keep a server from being upgraded.
+fn what_works(in_force: Option<&Build>, children: &Children) -> StartPolicy {
+    let has_failed = |build: &Build| {
+        let mut apps = build.apps.iter().filter_map(|(id, _)| children.apps.get(id));
+        !build.unbound.is_empty() || !build.unserved.is_empty() || apps.any(|app| app.life.has_failed())
+    };
+    if in_force.is_some_and(has_failed) { StartPolicy::WhatStarts } else { StartPolicy::Everything }
 }

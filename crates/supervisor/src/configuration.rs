@@ -11,7 +11,7 @@ use std::time::Instant;
 use corral_ipc::message::{AppId, GenerationId, Revocable};
 
 use self::build::Build;
-use self::jobs::{Jobs, Purpose};
+use self::jobs::{Job, Jobs, Purpose};
 use crate::access_log::AccessLogFile;
 use crate::decide::backoff::Backoff;
 use crate::decide::steps::Steps;
@@ -58,7 +58,7 @@ impl Apply {
 pub(crate) struct Configuration {
     in_force: Option<Build>,
     apply: Option<Apply>,
-    pub(crate) jobs: Jobs,
+    jobs: Jobs,
     /// In force, which the controller has not been told.
     unanswered: Vec<GenerationId>,
     /// Instances of the configuration in force that the router does not use any more, as it has
@@ -135,6 +135,21 @@ impl Configuration {
         self.highest = self.highest.max(generation);
     }
 
+    /// Has a job done when nothing is being applied.
+    pub(crate) fn plan(&mut self, job: Job) {
+        self.jobs.push(job);
+    }
+
+    /// As `plan`, for a restart that no request waits for, unless one is planned already.
+    pub(crate) fn plan_restart_once(&mut self, name: String) {
+        self.jobs.restart_once(name);
+    }
+
+    /// Whether more changes wait than people make.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.jobs.is_full()
+    }
+
     /// Whether nothing is being changed, nor is to be.
     pub(crate) fn is_quiet(&self) -> bool {
         self.apply.is_none() && self.jobs.is_empty()
@@ -174,9 +189,14 @@ impl Configuration {
         self.unused.clear();
         let kept = self.in_force.as_ref().map(Build::app_ids);
         if kept.is_some() {
-            self.jobs.push_first(jobs::Job::Restore);
+            self.jobs.push_first(Job::Restore);
         }
         kept
+    }
+
+    /// A router that had ended was replaced by another one: what was planned to restore it is in its successor.
+    pub(crate) fn router_was_replaced(&mut self) {
+        self.jobs.forget_restore();
     }
 
     /// The router that is to answer next, and about which generation.
@@ -209,7 +229,7 @@ impl Configuration {
     /// Plans it.
     pub(crate) fn rebind(&mut self, now: Instant) {
         self.rebinding.started(now);
-        self.jobs.push(jobs::Job::Rebind);
+        self.jobs.push(Job::Rebind);
     }
 
     /// Opens the access logs anew. One that cannot be opened goes on where it is. Returns the others, by the numbers

@@ -91,29 +91,29 @@ const MOST_WAITING: usize = 2 * MAX_MESSAGE;
 
 /// Jobs in their order.
 #[derive(Debug, Default)]
-pub(crate) struct Jobs(VecDeque<Job>);
+pub(super) struct Jobs(VecDeque<Job>);
 
 impl Jobs {
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether more changes wait than people make.
-    pub(crate) fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.0.len() >= MOST_JOBS || self.0.iter().map(Job::size).sum::<usize>() > MOST_WAITING
     }
 
-    pub(crate) fn push(&mut self, job: Job) {
+    pub(super) fn push(&mut self, job: Job) {
         self.0.push_back(job);
     }
 
     /// Has it done before all others.
-    pub(crate) fn push_first(&mut self, job: Job) {
+    pub(super) fn push_first(&mut self, job: Job) {
         self.0.push_front(job);
     }
 
     /// Plans a restart that no request waits for, unless one is planned already.
-    pub(crate) fn restart_once(&mut self, name: String) {
+    pub(super) fn restart_once(&mut self, name: String) {
         let is_same = |job: &Job| matches!(job, Job::RestartApp { name: other, .. } if *other == name);
         if !self.0.iter().any(is_same) {
             self.push(Job::RestartApp { ticket: None, name });
@@ -121,28 +121,28 @@ impl Jobs {
     }
 
     /// The next one, or only if a router waits for it.
-    pub(crate) fn next(&mut self, only_restore: bool) -> Option<Job> {
+    pub(super) fn next(&mut self, only_restore: bool) -> Option<Job> {
         self.0.pop_front_if(|job| !only_restore || matches!(job, Job::Restore))
     }
 
     /// Takes out what the controller does not want any more. False if that does not wait.
-    pub(crate) fn revoke(&mut self, order: Revocable) -> bool {
+    pub(super) fn revoke(&mut self, order: Revocable) -> bool {
         let n_before = self.0.len();
         self.0.retain(|job| job.order() != Some(order));
         self.0.len() < n_before
     }
 
     /// Forgets what the controller has asked for.
-    pub(crate) fn forget_controller(&mut self) {
+    pub(super) fn forget_controller(&mut self) {
         self.0.retain(|job| matches!(job, Job::Restore | Job::Rebind));
     }
 
     /// No router waits any more to be told what is in force.
-    pub(crate) fn forget_restore(&mut self) {
+    pub(super) fn forget_restore(&mut self) {
         self.0.retain(|job| !matches!(job, Job::Restore));
     }
 
-    pub(crate) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 }

@@ -64,11 +64,11 @@ impl Supervisor {
             FromController::Apply { generation, .. } if !self.configuration.is_next(generation) => {
                 self.children.controller.give_up("numbers configurations as it likes");
             }
-            FromController::Apply { generation, .. } if self.configuration.jobs.is_full() => {
+            FromController::Apply { generation, .. } if self.configuration.is_busy() => {
                 let reason = TOO_BUSY.to_owned();
                 self.children.controller.send(&ToController::Refused { generation, reason });
             }
-            FromController::RestartApp { ticket, .. } if self.configuration.jobs.is_full() => {
+            FromController::RestartApp { ticket, .. } if self.configuration.is_busy() => {
                 let error = Some(TOO_BUSY.to_owned());
                 self.children.controller.send(&ToController::Restarted { ticket, error });
             }
@@ -84,7 +84,7 @@ impl Supervisor {
             FromController::RunApp { ticket, name } => self.run_now(ticket, &name),
             FromController::DescribeExec { ticket, name, uid } => self.describe_exec(ticket, &name, uid),
             FromController::RestartApp { ticket, name } => {
-                self.configuration.jobs.push(Job::RestartApp { ticket: Some(ticket), name });
+                self.configuration.plan(Job::RestartApp { ticket: Some(ticket), name });
             }
             FromController::StoreAsset { ticket, kind, name, bytes } => {
                 let error = self.stored.set_asset(kind, &name, bytes).err();
@@ -115,7 +115,7 @@ impl Supervisor {
             None => start_policy,
         };
         let purpose = Purpose::Change { generation, store, start_policy };
-        self.configuration.jobs.push(Job::Change { purpose, content });
+        self.configuration.plan(Job::Change { purpose, content });
     }
 
     /// A router that is not there yet gets all of them when it starts.

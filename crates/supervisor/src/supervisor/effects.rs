@@ -56,7 +56,7 @@ impl Supervisor {
     fn carry_out_upgrade(&mut self, effect: UpgradeEffect, now: Instant) {
         let Self { audience, children, configuration, inheritance, upgrade, .. } = self;
         match effect {
-            UpgradeEffect::Queue => configuration.jobs.push(Job::Upgrade),
+            UpgradeEffect::Queue => configuration.plan(Job::Upgrade),
             UpgradeEffect::Start => {
                 let started = self.programs.launcher.start_successor();
                 let started = started.map(|peer| (peer.pid(), peer));
@@ -137,8 +137,7 @@ impl Supervisor {
             }
             ApplyEffect::PutInCharge => {
                 if children.put_successor_in_charge() {
-                    // What was planned to restore the router before is in its successor.
-                    configuration.jobs.forget_restore();
+                    configuration.router_was_replaced();
                 }
             }
             ApplyEffect::Answer(answer) => self.answer(answer),

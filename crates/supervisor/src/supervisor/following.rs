@@ -76,7 +76,7 @@ fn restart_changed(watch: &mut Watch, configuration: &mut Configuration, childre
             children.retire_workers(id);
             watch.replaces(id);
         } else {
-            configuration.jobs.restart_once(name);
+            configuration.plan_restart_once(name);
         }
     }
 }

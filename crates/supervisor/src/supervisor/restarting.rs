@@ -21,7 +21,7 @@ pub(super) fn look_at_files(
     let apps = configuration.in_force().map_or(&[][..], |build| &build.apps);
     let changed: Vec<_> = apps.iter().filter_map(|app| take_change(app, children)).collect();
     for name in changed {
-        configuration.jobs.push(Job::RestartApp { ticket: None, name });
+        configuration.plan(Job::RestartApp { ticket: None, name });
     }
 }
 

@@ -42,10 +42,10 @@ impl Site {
             "start" => self.change(n(), StartPolicy::WhatStarts, apps),
             "restart" => {
                 let ticket = number.parse().ok().map(Ticket);
-                self.configuration.jobs.push(Job::RestartApp { ticket, name: apps.to_owned() });
+                self.configuration.plan(Job::RestartApp { ticket, name: apps.to_owned() });
             }
             "rebind" => self.configuration.rebind(self.now),
-            "upgrade" => self.configuration.jobs.push(Job::Upgrade),
+            "upgrade" => self.configuration.plan(Job::Upgrade),
             "go" | "go-upgrading" => {
                 while let Some(effects) = self.configuration.begin_next(what == "go-upgrading") {
                     self.carry_out(effects);
@@ -85,7 +85,7 @@ impl Site {
             log: Default::default(),
         };
         let content = Content { plan, document: vec![], assets: Assets::default() };
-        self.configuration.jobs.push(Job::Change { purpose, content });
+        self.configuration.plan(Job::Change { purpose, content });
     }
 
     fn hear(&mut self, event: ApplyEvent) {
@@ -359,6 +359,13 @@ fn a_new_router_is_told_what_is_in_force() {
         "router-ends go router not-prepared",
         "build restore(1) prepare abandon dismiss stop() close not-restored",
     );
+}
+
+#[test]
+fn a_router_that_was_replaced_is_not_restored() {
+    let mut site = check("router-ends", "");
+    site.configuration.router_was_replaced();
+    assert!(site.configuration.is_quiet());
 }
 
 #[test]

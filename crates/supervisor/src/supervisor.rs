@@ -16,27 +16,25 @@ mod reader;
 mod restarting;
 mod router;
 mod signals;
+mod sources;
 mod status;
 mod stopping;
+mod timers;
 mod upgrading;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use corral_ipc::message::ControlToken;
-use corral_sys::poll::{self, Interest, Readiness};
-use corral_sys::signal::{Signal, SignalFd};
+use corral_sys::signal::SignalFd;
 
-use self::restarting::look_at_files;
+use self::sources::Source;
 use crate::audience::Audience;
 use crate::children::routers::threads_for;
 use crate::children::{Child, Children};
 use crate::configuration::Configuration;
-use crate::decide::life::Starts;
-use crate::decide::stop::{StopEvent, Stopping};
-use crate::decide::timers::{Timer, Timers};
+use crate::decide::stop::Stopping;
 use crate::decide::upgrade::Upgrade;
 use crate::files::Files;
 use crate::inheritance::Inheritance;
@@ -81,22 +79,6 @@ pub(crate) struct Supervisor {
     /// Follows the code for developers who work on the site.
     watch: Option<Watch>,
     stopping: Stopping,
-}
-
-/// A source of events that the loop waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Signals,
-    Child(Child),
-    Successor,
-    /// The successor has ended.
-    SuccessorEnd,
-    /// The process before this one says what of its work has ended.
-    Predecessor,
-    /// Code that is followed has changed.
-    Tree,
-    /// By its place among the outputs.
-    Output(usize),
 }
 
 /// Messages taken from one child before the others get their turn.
@@ -167,75 +149,6 @@ impl Supervisor {
         Ok(())
     }
 
-    fn wait(&self) -> io::Result<Vec<(Source, Readiness)>> {
-        let sources = self.sources();
-        let fds: Vec<_> = sources.iter().map(|source| self.descriptor(*source)).collect();
-        let left = self.timers().next().map(|at| at.saturating_duration_since(Instant::now()));
-        let readiness = poll::wait(&fds, left)?;
-        let ready = sources.into_iter().zip(readiness);
-        Ok(ready.filter(|(_, readiness)| readiness.readable || readiness.writable).collect())
-    }
-
-    fn sources(&self) -> Vec<Source> {
-        let mut sources = vec![Source::Signals];
-        sources.extend(self.upgrade.peer().filter(|peer| peer.is_open()).map(|_| Source::Successor));
-        sources.extend(self.upgrade.peer().and_then(Peer::end).map(|_| Source::SuccessorEnd));
-        sources.extend(self.inheritance.retiring.iter().map(|_| Source::Predecessor));
-        sources.extend(self.children.open().map(Source::Child));
-        sources.extend(self.watch.iter().map(|_| Source::Tree));
-        sources.extend((0..self.children.outputs.len()).map(Source::Output));
-        sources
-    }
-
-    /// The descriptor of one of [`Supervisor::sources`], which are all there, and what to wait for on it.
-    fn descriptor(&self, source: Source) -> (BorrowedFd<'_>, Interest) {
-        match source {
-            Source::Signals => (self.signals.as_fd(), Interest::Read),
-            Source::Output(idx) => (self.children.outputs.descriptor(idx), Interest::Read),
-            Source::Tree => {
-                let watch = self.watch.as_ref().expect("only a tree that is followed is a source");
-                (watch.as_fd(), Interest::Read)
-            }
-            Source::Predecessor => {
-                let retiring = self.inheritance.retiring.as_ref();
-                (retiring.expect("only a predecessor that is heard is a source").as_fd(), Interest::Read)
-            }
-            Source::SuccessorEnd => {
-                let end = self.upgrade.peer().and_then(Peer::end);
-                (end.expect("only a successor that is known is a source"), Interest::Read)
-            }
-            Source::Child(_) | Source::Successor => {
-                let peer = self.peer(source).expect("only running processes are sources");
-                let interest = if peer.wants_to_write() { Interest::ReadWrite } else { Interest::Read };
-                (peer.as_fd(), interest)
-            }
-        }
-    }
-
-    fn peer(&self, source: Source) -> Option<&Peer> {
-        match source {
-            Source::Child(child) => self.children.peer(child),
-            Source::Successor => self.upgrade.peer(),
-            Source::Signals
-            | Source::SuccessorEnd
-            | Source::Predecessor
-            | Source::Tree
-            | Source::Output(_) => None,
-        }
-    }
-
-    fn peer_mut(&mut self, source: Source) -> Option<&mut Peer> {
-        match source {
-            Source::Child(child) => self.children.peer_mut(child),
-            Source::Successor => self.upgrade.peer_mut(),
-            Source::Signals
-            | Source::SuccessorEnd
-            | Source::Predecessor
-            | Source::Tree
-            | Source::Output(_) => None,
-        }
-    }
-
     fn read(&mut self, source: Source, time: Duration) {
         match source {
             Source::Signals => self.on_signals(),
@@ -276,81 +189,6 @@ impl Supervisor {
             if !is_read {
                 return;
             }
-        }
-    }
-
-    /// The timers of everything that is due although nothing happens.
-    fn timers(&self) -> Timers {
-        let Self { children, configuration, restarts, .. } = self;
-        let mut timers = Timers::default();
-        let peers = children.peers().chain(self.upgrade.unready());
-        timers.set(Timer::Peers, peers.filter_map(Peer::deadline).min());
-        let starts = self.starts();
-        timers.set(Timer::Applications, children.apps.values().filter_map(|app| app.deadline(starts)).min());
-        timers.set(Timer::Sign, self.audience.service_manager.next_sign());
-        timers.set(Timer::Upgrade, self.upgrade.deadline());
-        timers.set(Timer::Store, self.stored.retry_at());
-        timers.set(Timer::Silence, self.questions.deadline(|router| children.hears(router)));
-        if self.stopping.has_begun() {
-            timers.set(Timer::Stop, self.stopping.deadline());
-            return timers;
-        }
-        timers.set(Timer::StartRouter, children.routers.in_charge.role.restart_at());
-        timers.set(Timer::StartReader, children.reader.restart_at());
-        if self.may_start_controller() {
-            timers.set(Timer::StartController, children.controller.restart_at());
-        }
-        timers.set(Timer::Look, restarts.next_look().filter(|_| !self.upgrade.goes_on()));
-        timers.set(Timer::Word, self.audience.next_word());
-        timers.set(Timer::Change, self.next_change());
-        // A job of its own, for a time at which nothing else goes on.
-        if children.routers.in_charge.role.is_ready {
-            timers.set(Timer::Rebind, configuration.rebind_at());
-        }
-        timers
-    }
-
-    /// Whether anything is started again that has ended.
-    fn starts(&self) -> Starts {
-        if self.stopping.has_begun() { Starts::Over } else { Starts::Permitted }
-    }
-
-    fn on_time(&mut self, now: Instant) {
-        self.note_owed(now);
-        for timer in self.timers().due(now) {
-            self.on_timer(timer, now);
-            self.hear_news();
-        }
-        if self.stopping.has_begun() {
-            self.stop_on(StopEvent::Turn, now);
-        }
-        self.hear_news();
-    }
-
-    fn on_timer(&mut self, timer: Timer, now: Instant) {
-        let starts = self.starts();
-        let Self { children, programs, configuration, audience, restarts, secrets, .. } = self;
-        match timer {
-            Timer::Peers => {
-                let peers = children.peers().chain(self.upgrade.unready());
-                peers.for_each(|peer| peer.kill_if_overdue(now));
-            }
-            Timer::Applications => children.apps_on_time(starts, programs, now),
-            Timer::Sign => audience.service_manager.on_time(now),
-            Timer::Upgrade => self.upgrade.unready().into_iter().for_each(|peer| peer.kill(Signal::KILL)),
-            // A client that asks for the status hears why it fails.
-            Timer::Store => drop(self.store_again()),
-            Timer::Silence => self.end_silent(now),
-            // Whatever has its time: it goes on in each turn.
-            Timer::Stop => {}
-            Timer::StartRouter => children.start_router(programs, secrets),
-            Timer::StartReader => self.start_reader(),
-            Timer::StartController => self.start_controller(),
-            Timer::Look => look_at_files(restarts, configuration, children, now),
-            Timer::Word => audience.speak(children.outputs.last_word(), now),
-            Timer::Change => self.follow_change(),
-            Timer::Rebind if configuration.is_quiet() => configuration.rebind(now),
-            Timer::Rebind => {}
         }
     }
 }

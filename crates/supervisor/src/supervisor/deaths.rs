@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use corral_sys::signal::{ChildChange, Ended, Pid};
 
-use super::{Source, Supervisor};
+use super::Supervisor;
+use super::sources::Source;
 use crate::children::Child;
 use crate::children::prototypes::how_ended;
 use crate::children::role::Role;

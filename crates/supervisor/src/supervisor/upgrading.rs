@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use corral_ipc::message::{FromSuccessor, StartPolicy};
 
-use super::{Source, Supervisor};
+use super::Supervisor;
+use super::sources::Source;
 use crate::children::Children;
 use crate::configuration::build::Build;
 use crate::decide::upgrade::UpgradeEvent;

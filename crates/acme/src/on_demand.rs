@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corral_config::tls::{AllowRule, OnDemand};
-use corral_syntax::{client_network, has_host_labels, is_host_name};
+use corral_syntax::{client_network, is_public_name};
 
 use crate::order_policy::OrderPolicy;
 
@@ -157,12 +157,6 @@ fn matches(pattern: &str, name: &str) -> bool {
         Some(domain) => name.split_once('.').is_some_and(|(label, rest)| !label.is_empty() && rest == domain),
         None => pattern == name,
     }
-}
-
-/// Whether a name may be one of the public DNS: labels of letters, digits and hyphens, at least two.
-fn is_public_name(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    name.contains('.') && is_host_name(name) && has_host_labels(name, is_plain)
 }
 
 /// Events of the last hour, for each key.

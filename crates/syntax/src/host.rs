@@ -15,9 +15,16 @@ pub fn is_host_name(name: &str) -> bool {
     !is_number && has_host_labels(name, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// Whether a text consists of labels as host names do, each of bytes that are `plain`, without `-` at either end.
+/// Whether a name, in lower case, may be one of the public DNS, so that an authority could certify it: labels of
+/// letters, digits and hyphens, at least two.
 #[must_use]
-pub fn has_host_labels(name: &str, plain: impl Fn(u8) -> bool) -> bool {
+pub fn is_public_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.contains('.') && is_host_name(name) && has_host_labels(name, is_plain)
+}
+
+/// Whether a text consists of labels as host names do, each of bytes that are `plain`, without `-` at either end.
+fn has_host_labels(name: &str, plain: impl Fn(u8) -> bool) -> bool {
     let is_label = |label: &str| {
         (1..=LONGEST_LABEL).contains(&label.len())
             && label.bytes().all(&plain)
@@ -75,6 +82,22 @@ mod tests {
         assert!(is_ipv6_literal(b"[::1]") && is_ipv6_literal(b"[2001:db8::1]"));
         for wrong in [&b"::1"[..], b"[]", b"[::1", b"[::1%eth0]", b"[127.0.0.1]", b"[g::1]", b"[\xff]"] {
             assert!(!is_ipv6_literal(wrong), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn authorities_know_host_names() {
+        for name in ["a.b", "xn--bcher-kva.example", "0.1.example", "a.".repeat(120).trim_end_matches('.')] {
+            assert!(is_public_name(name), "{name}");
+        }
+        let long = format!("{}.example", "a".repeat(64));
+        let longer = "a.".repeat(127) + "aa";
+        for name in
+            ["", ".", "a", "a.", ".a", "a..b", "a_b.example", "-a.example", "a-.b", "A.b", "a b.c", "é.b"]
+                .into_iter()
+                .chain([&*long, &longer])
+        {
+            assert!(!is_public_name(name), "{name}");
         }
     }
 }

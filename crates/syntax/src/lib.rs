@@ -8,6 +8,6 @@ mod network;
 mod token;
 
 pub use escape::{escaped_byte, hex_digit};
-pub use host::{has_host_labels, is_host_name, is_ipv6_literal};
+pub use host::{is_host_name, is_ipv6_literal, is_public_name};
 pub use network::client_network;
 pub use token::is_token;

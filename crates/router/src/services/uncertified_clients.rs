@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use corral_ipc::message::FromRouter;
-use corral_syntax::has_host_labels;
+use corral_syntax::is_public_name;
 use parking_lot::Mutex;
 
 use crate::clock::Millis;
@@ -37,7 +37,7 @@ impl UncertifiedClients {
         let now = Millis::of(now);
         match reason {
             NoCertificate::NotYet | NoCertificate::NothingYet => self.warn(name, now),
-            NoCertificate::OnDemand if is_known_by_authorities(name) => self.want(name, client, now),
+            NoCertificate::OnDemand if is_public_name(name) => self.want(name, client, now),
             NoCertificate::OnDemand
             | NoCertificate::Unknown
             | NoCertificate::Nameless
@@ -91,33 +91,5 @@ impl UncertifiedClients {
             );
         }
         self.main.send(&FromRouter::CertificateWanted { name: name.to_owned(), client });
-    }
-}
-
-/// Whether an authority could know the name: labels of letters, digits and hyphens, at least two. The TLS library takes
-/// more for names.
-fn is_known_by_authorities(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    name.contains('.') && has_host_labels(name, is_plain)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn authorities_know_host_names() {
-        for name in ["a.b", "xn--bcher-kva.example", "0.1.example", "a.".repeat(120).trim_end_matches('.')] {
-            assert!(is_known_by_authorities(name), "{name}");
-        }
-        let long = format!("{}.example", "a".repeat(64));
-        let longer = "a.".repeat(127) + "aa";
-        for name in
-            ["", ".", "a", "a.", ".a", "a..b", "a_b.example", "-a.example", "a-.b", "A.b", "a b.c", "é.b"]
-                .into_iter()
-                .chain([&*long, &longer])
-        {
-            assert!(!is_known_by_authorities(name), "{name}");
-        }
     }
 }

@@ -67,6 +67,8 @@ pub(crate) struct Upgrade<P> {
     successor: Option<Successor<P>>,
     /// Why the last one has failed.
     trouble: Option<String>,
+    /// One is asked for, and begins when nothing is being applied.
+    is_queued: bool,
 }
 
 #[derive(Debug)]
@@ -84,7 +86,7 @@ const LONGEST_START: Duration = Duration::from_secs(3 * 60);
 
 impl<P> Default for Upgrade<P> {
     fn default() -> Self {
-        Self { successor: None, trouble: None }
+        Self { successor: None, trouble: None, is_queued: false }
     }
 }
 
@@ -126,8 +128,12 @@ impl<P> Upgrade<P> {
     pub(crate) fn on(&mut self, event: UpgradeEvent<P>, now: Instant) -> Vec<UpgradeEffect> {
         match event {
             UpgradeEvent::Asked(circumstances) => self.ask(circumstances),
-            UpgradeEvent::Due(Ok(())) => vec![UpgradeEffect::Start],
+            UpgradeEvent::Due(Ok(())) => {
+                self.is_queued = false;
+                vec![UpgradeEffect::Start]
+            }
             UpgradeEvent::Due(Err(reason)) => {
+                self.is_queued = false;
                 // The successor would put the one before in force.
                 self.fail(format!("the current configuration is not stored: {reason}"))
             }
@@ -146,6 +152,10 @@ impl<P> Upgrade<P> {
         if let Some(reason) = self.why_not(circumstances) {
             tracing::info!(target: "notice", "signal USR2 received, ignored: {reason}");
             self.trouble = Some(reason.to_owned());
+            return vec![];
+        }
+        if std::mem::replace(&mut self.is_queued, true) {
+            tracing::info!(target: "notice", "signal USR2 received, ignored: an upgrade is about to begin");
             return vec![];
         }
         // The reason of an earlier failure would be taken for this one's while it waits.
@@ -256,6 +266,16 @@ mod tests {
             UpgradeEffect::DropJobs,
             UpgradeEffect::Finish,
         ]
+    }
+
+    #[test]
+    fn an_upgrade_that_waits_is_not_asked_for_twice() {
+        check(
+            &["asked", "asked", "not-stored"],
+            &[UpgradeEffect::Queue],
+            Some("the current configuration is not stored: disk full"),
+        );
+        check(&["asked", "not-stored", "asked"], &[UpgradeEffect::Queue; 2], None);
     }
 
     #[test]

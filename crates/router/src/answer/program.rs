@@ -19,7 +19,8 @@ use corral_channel::message::{self, RequestHead};
 
 use crate::answer::application::{fail, with_timeouts};
 use crate::answer::proxy::{
-    Attempt, AttemptOutcome, GatewayRequest, ProgramRequest, Upload, UploadDestination, await_return,
+    Attempt, AttemptOutcome, FailedAttempt, GatewayRequest, ProgramRequest, RetryState, RetryTarget, Upload,
+    UploadDestination, await_return,
 };
 use crate::answer::websocket;
 use crate::error_chain::Chain;
@@ -29,10 +30,7 @@ use crate::instance::{AppFailure, AppInstance, LoopApp, ProgramTurn, ReadyProgra
 use crate::request::client::Gone;
 use crate::request::head::ReceivedRequest;
 use crate::storage::buffers;
-use crate::upstream::{LoopServer, Retry, ServerFailure};
-
-/// Programs that a request is given to one after the other when they accept no connections.
-const MOST_ATTEMPTS: usize = 5;
+use crate::upstream::{LoopServer, ServerFailure};
 
 /// Answers a request by a program of an application that serves HTTP.
 pub(crate) async fn answer(response: &mut ResponseWriter<'_, '_>, app: &Rc<LoopApp>) -> Result<(), Gone> {
@@ -55,8 +53,9 @@ pub(crate) async fn give(
     mut upload: Upload,
     gateway_request: Option<&GatewayRequest>,
 ) -> Result<(), Gone> {
-    let (mut n_attempts, mut may_repeat) =
-        (0, gateway_request.is_some() && response.request.received.is_idempotent());
+    // One in HTTP has been repeated where that helps.
+    let may_repeat = gateway_request.is_some() && response.request.received.is_idempotent();
+    let mut retries = RetryState::new(RetryTarget::Program, may_repeat);
     loop {
         let turn = app.begin_turn(describe(response.request), response.now());
         let program = match wait(response, &turn).await? {
@@ -69,7 +68,7 @@ pub(crate) async fn give(
             None => ask(response, app, &held_turn, &server, &mut upload).await,
             Some(gateway_request) => {
                 // One that cannot be repeated, and one that was.
-                let is_careful = !may_repeat;
+                let is_careful = !retries.may_repeat();
                 let on_end = || {
                     program.note_answer();
                     held_turn.free();
@@ -100,17 +99,16 @@ pub(crate) async fn give(
             }
             AttemptOutcome::Failed(failure) => failure,
         };
-        if matches!(failure, ServerFailure::Connect(_)) {
+        let is_unreached = matches!(failure, ServerFailure::Connect(_));
+        if is_unreached {
             app.app.forsake(&program, &failure);
-            // A program that ends after some requests says nothing of the next one.
-            n_attempts += usize::from(gateway_request.is_none() || !program.has_answered());
-            // One that was under way may be what the program has died of: it is not tried on others.
-            if !was_sent && n_attempts < MOST_ATTEMPTS && upload.rewind() {
-                continue;
-            }
         }
-        if failure.retry() == Retry::Idempotent && verdict.is_none() && may_repeat && upload.rewind() {
-            may_repeat = false;
+        // A program that ends after some requests says nothing of the next one.
+        let was_used = gateway_request.is_some() && program.has_answered();
+        // One that was under way may be what the program has died of: it is not tried on others.
+        let is_suspect = if is_unreached { was_sent } else { verdict.is_some() };
+        let attempt = FailedAttempt { was_used, is_suspect, ..FailedAttempt::new(&failure) };
+        if retries.retry(attempt, &mut upload) {
             continue;
         }
         let failure = verdict.unwrap_or_else(|| explain(failure, &app.app, &program));

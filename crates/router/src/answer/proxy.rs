@@ -15,6 +15,7 @@ mod http2;
 pub(crate) mod mirror;
 mod relay;
 mod request;
+mod retry;
 mod shown;
 pub(crate) mod subrequest;
 mod time_limit;
@@ -24,10 +25,11 @@ mod upload;
 use std::time::Instant;
 
 use corral_config::template::Exception;
-use corral_config::upstream::Balance;
+use corral_config::upstream::{Balance, Retries};
 
 pub(crate) use self::attempt::{Attempt, AttemptOutcome};
 pub(crate) use self::gateway::{GatewayRequest, ProgramRequest, await_return};
+pub(crate) use self::retry::{FailedAttempt, RetryState, RetryTarget};
 use self::shown::shown;
 pub(crate) use self::tunnel::join;
 pub(crate) use self::upload::{Upload, UploadDestination};
@@ -36,7 +38,7 @@ use crate::error_chain::Chain;
 use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{LoopGroup, LoopServer, Retry, ServerFailure, TriedServers};
+use crate::upstream::{LoopGroup, LoopServer, ServerFailure, TriedServers};
 
 /// Answers a request by a server of a group.
 pub(crate) async fn answer(response: &mut ResponseWriter<'_, '_>, group: &LoopGroup) -> Result<(), Gone> {
@@ -61,8 +63,11 @@ pub(crate) async fn give(
         Err(exception) => return response.fail_script(&exception).await,
     };
     let begun = response.now();
+    let Retries { most, timeout } = group.shared.upstream.retries;
+    let target = RetryTarget::server(group.servers.len(), most, timeout);
+    let retries = RetryState::new(target, response.request.received.is_idempotent());
     let mut attempts =
-        Attempts { group, key, upload, gateway_request, tried: TriedServers::new(), n_retries: 0, begun };
+        Attempts { group, key, upload, gateway_request, tried: TriedServers::new(), retries, begun };
     let answered = attempts.run(response).await;
     buffers::give(attempts.key);
     answered
@@ -86,7 +91,7 @@ struct Attempts<'g> {
     /// The request as servers get it in the place of a head of HTTP.
     gateway_request: Option<&'g GatewayRequest>,
     tried: TriedServers,
-    n_retries: u32,
+    retries: RetryState,
     begun: Instant,
 }
 
@@ -118,7 +123,10 @@ impl Attempts<'_> {
                 }
             };
             self.note_failure(response, server, &failure);
-            if !self.may_retry(response, chosen, failure.retry()) {
+            self.tried.push(chosen);
+            let elapsed = response.now().saturating_duration_since(self.begun);
+            let attempt = FailedAttempt { elapsed, ..FailedAttempt::new(&failure) };
+            if !self.retries.retry(attempt, &mut self.upload) {
                 return response.send_error(failure.status()).await;
             }
         }
@@ -151,20 +159,5 @@ impl Attempts<'_> {
                 shown(response.request)
             );
         }
-    }
-
-    /// Whether another server gets the request, which is then ready to be sent again.
-    fn may_retry(&mut self, response: &ResponseWriter<'_, '_>, tried: usize, retry: Retry) -> bool {
-        self.tried.push(tried);
-        let permitted = match retry {
-            Retry::Any => true,
-            Retry::Idempotent => response.request.received.is_idempotent(),
-            Retry::Never => false,
-        };
-        let retries = &self.group.shared.upstream.retries;
-        let elapsed = response.now().saturating_duration_since(self.begun);
-        let is_left = self.n_retries < retries.most && retries.timeout.is_none_or(|limit| elapsed < limit);
-        self.n_retries += 1;
-        permitted && is_left && self.tried.len() < self.group.servers.len() && self.upload.rewind()
     }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::http1_request::{Http1Failure, Http1Request, OutgoingHead, ResponseStart};
 use super::relay::{Relayed, ResponseRelay};
+use super::retry::{FailedAttempt, RetryState, RetryTarget};
 use super::upload::Upload;
 use super::{checked_websocket, http2, request, tunnel};
 use crate::answer::websocket;
@@ -14,7 +15,7 @@ use crate::exchange::response::ResponseWriter;
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Freshness, LoopServer, Retry, ServerConnection, ServerFailure};
+use crate::upstream::{Freshness, LoopServer, ServerConnection, ServerFailure};
 
 /// A request that is given to one server.
 pub(crate) struct Attempt<'a> {
@@ -66,8 +67,8 @@ impl<'a> Attempt<'a> {
         if self.server.shared.options.http2 {
             return Box::pin(http2::run(response, self.server, self.upload)).await;
         }
-        let freshness =
-            if response.request.received.is_idempotent() { Freshness::Any } else { Freshness::Fresh };
+        let is_idempotent = response.request.received.is_idempotent();
+        let freshness = if is_idempotent { Freshness::Any } else { Freshness::Fresh };
         loop {
             let kept = self.server.pool.borrow_mut().take(freshness, response.now());
             let is_kept = kept.is_some();
@@ -84,8 +85,8 @@ impl<'a> Attempt<'a> {
                 AttemptOutcome::Failed(failure) => failure,
                 outcome => return Ok(outcome),
             };
-            let is_stale = is_kept && freshness == Freshness::Any && failure.retry() == Retry::Idempotent;
-            if !is_stale || !self.upload.rewind() {
+            let attempt = FailedAttempt { was_used: is_kept, ..FailedAttempt::new(&failure) };
+            if !RetryState::new(RetryTarget::Connection, is_idempotent).retry(attempt, self.upload) {
                 return Ok(AttemptOutcome::Failed(failure));
             }
         }

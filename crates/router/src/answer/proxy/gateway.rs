@@ -21,6 +21,7 @@ use self::request_sender::RequestSender;
 use self::response_reader::ResponseReader;
 use super::attempt::{self, AttemptOutcome};
 use super::http1_request::Http1Failure;
+use super::retry::{FailedAttempt, RetryState, RetryTarget};
 use super::time_limit::TimeLimit;
 use super::upload::Upload;
 use crate::clock::deadline::Elapsed;
@@ -28,8 +29,8 @@ use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::{
-    Freshness, KeptConnection, LoopServer, ProcessPresence, ProcessSlot, Retry, ServerConnection,
-    ServerFailure, SlotFuture,
+    Freshness, KeptConnection, LoopServer, ProcessPresence, ProcessSlot, ServerConnection, ServerFailure,
+    SlotFuture,
 };
 
 /// A request as a server gets it, but for its body.
@@ -80,7 +81,7 @@ pub(super) async fn run(
     upload: &mut Upload,
     gateway_request: &GatewayRequest,
 ) -> Result<AttemptOutcome, Gone> {
-    let mut is_first = true;
+    let mut retries = RetryState::new(RetryTarget::Process, response.request.received.is_idempotent());
     loop {
         let (connection, begin, connection_return) = match connect(response, server).await {
             Ok(connected) => connected,
@@ -108,17 +109,10 @@ pub(super) async fn run(
             AttemptOutcome::Failed(failure) => failure,
             outcome => return Ok(outcome),
         };
-        let was_kept = matches!(begin, RequestStart::Again | RequestStart::Announced);
-        let may_repeat = match failure.retry() {
-            // A process that leaves may have accepted a new connection, too.
-            Retry::Any => was_kept || is_first && matches!(failure, ServerFailure::Connect(_)),
-            Retry::Idempotent => (was_kept || is_first) && response.request.received.is_idempotent(),
-            Retry::Never => false,
-        };
-        if !may_repeat || !upload.rewind() {
+        let was_used = matches!(begin, RequestStart::Again | RequestStart::Announced);
+        if !retries.retry(FailedAttempt { was_used, ..FailedAttempt::new(&failure) }, upload) {
             return Ok(AttemptOutcome::Failed(failure));
         }
-        is_first = was_kept;
     }
 }
 

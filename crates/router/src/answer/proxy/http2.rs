@@ -8,16 +8,14 @@ use std::ops::ControlFlow;
 use self::exchange::Http2Request;
 use super::attempt::{AttemptOutcome, connected};
 use super::request;
+use super::retry::{FailedAttempt, RetryState, RetryTarget};
 use super::upload::Upload;
 use crate::answer::websocket::is_wanted as websocket_is_wanted;
 use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::upstream::http2::{H2RequestHead, H2Stream, StreamPermit, StreamUse};
-use crate::upstream::{LoopServer, Retry, ServerFailure};
-
-/// How often a server gets a request again that it says not to have begun with, or whose connection it has closed.
-const MOST_REPEATS: u32 = 3;
+use crate::upstream::{LoopServer, ServerFailure};
 
 /// Gives the request to the server.
 pub(super) async fn run(
@@ -25,23 +23,19 @@ pub(super) async fn run(
     server: &LoopServer,
     upload: &mut Upload,
 ) -> Result<AttemptOutcome, Gone> {
-    let mut n_repeats = 0;
+    let mut retries = RetryState::new(RetryTarget::Stream, response.request.received.is_idempotent());
     loop {
         let opening = server.stream_permit(&response.services.proxy_servers);
         let permit = match connected(response, server, opening).await {
             Ok(permit) => permit,
             Err(broken) => return broken.into_outcome(),
         };
-        let is_first = permit.is_first();
+        let was_used = !permit.is_first();
         let failure = match send_request(response, server, upload, permit).await? {
             AttemptOutcome::Failed(failure) => failure,
             outcome => return Ok(outcome),
         };
-        let is_stale =
-            !is_first && failure.retry() == Retry::Idempotent && response.request.received.is_idempotent();
-        let may_repeat = is_stale || matches!(failure, ServerFailure::Refused(_));
-        n_repeats += 1;
-        if !may_repeat || n_repeats > MOST_REPEATS || !upload.rewind() {
+        if !retries.retry(FailedAttempt { was_used, ..FailedAttempt::new(&failure) }, upload) {
             return Ok(AttemptOutcome::Failed(failure));
         }
     }

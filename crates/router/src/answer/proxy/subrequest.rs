@@ -16,14 +16,13 @@ use super::forwarded;
 use super::http1_request::{Http1Failure, Http1Request, OutgoingHead, ResponseStart};
 use super::relay::{Relayed, ResponseRelay};
 use super::request::{append_escaped, append_host};
+use super::retry::{FailedAttempt, RetryState, RetryTarget};
 use super::upload::Upload;
 use crate::clock::Millis;
 use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{
-    Freshness, LoopGroup, LoopServer, Retry, ServerConnection, ServerFailure, TriedServers,
-};
+use crate::upstream::{Freshness, LoopGroup, LoopServer, ServerConnection, ServerFailure, TriedServers};
 
 /// An answer whose head is there.
 pub(crate) struct SubrequestResponse {
@@ -58,6 +57,9 @@ pub(crate) async fn ask(
     group: &LoopGroup,
     target: &str,
 ) -> Result<Result<SubrequestResponse, SubrequestError>, Gone> {
+    // For as long as `forward` waits.
+    let most = group.shared.upstream.retries.most;
+    let mut retries = RetryState::new(RetryTarget::server(group.servers.len(), most, None), true);
     let mut tried = TriedServers::new();
     let mut last = SubrequestError::Nobody;
     while let Some(chosen) = group.choose(&tried, b"", response.now()) {
@@ -74,10 +76,10 @@ pub(crate) async fn ask(
             server.figures().failures.add(1);
             server.shared.health.failed(&server.shared.passive, Millis::of(response.now()));
         }
-        let may_retry = matches!(failure.retry(), Retry::Any | Retry::Idempotent);
+        let may_retry = retries.permit(FailedAttempt::new(&failure), true);
         last = failure.into();
         tried.push(chosen);
-        if !may_retry || tried.len() > group.shared.upstream.retries.most as usize {
+        if !may_retry {
             break;
         }
     }
@@ -156,8 +158,12 @@ async fn ask_server(
                 server.shared.health.succeeded();
                 return Ok(Ok(SubrequestResponse { server: Some(Rc::clone(server)), connection, start }));
             }
-            Err(Http1Failure::Server(failure)) if is_kept && failure.retry() == Retry::Idempotent => {}
-            Err(Http1Failure::Server(failure)) => return Ok(Err(failure)),
+            Err(Http1Failure::Server(failure)) => {
+                let attempt = FailedAttempt { was_used: is_kept, ..FailedAttempt::new(&failure) };
+                if !RetryState::new(RetryTarget::Connection, true).permit(attempt, true) {
+                    return Ok(Err(failure));
+                }
+            }
             // There is no body that could not be read.
             Err(Http1Failure::Body(_) | Http1Failure::Gone) => return Err(Gone),
         }

@@ -140,10 +140,14 @@ impl Upload {
         self.forget();
     }
 
-    /// Starts again for another connection; false when too much of it is gone.
-    pub(crate) fn rewind(&mut self) -> bool {
-        self.n_sent = 0;
+    /// Whether all of it that came is still there.
+    pub(crate) fn can_rewind(&self) -> bool {
         !self.is_cut
+    }
+
+    /// Starts again for another connection.
+    pub(crate) fn rewind(&mut self) {
+        self.n_sent = 0;
     }
 
     /// So many of the pending bytes were sent.

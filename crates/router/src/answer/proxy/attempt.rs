@@ -3,8 +3,10 @@
 use std::pin::pin;
 use std::rc::Rc;
 
-use super::http1_request::{Http1Failure, Http1Request, OutgoingHead, ResponseStart};
+use super::http1_request::{Http1Request, OutgoingHead};
+use super::receive::AttemptFailure;
 use super::relay::{Relayed, ResponseRelay};
+use super::response_head::ResponseStart;
 use super::retry::{FailedAttempt, RetryState, RetryTarget};
 use super::upload::Upload;
 use super::{checked_websocket, http2, request, tunnel};
@@ -165,7 +167,7 @@ const SWITCHING_PROTOCOLS: u16 = 101;
 pub(super) async fn open(
     response: &ResponseWriter<'_, '_>,
     server: &LoopServer,
-) -> Result<ServerConnection, Http1Failure> {
+) -> Result<ServerConnection, AttemptFailure> {
     let mut connection = connected(response, server, server.connect()).await?;
     // It would be taken for the answer.
     if connection.has_spoken() { Err(ServerFailure::Unasked.into()) } else { Ok(connection) }
@@ -177,21 +179,21 @@ pub(super) async fn connected<T>(
     response: &ResponseWriter<'_, '_>,
     server: &LoopServer,
     connecting: impl Future<Output = Result<T, ServerFailure>>,
-) -> Result<T, Http1Failure> {
+) -> Result<T, AttemptFailure> {
     let limit = server.shared.options.timeouts.connect;
     let connected = async {
         tokio::select! {
             biased;
-            connected = connecting => connected.map_err(Http1Failure::from),
+            connected = connecting => connected.map_err(AttemptFailure::from),
             // A client may say that it sends nothing more before its body has been read.
-            () = response.presence().gone(ClientSignal::Lasting) => Err(Http1Failure::Gone),
+            () = response.presence().gone(ClientSignal::Lasting) => Err(AttemptFailure::Gone),
         }
     };
     let connected = response.client.deadline.limit(limit, pin!(connected)).await;
     connected.unwrap_or_else(|Elapsed| Err(ServerFailure::ConnectTimedOut(limit).into()))
 }
 
-impl Http1Failure {
+impl AttemptFailure {
     /// The same as the end of an attempt.
     pub(super) fn into_outcome(self) -> Result<AttemptOutcome, Gone> {
         match self {

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use corral_http::websocket::{ClientFrames, CloseReason, Control};
 
-use super::http1_request::ResponseStart;
+use super::response_head::ResponseStart;
 use super::tunnel::{TunnelServer, open};
 use crate::answer::websocket::ClientSide;
 use crate::exchange::response::ResponseWriter;

@@ -7,6 +7,7 @@ mod exchange;
 mod program_request;
 mod request_sender;
 mod response_reader;
+mod transport;
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -19,10 +20,10 @@ use self::exchange::GatewayExchange;
 pub(crate) use self::program_request::{ProgramRequest, await_return};
 use self::request_sender::RequestSender;
 use self::response_reader::ResponseReader;
+use self::transport::GatewayTransport;
 use super::attempt::{self, AttemptOutcome};
-use super::http1_request::Http1Failure;
+use super::receive::AttemptFailure;
 use super::retry::{FailedAttempt, RetryState, RetryTarget};
-use super::time_limit::TimeLimit;
 use super::upload::Upload;
 use crate::clock::deadline::Elapsed;
 use crate::exchange::response::ResponseWriter;
@@ -83,19 +84,17 @@ pub(super) async fn run(
 ) -> Result<AttemptOutcome, Gone> {
     let mut retries = RetryState::new(RetryTarget::Process, response.request.received.is_idempotent());
     loop {
-        let (connection, begin, connection_return) = match connect(response, server).await {
+        let connected = match connect(response, server).await {
             Ok(connected) => connected,
             Err(broken) => return broken.into_outcome(),
         };
+        let (_, start, connection_return) = &connected;
+        let start = *start;
         let crowd = connection_return
             .as_ref()
-            .filter(|_| begin == RequestStart::Keeping)
+            .filter(|_| start == RequestStart::Keeping)
             .map(|connection_return| connection_return.slot.slots());
-        let id = fastcgi::request_id(connection.n_requests());
-        let outgoing =
-            RequestSender::new(gateway_request.opening(begin, id), gateway_request.protocol, id, upload);
-        let source = ResponseReader::new(connection, gateway_request.protocol, connection_return);
-        let conversation = GatewayExchange { source, outgoing, server, clock: TimeLimit::default() };
+        let conversation = GatewayExchange::new(begin(connected, gateway_request), upload, server);
         let asking = Box::pin(send_request(response, conversation));
         let asked = match crowd {
             None => asking.await,
@@ -109,7 +108,7 @@ pub(super) async fn run(
             AttemptOutcome::Failed(failure) => failure,
             outcome => return Ok(outcome),
         };
-        let was_used = matches!(begin, RequestStart::Again | RequestStart::Announced);
+        let was_used = matches!(start, RequestStart::Again | RequestStart::Announced);
         if !retries.retry(FailedAttempt { was_used, ..FailedAttempt::new(&failure) }, upload) {
             return Ok(AttemptOutcome::Failed(failure));
         }
@@ -119,10 +118,20 @@ pub(super) async fn run(
 /// A connection for a request, how that begins on it, and where it goes afterwards if it is kept.
 type Connected<'k> = (ServerConnection, RequestStart, Option<ConnectionReturn<'k>>);
 
+/// The request on its connection, of which nothing was sent.
+fn begin<'k>(
+    (connection, start, connection_return): Connected<'k>,
+    request: &GatewayRequest,
+) -> GatewayTransport<'k> {
+    let id = fastcgi::request_id(connection.n_requests());
+    let outgoing = RequestSender::new(request.opening(start, id), request.protocol, id);
+    GatewayTransport::new(ResponseReader::new(connection, request.protocol, connection_return), outgoing)
+}
+
 async fn connect<'k, 'c: 'k>(
     response: &ResponseWriter<'_, 'c>,
     server: &'k Rc<LoopServer>,
-) -> Result<Connected<'k>, Http1Failure> {
+) -> Result<Connected<'k>, AttemptFailure> {
     let services = response.services;
     // A process may be leaving behind its last request, and takes a request along that comes on the same connection. So
     // one that must not be repeated has a connection of its own: only a process that stays accepts that.
@@ -150,13 +159,13 @@ async fn wait(
     response: &ResponseWriter<'_, '_>,
     server: &LoopServer,
     mut waiting: SlotFuture,
-) -> Result<(ProcessSlot, Option<KeptConnection>), Http1Failure> {
+) -> Result<(ProcessSlot, Option<KeptConnection>), AttemptFailure> {
     let limit = server.shared.options.timeouts.response;
     let slot = pin!(async {
         tokio::select! {
             biased;
             taken = waiting.slot() => Ok(taken),
-            () = response.presence().left_waiting() => Err(Http1Failure::Gone),
+            () = response.presence().left_waiting() => Err(AttemptFailure::Gone),
         }
     });
     match response.client.deadline.limit(limit, slot).await {

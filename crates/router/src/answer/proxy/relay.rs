@@ -6,7 +6,10 @@ use corral_config::upstream::Timeouts;
 use corral_http::upstream::{ResponseBody, ResponseHead};
 
 use super::download::Download;
-use super::http1_request::{Http1Event, ResponseStart, next_event, read_client_now, send_body};
+use super::http1_request::{Http1Transport, OutgoingHead};
+use super::receive::receive;
+use super::response_head::ResponseStart;
+use super::time_limit::{ResponsePart, WaitLimit};
 use super::upload::Upload;
 use crate::exchange::response::ResponseWriter;
 use crate::exchange::writer::BodyWriter;
@@ -71,7 +74,8 @@ impl ResponseRelay<'_> {
         Relayed::Complete { reusable: is_clean && head.keep_alive(is_head) && self.upload.is_sent() }
     }
 
-    /// Passes on what follows, piece by piece; why it broke off, if it did.
+    /// Passes on what follows, piece by piece, and sends the rest of the request meanwhile; why the response broke off,
+    /// if it did.
     async fn pass_on(
         &mut self,
         response: &mut ResponseWriter<'_, '_>,
@@ -80,12 +84,17 @@ impl ResponseRelay<'_> {
         input: &mut Vec<u8>,
     ) -> Result<Option<ServerFailure>, Gone> {
         let mut pace = ReadSize::default();
+        let mut server = Http1Transport::new(self.connection, OutgoingHead::default(), input);
         loop {
             writer.flush(response).await?;
-            pace.fit(response, input);
-            let n = match self.receive(response, input).await? {
-                Ok(n) => n,
-                Err(failure) => return Ok(Some(failure)),
+            pace.fit(response, server.input);
+            server.input.clear();
+            let mut limit = WaitLimit::new(ResponsePart::Body, self.timeouts);
+            let received = receive(response, (&mut server, self.upload), &mut limit).await;
+            let n = match received {
+                Ok(Ok(n)) => n,
+                Ok(Err(error)) => return Ok(Some(ServerFailure::Receive(error))),
+                Err(failure) => return failure.of_server().map(Some),
             };
             if n == 0 {
                 if !download.ends_with_connection() {
@@ -94,7 +103,7 @@ impl ResponseRelay<'_> {
                 writer.finish(response, b"").await?;
                 return Ok(None);
             }
-            match download.take(input) {
+            match download.take(server.input) {
                 Ok((piece, Some(trailers))) => {
                     writer.set_trailers(trailers);
                     writer.finish(response, piece).await?;
@@ -104,36 +113,6 @@ impl ResponseRelay<'_> {
                 Ok((b"", None)) => {}
                 Ok((piece, None)) => writer.send(response, piece).await?,
                 Err(error) => return Ok(Some(error.into())),
-            }
-        }
-    }
-
-    /// Waits for more of the response, and sends the rest of the request meanwhile; 0 at the end.
-    async fn receive(
-        &mut self,
-        response: &mut ResponseWriter<'_, '_>,
-        input: &mut Vec<u8>,
-    ) -> Result<Result<usize, ServerFailure>, Gone> {
-        input.clear();
-        loop {
-            if send_body(self.connection, self.upload).is_err() {
-                // It has answered and wants no more.
-                self.upload.abandon();
-                self.connection.spoil();
-            }
-            if let Some(taken) = read_client_now(response, self.upload) {
-                taken.map_err(|_| Gone)?;
-                continue;
-            }
-            let wants_room = !self.upload.pending().is_empty();
-            match next_event(response, self.connection, self.upload, wants_room, input, self.timeouts.read)
-                .await
-            {
-                Http1Event::Received(received) => return Ok(received.map_err(ServerFailure::Receive)),
-                Http1Event::Room => {}
-                Http1Event::Client(read) => read.map_err(|_| Gone)?,
-                Http1Event::Gone => return Err(Gone),
-                Http1Event::Elapsed => return Ok(Err(ServerFailure::ReadTimedOut(self.timeouts.read))),
             }
         }
     }

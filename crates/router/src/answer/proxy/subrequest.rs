@@ -13,9 +13,10 @@ use corral_http::upstream::{NamedFields, is_hop_by_hop};
 use super::attempt::{keep, open};
 use super::download::Download;
 use super::forwarded;
-use super::http1_request::{Http1Failure, Http1Request, OutgoingHead, ResponseStart};
+use super::http1_request::{Http1Request, OutgoingHead};
 use super::relay::{Relayed, ResponseRelay};
 use super::request::{append_escaped, append_host};
+use super::response_head::ResponseStart;
 use super::retry::{FailedAttempt, RetryState, RetryTarget};
 use super::upload::Upload;
 use crate::clock::Millis;
@@ -117,9 +118,7 @@ pub(crate) async fn ask_application(
     };
     match http1_request.run(response).await {
         Ok(start) => Ok(Ok(SubrequestResponse { server: None, connection, start })),
-        Err(Http1Failure::Server(failure)) => Ok(Err(failure.into())),
-        // There is no body that could not be read.
-        Err(Http1Failure::Body(_) | Http1Failure::Gone) => Err(Gone),
+        Err(failure) => Ok(Err(failure.of_server()?.into())),
     }
 }
 
@@ -136,8 +135,7 @@ async fn ask_server(
             Some(connection) => connection,
             None => match Box::pin(open(response, server)).await {
                 Ok(connection) => connection,
-                Err(Http1Failure::Server(failure)) => return Ok(Err(failure)),
-                Err(Http1Failure::Body(_) | Http1Failure::Gone) => return Err(Gone),
+                Err(failure) => return failure.of_server().map(Err),
             },
         };
         connection.begin_request();
@@ -153,19 +151,16 @@ async fn ask_server(
             request: OutgoingHead::new(head),
             passes_interim: false,
         };
-        match http1_request.run(response).await {
+        let failure = match http1_request.run(response).await {
             Ok(start) => {
                 server.shared.health.succeeded();
                 return Ok(Ok(SubrequestResponse { server: Some(Rc::clone(server)), connection, start }));
             }
-            Err(Http1Failure::Server(failure)) => {
-                let attempt = FailedAttempt { was_used: is_kept, ..FailedAttempt::new(&failure) };
-                if !RetryState::new(RetryTarget::Connection, true).permit(attempt, true) {
-                    return Ok(Err(failure));
-                }
-            }
-            // There is no body that could not be read.
-            Err(Http1Failure::Body(_) | Http1Failure::Gone) => return Err(Gone),
+            Err(failure) => failure.of_server()?,
+        };
+        let attempt = FailedAttempt { was_used: is_kept, ..FailedAttempt::new(&failure) };
+        if !RetryState::new(RetryTarget::Connection, true).permit(attempt, true) {
+            return Ok(Err(failure));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::http1_request::ResponseStart;
+use super::response_head::ResponseStart;
 use crate::clock::deadline::Elapsed;
 use crate::exchange::response::ResponseWriter;
 use crate::io::{SocketInterest, now};

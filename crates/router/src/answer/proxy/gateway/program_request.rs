@@ -6,17 +6,14 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use corral_cgi::fastcgi;
 use corral_config::protocol::Protocol;
 
 use super::connection_return::ConnectionReturn;
 use super::exchange::GatewayExchange;
-use super::request_sender::{RequestSender, announce};
-use super::response_reader::ResponseReader;
-use super::{Connected, GatewayRequest, RequestStart, send_request};
+use super::request_sender::announce;
+use super::{Connected, GatewayRequest, RequestStart, begin, send_request};
 use crate::answer::proxy::attempt::{self, AttemptOutcome};
-use crate::answer::proxy::http1_request::Http1Failure;
-use crate::answer::proxy::time_limit::TimeLimit;
+use crate::answer::proxy::receive::AttemptFailure;
 use crate::answer::proxy::upload::Upload;
 use crate::clock::deadline::Elapsed;
 use crate::exchange::response::ResponseWriter;
@@ -53,17 +50,11 @@ impl ProgramRequest<'_> {
                 opened.map(|connection| (connection, RequestStart::Closing, None))
             }
         };
-        let (connection, begin, connection_return) = match connected {
-            Ok(connected) => connected,
+        let transport = match connected {
+            Ok(connected) => begin(connected, gateway_request).for_program(on_end),
             Err(broken) => return broken.into_outcome(),
         };
-        let id = fastcgi::request_id(connection.n_requests());
-        let outgoing =
-            RequestSender::new(gateway_request.opening(begin, id), gateway_request.protocol, id, upload)
-                .ending_visibly();
-        let source =
-            ResponseReader::new(connection, gateway_request.protocol, connection_return).tell_of_end(on_end);
-        let conversation = GatewayExchange { source, outgoing, server, clock: TimeLimit::default() };
+        let conversation = GatewayExchange::new(transport, upload, server);
         Box::pin(send_request(response, conversation)).await
     }
 }
@@ -73,7 +64,7 @@ async fn connect<'k, 'c: 'k>(
     response: &ResponseWriter<'_, 'c>,
     server: &'k Rc<LoopServer>,
     is_careful: bool,
-) -> Result<Connected<'k>, Http1Failure> {
+) -> Result<Connected<'k>, AttemptFailure> {
     loop {
         let (slot, kept) = match server.take_own_slot(response.now()) {
             Some((slot, kept)) => (Some(slot), kept),

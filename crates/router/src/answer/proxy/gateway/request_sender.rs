@@ -5,34 +5,27 @@ use std::io::{self, IoSlice};
 use corral_cgi::fastcgi::{self, Stdin};
 use corral_config::protocol::Protocol;
 
-use crate::answer::proxy::http1_request::{OutgoingHead, write_now};
+use crate::answer::proxy::http1_request::OutgoingHead;
+use crate::answer::proxy::socket::write_now;
 use crate::answer::proxy::upload::Upload;
 use crate::upstream::ServerConnection;
 
-/// A request on its way.
-pub(super) struct RequestSender<'e> {
+/// A request on its way, but for its body.
+pub(super) struct RequestSender {
     opening: OutgoingHead,
     /// The framing of the body, if it has one.
     stdin: Option<Stdin>,
-    upload: &'e mut Upload,
     n_sent: u64,
     /// The end of a body without framing is to be seen: the connection is closed in this direction.
     closes: bool,
     is_abandoned: bool,
 }
 
-impl<'e> RequestSender<'e> {
+impl RequestSender {
     /// For the request with this number on its connection.
-    pub(super) fn new(opening: Vec<u8>, protocol: Protocol, id: u16, upload: &'e mut Upload) -> Self {
+    pub(super) fn new(opening: Vec<u8>, protocol: Protocol, id: u16) -> Self {
         let stdin = (protocol == Protocol::FastCgi).then(|| Stdin::of_request(id));
-        Self {
-            opening: OutgoingHead::new(opening),
-            stdin,
-            upload,
-            n_sent: 0,
-            closes: false,
-            is_abandoned: false,
-        }
+        Self { opening: OutgoingHead::new(opening), stdin, n_sent: 0, closes: false, is_abandoned: false }
     }
 
     /// Has a server that reads a body without framing see its end, whether or not it counts the bytes.
@@ -41,13 +34,13 @@ impl<'e> RequestSender<'e> {
     }
 
     /// Sends as much as there is room for.
-    pub(super) fn send(&mut self, connection: &mut ServerConnection) -> io::Result<()> {
-        while !self.is_sent() {
+    pub(super) fn send(&mut self, connection: &mut ServerConnection, upload: &mut Upload) -> io::Result<()> {
+        while !self.is_sent(upload) {
             let (framing, n_content) = match &mut self.stdin {
-                Some(stdin) => stdin.next(self.upload.pending().len(), self.upload.is_complete()),
-                None => (&[][..], self.upload.pending().len()),
+                Some(stdin) => stdin.next(upload.pending().len(), upload.is_complete()),
+                None => (&[][..], upload.pending().len()),
             };
-            let content = self.upload.pending().get(..n_content).unwrap_or_default();
+            let content = upload.pending().get(..n_content).unwrap_or_default();
             let n_opening = self.opening.pending().len();
             let pieces = [self.opening.pending(), framing, content].map(IoSlice::new);
             let Some(n) = write_now(connection, &pieces)? else { return Ok(()) };
@@ -55,9 +48,9 @@ impl<'e> RequestSender<'e> {
             self.opening.advance(n.min(n_opening));
             let n = n - n.min(n_opening);
             let n = self.stdin.as_mut().map_or(n, |stdin| stdin.advance(n));
-            self.upload.advance(n)?;
+            upload.advance(n)?;
         }
-        if self.closes && self.is_complete() {
+        if self.closes && self.is_complete(upload) {
             self.closes = false;
             connection.finish_writing()?;
         }
@@ -65,30 +58,26 @@ impl<'e> RequestSender<'e> {
     }
 
     /// Nothing more is sent.
-    pub(super) fn abandon(&mut self) {
+    pub(super) fn abandon(&mut self, upload: &mut Upload) {
         self.opening.abandon();
-        self.upload.abandon();
+        upload.abandon();
         self.is_abandoned = true;
     }
 
     /// Whether everything was sent that ever will be.
-    pub(super) fn is_sent(&self) -> bool {
-        self.is_abandoned || self.is_complete()
+    pub(super) fn is_sent(&self, upload: &Upload) -> bool {
+        self.is_abandoned || self.is_complete(upload)
     }
 
     /// Whether all of the request was sent.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self, upload: &Upload) -> bool {
         let is_framed = self.stdin.as_ref().is_none_or(Stdin::is_sent);
-        !self.is_abandoned && self.opening.pending().is_empty() && self.upload.is_sent() && is_framed
+        !self.is_abandoned && self.opening.pending().is_empty() && upload.is_sent() && is_framed
     }
 
     /// Whether the server cannot have seen any of it.
     pub(super) fn has_sent_nothing(&self) -> bool {
         self.n_sent == 0
-    }
-
-    pub(super) fn upload(&mut self) -> &mut Upload {
-        self.upload
     }
 }
 

@@ -7,7 +7,7 @@ use corral_config::protocol::Protocol;
 
 use super::connection_return::ConnectionReturn;
 use super::error_output::ErrorOutput;
-use crate::answer::proxy::http1_request::make_room;
+use crate::answer::proxy::socket::make_room;
 use crate::storage::buffers;
 use crate::storage::spool::Spool;
 use crate::upstream::{ServerConnection, ServerFailure};

@@ -2,8 +2,6 @@
 
 use std::future::poll_fn;
 use std::ops::ControlFlow;
-use std::pin::pin;
-use std::time::Duration;
 
 use bytes::Bytes;
 use corral_config::upstream::Timeouts;
@@ -11,30 +9,30 @@ use corral_http::upstream::{ResponseBody, ResponseHead, parse_response};
 use http::HeaderMap;
 
 use super::websocket;
-use crate::answer::proxy::http1_request::{
-    Http1Event, Http1Failure, MOST_INTERIM, ResponseStart, look_for_client, pass_on_interim, read_client_now,
-};
+use crate::answer::proxy::receive::{AttemptFailure, ServerTransport, look_for_client, receive};
 use crate::answer::proxy::relay;
-use crate::answer::proxy::time_limit::TimeLimit;
+use crate::answer::proxy::response_head::{HeadReader, ResponseStart, pass_on_interim};
+use crate::answer::proxy::time_limit::{ResponsePart, WaitLimit};
 use crate::answer::proxy::upload::Upload;
-use crate::exchange::downstream::Downstream;
+use crate::exchange::carrier::Carrier;
 use crate::exchange::response::ResponseWriter;
 use crate::exchange::writer::BodyWriter;
 use crate::io::now;
 use crate::reply::trailers;
-use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::upstream::ServerFailure;
 use crate::upstream::http2::{H2Stream, StreamInput, StreamUse};
 
-/// Something that has happened on a stream.
-type StreamEvent = Http1Event<Result<StreamInput, ServerFailure>>;
-
 /// A request that is on its way.
 pub(super) struct Http2Request<'c> {
-    stream: H2Stream,
+    server: Http2Transport,
     upload: &'c mut Upload,
     timeouts: &'c Timeouts,
+}
+
+/// A stream on which the request goes out and its response comes in.
+struct Http2Transport {
+    stream: H2Stream,
     /// The server takes nothing more of the request; it may have answered all the same.
     is_deaf: bool,
 }
@@ -54,35 +52,24 @@ impl<'c> Http2Request<'c> {
         timeouts: &'c Timeouts,
     ) -> Self {
         // What is sent on a WebSocket connection is not a body.
-        Self { stream, upload, timeouts, is_deaf: kind == StreamUse::WebSocket }
+        let server = Http2Transport { stream, is_deaf: kind == StreamUse::WebSocket };
+        Self { server, upload, timeouts }
     }
 
     /// Sends the request and waits for the head of the response.
     pub(super) async fn ask(
         &mut self,
         response: &mut ResponseWriter<'_, '_>,
-    ) -> Result<Http2Response, Http1Failure> {
-        let mut n_interim = 0;
-        let mut clock = TimeLimit::default();
+    ) -> Result<Http2Response, AttemptFailure> {
+        let mut reader = HeadReader::default();
+        let mut limit = WaitLimit::new(ResponsePart::Head, self.timeouts);
         loop {
-            self.send()?;
-            if let Some(body) = self.read_client_now(response) {
-                body.map_err(Http1Failure::Body)?;
-                continue;
+            let received = receive(response, (&mut self.server, self.upload), &mut limit).await?;
+            if let Some(begun) = take_head(response, received?, &mut reader).await? {
+                self.upload.commit();
+                return Ok(begun);
             }
-            match self.next_event(response, self.limit(response, &mut clock)).await {
-                Http1Event::Received(received) => {
-                    if let Some(begun) = take_head(response, received?, &mut n_interim).await? {
-                        self.upload.commit();
-                        return Ok(begun);
-                    }
-                    look_for_client(response, self.upload).await?;
-                }
-                Http1Event::Room => {}
-                Http1Event::Client(read) => read.map_err(Http1Failure::Body)?,
-                Http1Event::Gone => return Err(Http1Failure::Gone),
-                Http1Event::Elapsed => return Err(self.elapsed()),
-            }
+            look_for_client(response, self.upload).await?;
         }
     }
 
@@ -96,7 +83,7 @@ impl<'c> Http2Request<'c> {
         if !(200..300).contains(&begun.answer.head.status()) {
             return Ok(ControlFlow::Continue(self));
         }
-        websocket::run(response, self.stream, &begun.answer, self.timeouts.tunnel).await?;
+        websocket::run(response, self.server.stream, &begun.answer, self.timeouts.tunnel).await?;
         Ok(ControlFlow::Break(()))
     }
 
@@ -141,12 +128,16 @@ impl<'c> Http2Request<'c> {
     ) -> Result<Result<(Bytes, HeaderMap), ServerFailure>, Gone> {
         let mut piece = Bytes::new();
         loop {
-            let received = match now(poll_fn(|context| self.stream.poll_next(context))).await {
+            let received = match now(poll_fn(|context| self.server.stream.poll_next(context))).await {
                 Some(received) => received,
                 None => {
                     self.deliver(response, writer, &mut piece).await?;
                     writer.flush(response).await?;
-                    self.receive(response).await?
+                    let mut limit = WaitLimit::new(ResponsePart::Body, self.timeouts);
+                    match receive(response, (&mut self.server, self.upload), &mut limit).await {
+                        Ok(received) => received,
+                        Err(failure) => Err(failure.of_server()?),
+                    }
                 }
             };
             match received {
@@ -177,44 +168,21 @@ impl<'c> Http2Request<'c> {
     ) -> Result<(), Gone> {
         let piece = std::mem::take(piece);
         writer.send(response, &piece).await?;
-        self.stream.release(piece.len());
+        self.server.stream.release(piece.len());
         Ok(())
     }
+}
 
-    /// Waits for more of the response.
-    async fn receive(
-        &mut self,
-        response: &mut ResponseWriter<'_, '_>,
-    ) -> Result<Result<StreamInput, ServerFailure>, Gone> {
-        loop {
-            if let Err(failure) = self.send() {
-                return Ok(Err(failure));
-            }
-            if let Some(taken) = self.read_client_now(response) {
-                taken.map_err(|_| Gone)?;
-                continue;
-            }
-            let limit = self.timeouts.read;
-            match self.next_event(response, limit).await {
-                Http1Event::Received(received) => return Ok(received),
-                Http1Event::Room => {}
-                Http1Event::Client(read) => read.map_err(|_| Gone)?,
-                Http1Event::Gone => return Err(Gone),
-                Http1Event::Elapsed => {
-                    self.stream.permit().retire();
-                    return Ok(Err(ServerFailure::ReadTimedOut(limit)));
-                }
-            }
-        }
-    }
+impl ServerTransport for Http2Transport {
+    type Received = Result<StreamInput, ServerFailure>;
 
-    /// Sends as much of the body as there is room for. An error is that of reading what was stored of it.
-    fn send(&mut self) -> Result<(), ServerFailure> {
-        while !self.is_deaf && !self.stream.is_sent() && !self.upload.is_starving() {
-            let pending = self.upload.pending();
-            match self.stream.try_send(pending, self.upload.is_complete()) {
+    /// An error is that of reading what was stored of the body.
+    fn send(&mut self, upload: &mut Upload) -> Result<(), ServerFailure> {
+        while !self.is_deaf && !self.stream.is_sent() && !upload.is_starving() {
+            let pending = upload.pending();
+            match self.stream.try_send(pending, upload.is_complete()) {
                 Ok(0) if !pending.is_empty() => break,
-                Ok(n) => self.upload.advance(n).map_err(ServerFailure::Send)?,
+                Ok(n) => upload.advance(n).map_err(ServerFailure::Send)?,
                 // What the server says of it is received.
                 Err(_) => self.is_deaf = true,
             }
@@ -222,77 +190,35 @@ impl<'c> Http2Request<'c> {
         Ok(())
     }
 
-    fn is_blocked(&self) -> bool {
-        !self.is_deaf && !self.upload.pending().is_empty()
+    fn is_blocked(&self, upload: &Upload) -> bool {
+        !self.is_deaf && !upload.pending().is_empty()
     }
 
-    fn is_starving(&self) -> bool {
-        !self.is_deaf && self.upload.is_starving()
+    fn is_starving(&self, upload: &Upload) -> bool {
+        !self.is_deaf && upload.is_starving()
     }
 
-    fn read_client_now(&mut self, response: &mut ResponseWriter<'_, '_>) -> Option<Result<(), BodyError>> {
-        if self.is_deaf { None } else { read_client_now(response, self.upload) }
+    /// A stream costs as little to wait for beside the client.
+    async fn receive_undisturbed(&mut self, _: &dyn Carrier) -> Option<Self::Received> {
+        None
     }
 
-    fn limit(&self, response: &ResponseWriter<'_, '_>, clock: &mut TimeLimit) -> Duration {
-        if self.is_blocked() {
-            self.timeouts.send
-        } else if self.is_starving() {
-            response.request.request_settings().body_read_timeout
-        } else {
-            clock.left(self.timeouts.response, response.now())
-        }
-    }
-
-    fn elapsed(&self) -> Http1Failure {
-        if self.is_starving() {
-            return Http1Failure::Body(BodyError::TimedOut);
-        }
-        self.stream.permit().retire();
-        if self.is_blocked() {
-            ServerFailure::SendTimedOut(self.timeouts.send).into()
-        } else {
-            ServerFailure::ResponseTimedOut(self.timeouts.response).into()
-        }
-    }
-
-    /// Waits for the first thing that happens: the server sends or takes something, the client sends more of the body
-    /// or goes away, or nothing does for too long.
-    async fn next_event(&mut self, response: &mut ResponseWriter<'_, '_>, limit: Duration) -> StreamEvent {
-        if limit.is_zero() {
-            return Http1Event::Elapsed;
-        }
-        let (is_blocked, is_starving) = (self.is_blocked(), self.is_starving());
-        let sign = response.sign_of_departure();
-        let Downstream { carrier, deadline, .. } = &mut *response.client;
-        let Self { stream, upload, is_deaf, .. } = self;
-        let client = async {
-            if is_starving {
-                return Http1Event::Client(
-                    poll_fn(|context| upload.poll_take(&mut **carrier, context)).await,
-                );
-            }
-            carrier.gone(sign).await;
-            Http1Event::Gone
-        };
-        let server = poll_fn(|context| {
-            let received = stream.poll_next(context).map(Http1Event::Received);
-            if received.is_pending() && is_blocked {
-                return stream.poll_room(context).map(|room| {
-                    *is_deaf |= room.is_err();
-                    Http1Event::Room
+    async fn receive(&mut self, wants_room: bool) -> Option<Self::Received> {
+        poll_fn(|context| {
+            let received = self.stream.poll_next(context).map(Some);
+            if received.is_pending() && wants_room {
+                return self.stream.poll_room(context).map(|room| {
+                    self.is_deaf |= room.is_err();
+                    None
                 });
             }
             received
-        });
-        let event = async {
-            tokio::select! {
-                biased;
-                event = server => event,
-                event = client => event,
-            }
-        };
-        deadline.limit(limit, pin!(event)).await.unwrap_or(Http1Event::Elapsed)
+        })
+        .await
+    }
+
+    fn give_up(&mut self) {
+        self.stream.permit().retire();
     }
 }
 
@@ -300,16 +226,13 @@ impl<'c> Http2Request<'c> {
 async fn take_head(
     response: &mut ResponseWriter<'_, '_>,
     received: StreamInput,
-    n_interim: &mut u32,
-) -> Result<Option<Http2Response>, Http1Failure> {
+    reader: &mut HeadReader,
+) -> Result<Option<Http2Response>, AttemptFailure> {
     match received {
         StreamInput::Head { head, is_all } => Ok(Some(Http2Response { answer: parse(head)?, is_all })),
         StreamInput::Interim(head) => {
             let ResponseStart { head, input } = parse(head)?;
-            *n_interim += 1;
-            if *n_interim > MOST_INTERIM {
-                return Err(ServerFailure::TooManyInterim(MOST_INTERIM).into());
-            }
+            reader.count_interim()?;
             pass_on_interim(response, &head, &input).await?;
             Ok(None)
         }

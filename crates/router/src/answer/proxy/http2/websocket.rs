@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::answer::proxy::http1_request::ResponseStart;
+use crate::answer::proxy::response_head::ResponseStart;
 use crate::answer::proxy::tunnel::{self, TunnelServer};
 use crate::answer::websocket;
 use crate::exchange::response::ResponseWriter;

@@ -4,11 +4,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use corral_http::upstream::{ResponseHead, parse_response};
+use corral_http::upstream::ResponseHead;
 use tokio::sync::Notify;
 
 use super::super::download::Download;
-use super::super::http1_request::{MAX_HEAD, MOST_INTERIM, make_room};
+use super::super::response_head::{HeadReader, HeadStatus};
+use super::super::socket::make_room;
 use crate::clock::Millis;
 use crate::error_chain::Chain;
 use crate::mirrors::{MirrorPermit, MirrorTally};
@@ -93,8 +94,16 @@ impl MirroredRequest {
         input: &mut Vec<u8>,
     ) -> Result<Option<u64>, ServerFailure> {
         let mut head = ResponseHead::default();
-        let mut n_interim = 0;
-        while !take_head(&mut head, input, &mut n_interim)? {
+        let mut reader = HeadReader::default();
+        loop {
+            match reader.read(&mut head, input)? {
+                HeadStatus::Final => break,
+                HeadStatus::Interim => {
+                    input.drain(..head.len());
+                    continue;
+                }
+                HeadStatus::Partial => {}
+            }
             if connection.read(make_room(input)).await.map_err(ServerFailure::Receive)? == 0 {
                 return Err(ServerFailure::Closed);
             }
@@ -119,27 +128,5 @@ impl MirroredRequest {
             connection.spoil();
         }
         Ok(head.keep_alive_seconds())
-    }
-}
-
-/// Whether the head of the response is at the beginning of the input; heads of interim responses are thrown away.
-fn take_head(
-    head: &mut ResponseHead,
-    input: &mut Vec<u8>,
-    n_interim: &mut u32,
-) -> Result<bool, ServerFailure> {
-    loop {
-        let is_complete = !input.is_empty() && parse_response(head, input)?;
-        if if is_complete { head.len() } else { input.len() } > MAX_HEAD {
-            return Err(ServerFailure::TooLarge(MAX_HEAD));
-        }
-        if !is_complete || !head.is_interim() {
-            return Ok(is_complete);
-        }
-        *n_interim += 1;
-        if *n_interim > MOST_INTERIM {
-            return Err(ServerFailure::TooManyInterim(MOST_INTERIM));
-        }
-        input.drain(..head.len());
     }
 }

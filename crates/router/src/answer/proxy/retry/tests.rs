@@ -1,3 +1,5 @@
+//! Each kind of failure at each kind of target: which requests are tried again, and how often.
+
 use std::io;
 use std::time::Duration;
 

@@ -72,15 +72,9 @@ impl<'a> Attempt<'a> {
         let is_idempotent = response.request.received.is_idempotent();
         let freshness = if is_idempotent { Freshness::Any } else { Freshness::Fresh };
         loop {
-            let kept = self.server.pool.borrow_mut().take(freshness, response.now());
-            let is_kept = kept.is_some();
-            let connection = match kept {
-                Some(connection) => connection,
-                // In a box of its own, so that a request on a kept connection is not as large.
-                None => match Box::pin(open(response, self.server)).await {
-                    Ok(connection) => connection,
-                    Err(broken) => return broken.into_outcome(),
-                },
+            let (connection, is_kept) = match kept_or_open(response, self.server, freshness).await {
+                Ok(connected) => connected,
+                Err(broken) => return broken.into_outcome(),
             };
             self.was_sent = true;
             let failure = match self.send_request(response, connection).await? {
@@ -162,6 +156,20 @@ impl<'a> Attempt<'a> {
 }
 
 const SWITCHING_PROTOCOLS: u16 = 101;
+
+/// A connection that was kept, or a new one; whether it was kept.
+pub(super) async fn kept_or_open(
+    response: &ResponseWriter<'_, '_>,
+    server: &LoopServer,
+    freshness: Freshness,
+) -> Result<(ServerConnection, bool), AttemptFailure> {
+    let kept = server.pool.borrow_mut().take(freshness, response.now());
+    match kept {
+        Some(connection) => Ok((connection, true)),
+        // In a box of its own, so that a request on a kept connection is not as large.
+        None => Ok((Box::pin(open(response, server)).await?, false)),
+    }
+}
 
 /// A new connection.
 pub(super) async fn open(

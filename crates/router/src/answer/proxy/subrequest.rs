@@ -10,7 +10,7 @@ use corral_http::request::KnownField;
 use corral_http::response;
 use corral_http::upstream::{NamedFields, is_hop_by_hop};
 
-use super::attempt::{keep, open};
+use super::attempt::{keep, kept_or_open};
 use super::download::Download;
 use super::forwarded;
 use super::http1_request::{Http1Request, OutgoingHead};
@@ -129,14 +129,9 @@ async fn ask_server(
     target: &str,
 ) -> Result<Result<SubrequestResponse, ServerFailure>, Gone> {
     loop {
-        let kept = server.pool.borrow_mut().take(Freshness::Any, response.now());
-        let is_kept = kept.is_some();
-        let mut connection = match kept {
-            Some(connection) => connection,
-            None => match Box::pin(open(response, server)).await {
-                Ok(connection) => connection,
-                Err(failure) => return failure.of_server().map(Err),
-            },
+        let (mut connection, is_kept) = match kept_or_open(response, server, Freshness::Any).await {
+            Ok(connected) => connected,
+            Err(failure) => return failure.of_server().map(Err),
         };
         connection.begin_request();
         let mut head = begin_head(target);

@@ -3,7 +3,8 @@
 //! A request is an `attempt` at one server after the other: one `http1_request` on a `connection`, whose response is
 //! `relay`ed, or becomes a `tunnel`, or `checked_websocket` where a program of Unit's types has a WebSocket. With a
 //! server that speaks HTTP/2 it is a stream (`http2`). A server of FastCGI or its kin gets a `GatewayRequest`
-//! (`gateway`).
+//! (`gateway`). All of them wait in `receive`, for the server and the client at once, and `retry` decides which
+//! requests are tried again.
 
 mod attempt;
 mod checked_websocket;

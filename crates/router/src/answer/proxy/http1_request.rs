@@ -129,10 +129,6 @@ impl ServerTransport for Http1Transport<'_> {
         !self.head.pending().is_empty() || !upload.pending().is_empty()
     }
 
-    fn is_starving(&self, upload: &Upload) -> bool {
-        upload.is_starving()
-    }
-
     async fn receive_undisturbed(&mut self, carrier: &dyn Carrier) -> Option<Self::Received> {
         socket::receive_undisturbed(self.connection, carrier, self.input).await
     }
@@ -140,8 +136,6 @@ impl ServerTransport for Http1Transport<'_> {
     async fn receive(&mut self, wants_room: bool) -> Option<Self::Received> {
         socket::receive(self.connection, self.input, wants_room).await
     }
-
-    fn give_up(&mut self) {}
 }
 
 impl Http1Request<'_> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::time_limit::{AwaitedEvent, WaitLimit};
 use super::upload::Upload;
+use crate::clock::deadline::Elapsed;
 use crate::exchange::carrier::{Carrier, ClientSignal};
 use crate::exchange::downstream::Downstream;
 use crate::exchange::response::ResponseWriter;
@@ -17,7 +18,7 @@ use crate::upstream::ServerFailure;
 
 /// Why there is no answer.
 pub(crate) enum AttemptFailure {
-    /// The server's fault, and whether anything of a response had arrived.
+    /// The server's fault.
     Server(ServerFailure),
     /// The request's body could not be read.
     Body(BodyError),
@@ -59,30 +60,20 @@ pub(super) trait ServerTransport {
     fn is_blocked(&self, upload: &Upload) -> bool;
 
     /// Whether the client has to send more of the body before the server can get more.
-    fn is_starving(&self, upload: &Upload) -> bool;
+    fn is_starving(&self, upload: &Upload) -> bool {
+        upload.is_starving()
+    }
 
     /// Waits for the server until something stirs at the client, if that costs less than to wait for both. Cancel safe.
-    async fn receive_undisturbed(&mut self, carrier: &dyn Carrier) -> Option<Self::Received>;
+    async fn receive_undisturbed(&mut self, _: &dyn Carrier) -> Option<Self::Received> {
+        None
+    }
 
     /// Waits until the server has sent something; none when there is room, where that is wanted. Cancel safe.
     async fn receive(&mut self, wants_room: bool) -> Option<Self::Received>;
 
     /// The server has been silent for too long.
-    fn give_up(&mut self);
-}
-
-/// The next thing to do for a request that is on its way.
-enum RequestEvent<R> {
-    /// The server has sent something, or ended.
-    Received(R),
-    /// The server takes more.
-    Room,
-    /// More of the body came from the client, or why none will.
-    Client(Result<(), BodyError>),
-    /// The client is gone.
-    Gone,
-    /// Nothing has happened for too long.
-    Elapsed,
+    fn give_up(&mut self) {}
 }
 
 /// Waits for something from the server, and sends the rest of the request meanwhile.
@@ -108,19 +99,17 @@ pub(super) async fn receive<S: ServerTransport>(
         };
         let left = limit.left(awaited, response.request.request_settings().body_read_timeout, response.now());
         match next_event(response, (server, upload), awaited == AwaitedEvent::Room, left).await {
-            RequestEvent::Received(received) => return Ok(received),
-            RequestEvent::Room => {}
-            RequestEvent::Client(read) => read.map_err(AttemptFailure::Body)?,
-            RequestEvent::Gone => return Err(AttemptFailure::Gone),
-            RequestEvent::Elapsed => {
-                let failure = limit.failure(awaited);
-                return Err(match failure {
-                    Some(failure) => {
-                        server.give_up();
-                        failure.into()
-                    }
-                    None => AttemptFailure::Body(BodyError::TimedOut),
-                });
+            Ok(event) => {
+                if let Some(received) = event? {
+                    return Ok(received);
+                }
+            }
+            Err(Elapsed) => {
+                let Some(failure) = limit.failure(awaited) else {
+                    return Err(AttemptFailure::Body(BodyError::TimedOut));
+                };
+                server.give_up();
+                return Err(failure.into());
             }
         }
     }
@@ -136,16 +125,15 @@ fn take_body_now(
     (taken.is_err() || !upload.is_starving()).then_some(taken)
 }
 
-/// The event that comes first: the server sends or takes something, the client sends more of the body or goes away, or
-/// nothing happens for too long.
+/// Waits for something from the server; none if the server takes more before, or the client sends more of the body.
 async fn next_event<S: ServerTransport>(
     response: &mut ResponseWriter<'_, '_>,
     (server, upload): (&mut S, &mut Upload),
     wants_room: bool,
     limit: Duration,
-) -> RequestEvent<S::Received> {
+) -> Result<Result<Option<S::Received>, AttemptFailure>, Elapsed> {
     if limit.is_zero() {
-        return RequestEvent::Elapsed;
+        return Err(Elapsed);
     }
     let is_starving = server.is_starving(upload);
     let sign = response.sign_of_departure();
@@ -156,23 +144,23 @@ async fn next_event<S: ServerTransport>(
             && sign == ClientSignal::Finished
             && let Some(received) = server.receive_undisturbed(&**carrier).await
         {
-            return RequestEvent::Received(received);
+            return Ok(Some(received));
         }
         let client = async {
             if is_starving {
                 let taken = poll_fn(|context| upload.poll_take(&mut **carrier, context)).await;
-                return RequestEvent::Client(taken);
+                return taken.map(|()| None).map_err(AttemptFailure::Body);
             }
             carrier.gone(sign).await;
-            RequestEvent::Gone
+            Err(AttemptFailure::Gone)
         };
         tokio::select! {
             biased;
-            received = server.receive(wants_room) => received.map_or(RequestEvent::Room, RequestEvent::Received),
+            received = server.receive(wants_room) => Ok(received),
             event = client => event,
         }
     };
-    deadline.limit(limit, pin!(event)).await.unwrap_or(RequestEvent::Elapsed)
+    deadline.limit(limit, pin!(event)).await
 }
 
 /// Fails when the client has left, which does not show while there is always something from the server.

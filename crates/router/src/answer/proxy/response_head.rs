@@ -91,3 +91,49 @@ pub(super) async fn pass_on_interim(
     buffers::give(hints);
     sent
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The statuses of the heads in the input, up to the first that is not an interim one, and how that was found.
+    #[track_caller]
+    fn check(input: &str, expect: &[u16], end: Result<HeadStatus, &str>) {
+        let (mut reader, mut head) = (HeadReader::default(), ResponseHead::default());
+        let (mut rest, mut found) = (input.as_bytes(), Vec::new());
+        let last = loop {
+            let read = reader.read(&mut head, rest);
+            if !matches!(read, Ok(HeadStatus::Partial) | Err(_)) {
+                found.push(head.status());
+                rest = &rest[head.len()..];
+            }
+            if !matches!(read, Ok(HeadStatus::Interim)) {
+                break read;
+            }
+        };
+        assert_eq!(found, expect, "{input:.80}");
+        assert_eq!(last.map_err(|failure| failure.to_string()), end.map_err(str::to_owned), "{input:.80}");
+    }
+
+    #[test]
+    fn interim_responses_come_first() {
+        let hints = "HTTP/1.1 103 Early Hints\r\n\r\n";
+        let last = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        check(last, &[200], Ok(HeadStatus::Final));
+        check(&[hints, hints, last].concat(), &[103, 103, 200], Ok(HeadStatus::Final));
+        check(hints, &[103], Ok(HeadStatus::Partial));
+        check("", &[], Ok(HeadStatus::Partial));
+        check("HTTP/1.1 2", &[], Ok(HeadStatus::Partial));
+        check("HTTP/1.1 101 Switching Protocols\r\n\r\n", &[101], Ok(HeadStatus::Final));
+    }
+
+    #[test]
+    fn neither_heads_nor_their_number_grow_without_bound() {
+        let endless = format!("HTTP/1.1 200 OK\r\nA: {}", "a".repeat(MAX_HEAD));
+        check(&endless, &[], Err("the response's head is larger than 65536 bytes"));
+        check(&format!("{endless}\r\n\r\n"), &[], Err("the response's head is larger than 65536 bytes"));
+        let hints = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(MOST_INTERIM as usize + 1);
+        let before = [103; MOST_INTERIM as usize];
+        check(&hints, &before, Err("more than 1000 responses before the response"));
+    }
+}

@@ -73,6 +73,4 @@ impl ServerTransport for GatewayTransport<'_> {
             None => pending().await,
         }
     }
-
-    fn give_up(&mut self) {}
 }

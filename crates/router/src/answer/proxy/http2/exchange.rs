@@ -14,7 +14,6 @@ use crate::answer::proxy::relay;
 use crate::answer::proxy::response_head::{HeadReader, ResponseStart, pass_on_interim};
 use crate::answer::proxy::time_limit::{ResponsePart, WaitLimit};
 use crate::answer::proxy::upload::Upload;
-use crate::exchange::carrier::Carrier;
 use crate::exchange::response::ResponseWriter;
 use crate::exchange::writer::BodyWriter;
 use crate::io::now;
@@ -196,11 +195,6 @@ impl ServerTransport for Http2Transport {
 
     fn is_starving(&self, upload: &Upload) -> bool {
         !self.is_deaf && upload.is_starving()
-    }
-
-    /// A stream costs as little to wait for beside the client.
-    async fn receive_undisturbed(&mut self, _: &dyn Carrier) -> Option<Self::Received> {
-        None
     }
 
     async fn receive(&mut self, wants_room: bool) -> Option<Self::Received> {

@@ -108,15 +108,14 @@ impl Attempts<'_> {
                 return response.send_error(502).await;
             };
             let server = &self.group.servers[chosen];
-            server.figures().active.add(1);
-            server.figures().requests.add(1);
+            let active = server.figures().begin_request();
             let outcome = match self.gateway_request {
                 None => Attempt::new(server, &mut self.upload).run(response).await,
                 Some(gateway_request) => {
                     gateway::run(response, server, &mut self.upload, gateway_request).await
                 }
             };
-            server.figures().active.subtract(1);
+            drop(active);
             let failure = match outcome? {
                 AttemptOutcome::Answered => return Ok(()),
                 AttemptOutcome::Body(error) => return response.fail_body(&error).await,

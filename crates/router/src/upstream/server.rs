@@ -68,6 +68,24 @@ pub(crate) struct ServerCounters {
     pub(crate) failures: Counter,
 }
 
+/// A request that is with a server. It counts until this is dropped, also when nothing waits for the answer any more.
+pub(crate) struct ActiveRequest<'s>(&'s ServerCounters);
+
+impl ServerCounters {
+    /// Counts a request that the server gets.
+    pub(crate) fn begin_request(&self) -> ActiveRequest<'_> {
+        self.active.add(1);
+        self.requests.add(1);
+        ActiveRequest(self)
+    }
+}
+
+impl Drop for ActiveRequest<'_> {
+    fn drop(&mut self) {
+        self.0.active.subtract(1);
+    }
+}
+
 /// The means to make servers of a configuration.
 pub(crate) struct ServerBuilder<'w> {
     pub(crate) n_loops: usize,

@@ -269,6 +269,23 @@ fn upstreams_are_asked_and_another_server_when_one_is_down() {
     assert_eq!(asked.load(Ordering::SeqCst), 6);
 }
 
+/// A request that is not waited for any more is not with the server any more: `least_connections` and the status would
+/// count it for ever.
+#[test]
+fn a_server_that_hangs_is_not_counted_as_busy_for_ever() {
+    let origin = Origin::start(|peer| {
+        peer.read_head();
+        thread::sleep(Duration::from_secs(10));
+    });
+    let pass = json!({ "forward": { "pass": "upstreams/gate", "timeout": 1 } });
+    let mut config = crate::guarded_config(&pass);
+    config["upstreams"] = json!({ "gate": { "servers": { origin.address(): {} } } });
+    let server = daemon().config(config).start();
+    server.get("/").expect(504);
+    let status = server.control().get("/status/upstreams/gate/servers").json();
+    assert_eq!(status[origin.address()]["requests"]["active"], 0, "{status}");
+}
+
 /// An application of Python, and a route that asks it.
 fn asking_an_application(app: &str, forward: &Value) -> (Site, Daemon) {
     let site = site().file("app.py", app);

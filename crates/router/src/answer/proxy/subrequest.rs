@@ -65,10 +65,9 @@ pub(crate) async fn ask(
     let mut last = SubrequestError::Nobody;
     while let Some(chosen) = group.choose(&tried, b"", response.now()) {
         let server = &group.servers[chosen];
-        server.figures().active.add(1);
-        server.figures().requests.add(1);
+        let active = server.figures().begin_request();
         let asked = ask_server(response, server, target).await;
-        server.figures().active.subtract(1);
+        drop(active);
         let failure = match asked? {
             Ok(reply) => return Ok(Ok(reply)),
             Err(failure) => failure,

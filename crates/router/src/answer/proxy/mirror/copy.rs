@@ -37,12 +37,11 @@ pub(super) struct MirroredRequest {
 impl MirroredRequest {
     /// Sends it; the place among those on their way is free again at the end.
     pub(super) async fn run(mut self, _permit: MirrorPermit) {
-        let figures = Rc::clone(&self.server);
-        let figures = figures.figures();
-        figures.active.add(1);
-        figures.requests.add(1);
+        let server = Rc::clone(&self.server);
+        let figures = server.figures();
+        let active = figures.begin_request();
         let sent = tokio::time::timeout(self.timeout, self.send()).await;
-        figures.active.subtract(1);
+        drop(active);
         let tally = self.tally.figures(self.lane);
         let failure = match sent {
             Ok(Ok(())) => return tally.answered.add(1),

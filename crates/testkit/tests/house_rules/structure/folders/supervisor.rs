@@ -59,10 +59,7 @@ pub(super) const ALLOWED: super::Table = &[
         ],
     ),
     ("restarts", &["configuration"]),
-    (
-        "children",
-        &["programs", "launch", "decide", "fingerprint", "ids", "issued_secrets", "output", "peer"],
-    ),
+    ("children", &["programs", "launch", "decide", "fingerprint", "ids", "issued_secrets", "output", "peer"]),
     ("configuration", &["programs", "listeners", "machine", "decide", "access_log", "ids"]),
     ("sharing", &["programs"]),
     ("programs", &["launch", "issued_secrets", "output", "peer"]),

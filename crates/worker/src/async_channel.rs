@@ -18,13 +18,13 @@ use corral_channel::{Flags, FrameHead, FrameKind, Lane, N_SLOTS, Opcode, Request
 use corral_sys::doorbell::Doorbell;
 use corral_sys::forked::is_stranger;
 
-pub use self::active::ResponsePhase;
-use self::active::{ActiveRequest, NextFrame};
+use self::active::ActiveRequest;
 pub use self::arriving::Message;
 use crate::body::Body;
 use crate::client_gone::ClientGone;
 use crate::file::FileRest;
 use crate::log::complain;
+use crate::request_state::ResponsePhase;
 use crate::setup::WorkerSetup;
 use crate::worker_channel::{Handover, WorkerChannel};
 
@@ -322,7 +322,7 @@ impl AsyncChannel {
         let Some(step) = request.step_with_file(max_payload, ends) else { return Ok(false) };
         let Some(request) = self.requests.get_mut(&key) else { return Ok(false) };
         match self.wire.try_send_file(step.frame, &[request.pending(&step)], file)? {
-            Handover::Done => request.sent_with_file(&step),
+            Handover::Done => request.sent(&step),
             Handover::NoRoom | Handover::Refused => return Ok(false),
         }
         self.settle(key);
@@ -388,9 +388,8 @@ impl AsyncChannel {
         let max_payload = self.wire.end.max_payload();
         let Some(request) = self.requests.get_mut(&key) else { return };
         while let Some(step) = request.next_step(max_payload) {
-            let NextFrame { frame, n_bytes } = step;
-            match self.wire.try_send(frame, &[request.pending(&step)]) {
-                Ok(true) => request.sent(&frame, n_bytes),
+            match self.wire.try_send(step.frame, &[request.pending(&step)]) {
+                Ok(true) => request.sent(&step),
                 Ok(false) => {
                     if !self.blocked.contains(&key) {
                         self.blocked.push(key);

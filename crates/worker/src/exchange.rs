@@ -14,6 +14,7 @@ use crate::file::FileRest;
 use crate::inbox::{ReceiveWait, RequestChannel, RequestStream};
 use crate::log::complain;
 use crate::quiet_client::QuietClient;
+use crate::request_state::After;
 use crate::runtime::Exchange;
 
 /// Output that is collected before a frame is sent, in bytes.
@@ -48,30 +49,12 @@ enum Completes {
     Request(After),
 }
 
-/// The worker's next step after a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum After {
-    /// Waits for another.
-    Another,
-    /// Leaves, so that what is queued for it must be taken back.
-    Nothing,
-}
-
 impl Completes {
     fn flags(self) -> Flags {
         match self {
             Self::Nothing => Flags::NONE,
             Self::Response => Flags::END,
             Self::Request(after) => Flags::END | after.flags(),
-        }
-    }
-}
-
-impl After {
-    fn flags(self) -> Flags {
-        match self {
-            Self::Another => Flags::DONE,
-            Self::Nothing => Flags::DONE | Flags::LAST,
         }
     }
 }

@@ -26,6 +26,7 @@ mod lifespan;
 mod log;
 mod prototype;
 mod quiet_client;
+mod request_state;
 mod runtime;
 mod script_requests;
 mod serving;
@@ -37,7 +38,7 @@ mod worker;
 mod worker_channel;
 mod yielding;
 
-pub use async_channel::{AsyncChannel, ChannelEvent, MOST_HELD_BACK, Message, RequestKey, ResponsePhase};
+pub use async_channel::{AsyncChannel, ChannelEvent, MOST_HELD_BACK, Message, RequestKey};
 pub use body::Body;
 pub use call::Call;
 pub use children::{Children, Scope, Termination};
@@ -53,6 +54,7 @@ pub use host::{host_main, redirect_output};
 pub use keeper::Keeper;
 pub use language::{Language, LoadApplication};
 pub use log::complain;
+pub use request_state::ResponsePhase;
 pub use runtime::{
     EventLoop, Exchange, RequestEnd, Requests, Runtime, Serve, Server, ThreadLoop, WorkerScript,
     WorkerThreads,

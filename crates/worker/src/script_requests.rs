@@ -4,9 +4,9 @@
 //! above Rust's. A script that ends takes its process along; the next process is forked from the prototype, which has
 //! no state of requests.
 
-use crate::exchange::After;
 use crate::inbox::{Inbox, NextRequest};
 use crate::log::complain;
+use crate::request_state::After;
 use crate::runtime::{Requests, Serve, WorkerScript};
 use crate::serving::OneByOne;
 use crate::starting::ReadyPipe;

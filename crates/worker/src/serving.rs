@@ -6,10 +6,11 @@ use corral_channel::message::{self, RequestView};
 use corral_channel::{Flags, FrameHead, FrameKind};
 use corral_sys::forked::is_stranger;
 
-use crate::exchange::{After, RunningRequest};
+use crate::exchange::RunningRequest;
 use crate::fork_guard::ForkGuard;
 use crate::inbox::{Inbox, ReceiveWait, ReceivedRequest, RequestChannel};
 use crate::log::complain;
+use crate::request_state::After;
 use crate::runtime::{Exchange, RequestEnd};
 
 /// The channel, and what there is to know from one request to the next.

@@ -18,9 +18,9 @@ use corral_sys::forked::is_stranger;
 use corral_sys::signal;
 
 use crate::client_gone::ClientGone;
-use crate::exchange::After;
 use crate::inbox::{Inbox, LOOK_AROUND, ReceiveWait, ReceivedRequest, RequestChannel, RequestStream};
 use crate::log::complain;
+use crate::request_state::After;
 use crate::runtime::{Server, ThreadLoop, WorkerThreads};
 use crate::serving;
 use crate::worker_channel::Handover;

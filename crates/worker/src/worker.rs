@@ -7,10 +7,10 @@ use corral_sys::forked::is_stranger;
 use corral_sys::process;
 
 use crate::async_channel::AsyncChannel;
-use crate::exchange::After;
 use crate::inbox::{Inbox, NextRequest};
 use crate::lifespan;
 use crate::log::complain;
+use crate::request_state::After;
 use crate::runtime::Runtime;
 use crate::script_requests;
 use crate::serving::OneByOne;

@@ -3,41 +3,19 @@
 mod steps;
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use corral_channel::message::{self, Malformed, RequestView};
-use corral_channel::{Flags, FrameHead, FrameKind, INITIAL_CREDIT, Opcode};
+use corral_channel::{Flags, FrameHead, FrameKind, Opcode};
 
 use super::arriving::{Arriving, Message, TooLong};
 use super::frame;
 use crate::body::Body;
 use crate::log::complain;
-use crate::quiet_client::QuietClient;
+use crate::request_state::{After, ClientState, ResponsePhase, ResponseState};
 
 /// The code for messages that are too long (RFC 6455 section 7.4.1).
 const TOO_BIG: u16 = 1009;
-
-/// How far a response is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResponsePhase {
-    /// No head yet.
-    Silent,
-    /// The head is there, and perhaps some of the body.
-    Begun,
-    /// The response has ended.
-    Ended,
-}
-
-/// The state of the response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PendingResponse {
-    Silent,
-    Begun,
-    /// All of it was said.
-    Whole,
-    /// The response ends before that, and the client is to see it.
-    Cut,
-}
 
 /// The protocol that the request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,36 +27,10 @@ enum StreamProtocol {
     WebSocket,
 }
 
-/// Whether the client still reads the response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    There,
-    /// The client sends nothing more, and may be gone.
-    Left,
-    Gone,
-    /// The client had left, and the application had nothing to say to it: the request has failed.
-    GivenUp,
-}
-
-/// The word about the end that the router has been given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    /// The response has ended.
-    End,
-    /// The request has ended, too.
-    Done,
-}
-
-/// The next frame to be sent, with so many bytes of what is pending.
-pub(super) struct NextFrame {
-    pub(super) frame: FrameHead,
-    pub(super) n_bytes: usize,
-}
-
 /// A request while it runs.
 pub(super) struct ActiveRequest {
-    request: FrameHead,
+    response: ResponseState,
+    client: ClientState,
     begun: Instant,
     arriving: Arriving,
     protocol: StreamProtocol,
@@ -87,68 +39,51 @@ pub(super) struct ActiveRequest {
     /// The response as far as it is not sent, from `n_sent` on.
     out: Vec<u8>,
     n_sent: usize,
-    /// Bytes of the head in front of it.
-    n_head: usize,
     /// The trailers behind the body, encoded, until they are sent.
     trailers: Vec<u8>,
-    bodiless: bool,
-    response: PendingResponse,
-    told: Told,
-    /// Bytes of body that may be sent.
-    credit: u64,
-    client: Reading,
-    silence: QuietClient,
-    /// How long it ran, once it has ended.
-    ran: Option<Duration>,
 }
 
 impl ActiveRequest {
     pub(super) fn new(request: FrameHead, view: &RequestView<'_>, inline: Body) -> Self {
         Self {
-            request,
+            response: ResponseState::new(request, view.head.method),
+            client: ClientState::new(),
             begun: Instant::now(),
             arriving: Arriving::new(view, inline),
             protocol: if view.head.websocket { StreamProtocol::Upgrade } else { StreamProtocol::Http },
             informational: VecDeque::new(),
             out: Vec::new(),
             n_sent: 0,
-            n_head: 0,
             trailers: Vec::new(),
-            bodiless: view.head.method == b"HEAD",
-            response: PendingResponse::Silent,
-            told: Told::Nothing,
-            credit: INITIAL_CREDIT.into(),
-            client: Reading::There,
-            silence: QuietClient::default(),
-            ran: None,
         }
     }
 
     pub(super) fn is_cancelled(&self) -> bool {
-        matches!(self.client, Reading::Gone | Reading::GivenUp)
+        self.client.is_gone()
     }
 
     /// The router has heard everything.
     pub(super) fn is_done(&self) -> bool {
-        self.told == Told::Done
+        self.response.is_done()
     }
 
     pub(super) fn phase(&self) -> ResponsePhase {
-        match self.response {
-            PendingResponse::Silent => ResponsePhase::Silent,
-            PendingResponse::Begun => ResponsePhase::Begun,
-            PendingResponse::Whole | PendingResponse::Cut => ResponsePhase::Ended,
-        }
+        self.response.phase()
     }
 
     pub(super) fn n_pending(&self) -> usize {
         let n_informational: usize = self.informational.iter().map(Vec::len).sum();
-        n_informational + self.out.len() - self.n_sent
+        n_informational + self.n_unsent()
+    }
+
+    /// Bytes of head and body that are not sent.
+    fn n_unsent(&self) -> usize {
+        self.out.len() - self.n_sent
     }
 
     /// Whether the whole response is there, can be sent in one frame, and was not.
     pub(super) fn is_one_frame(&self, max_payload: usize) -> bool {
-        self.phase() == ResponsePhase::Ended && self.n_head > 0 && self.n_pending() <= max_payload
+        self.phase() == ResponsePhase::Ended && self.response.n_head() > 0 && self.n_pending() <= max_payload
     }
 
     /// Takes a frame that came for it.
@@ -162,10 +97,8 @@ impl ActiveRequest {
                     self.cut_off();
                 }
             }
-            FrameKind::Credit => self.credit += u64::from(head.aux),
             FrameKind::Cancel => self.cancel(),
-            FrameKind::Left if self.client == Reading::There => self.client = Reading::Left,
-            _ => {}
+            _ => self.client.take_frame(&head),
         }
     }
 
@@ -177,9 +110,7 @@ impl ActiveRequest {
     }
 
     pub(super) fn cancel(&mut self) {
-        if self.client != Reading::GivenUp {
-            self.client = Reading::Gone;
-        }
+        self.client.cancel();
         self.informational.clear();
         self.trailers.clear();
         self.drop_pending();
@@ -199,69 +130,58 @@ impl ActiveRequest {
         fields: &[(&[u8], &[u8])],
         longest: usize,
     ) -> Result<(), Malformed> {
-        if self.response != PendingResponse::Silent || self.is_cancelled() {
+        if self.is_cancelled() {
             return Ok(());
         }
         let mut head = Vec::new();
-        message::encode_informational(&mut head, status, fields.iter().copied())?;
-        if head.len() > longest {
-            complain(format_args!("an informational response has {} bytes, which is too long", head.len()));
-        } else {
+        self.response.inform(&mut head, status, fields, longest)?;
+        if !head.is_empty() {
             self.informational.push_back(head);
         }
         Ok(())
     }
 
     pub(super) fn respond(&mut self, status: u16, fields: &[(&[u8], &[u8])], longest: usize) {
-        if self.response != PendingResponse::Silent {
+        if self.phase() != ResponsePhase::Silent {
             return;
         }
-        message::encode_response(&mut self.out, status, fields.iter().copied());
-        if self.out.len() > longest {
-            let len = self.out.len();
-            complain(format_args!("the head of the response has {len} bytes, which is too long"));
-            self.out.clear();
-            return self.respond(500, &[], longest);
-        }
-        self.n_head = self.out.len();
-        self.response = PendingResponse::Begun;
-        self.bodiless |= matches!(status, 204 | 304);
-        if self.protocol == StreamProtocol::Upgrade && status == 101 {
+        let is_fit = self.response.respond(&mut self.out, status, fields, longest);
+        if is_fit && self.protocol == StreamProtocol::Upgrade && status == 101 {
             self.protocol = StreamProtocol::WebSocket;
             self.arriving.want();
         }
     }
 
     pub(super) fn write(&mut self, bytes: &[u8], ends: bool) {
-        if self.response != PendingResponse::Begun {
+        if self.phase() != ResponsePhase::Begun {
             return;
         }
         if bytes.is_empty() && !ends {
             return self.say_nothing();
         }
-        self.silence.ends();
-        if !self.bodiless {
+        self.response.speak();
+        if !self.response.is_bodiless() {
             self.out.extend_from_slice(bytes);
         }
         if ends {
-            self.response = PendingResponse::Whole;
+            self.response.end_response();
         }
     }
 
     /// An empty piece.
     fn say_nothing(&mut self) {
-        if self.client == Reading::Left && self.silence.goes_on() {
-            self.client = Reading::GivenUp;
+        if self.response.is_silent_for_long(&self.client) {
+            self.response.give_up();
             self.cancel();
         }
     }
 
     pub(super) fn write_trailers(&mut self, fields: &[(&[u8], &[u8])], longest: usize) {
-        if self.response != PendingResponse::Begun {
+        if self.phase() != ResponsePhase::Begun {
             return;
         }
-        self.response = PendingResponse::Whole;
-        if self.bodiless || self.is_cancelled() {
+        self.response.end_response();
+        if self.response.is_bodiless() || self.is_cancelled() {
             return;
         }
         message::encode_trailers(&mut self.trailers, fields.iter().copied());
@@ -288,32 +208,26 @@ impl ActiveRequest {
     }
 
     pub(super) fn finish(&mut self) {
-        if self.response != PendingResponse::Cut {
-            self.response = PendingResponse::Whole;
-        }
-        self.ran = Some(self.begun.elapsed());
+        self.response.end_request(self.begun.elapsed(), After::Another);
     }
 
     /// Forgets the beginning of the response, if none of it was sent; then another one can be begun.
     pub(super) fn take_head_back(&mut self) -> bool {
-        let is_kept = self.n_head > 0 && self.response == PendingResponse::Begun;
-        let is_unseen = self.response == PendingResponse::Silent || is_kept;
+        let is_unseen = self.response.take_head_back();
         if is_unseen {
             self.drop_pending();
-            self.response = PendingResponse::Silent;
         }
         is_unseen
     }
 
     pub(super) fn abort(&mut self) {
-        if self.response != PendingResponse::Whole {
-            self.response = PendingResponse::Cut;
-        }
+        self.response.abort();
         self.finish();
     }
 
     fn drop_pending(&mut self) {
         self.out.clear();
-        (self.n_sent, self.n_head) = (0, 0);
+        self.n_sent = 0;
+        self.response.drop_pending();
     }
 }

@@ -7,6 +7,7 @@ use corral_channel::message::RequestView;
 use corral_channel::{BODY_WINDOW, Opcode};
 
 use crate::body::Body;
+use crate::request_state::BodyWindow;
 
 /// Bytes of one message of a WebSocket connection; a client that sends more is cut off.
 const LONGEST_MESSAGE: usize = 10 * 1024 * 1024;
@@ -37,21 +38,21 @@ pub(super) struct Arriving {
     messages: VecDeque<(Message, u32)>,
     /// The beginning of a message that is not complete.
     partial: Vec<u8>,
-    /// Bytes that the router may send and was not told of: those that were taken, and at first the window.
-    room: u32,
+    window: BodyWindow,
     /// The router may be told.
     is_wanted: bool,
 }
 
 impl Arriving {
     pub(super) fn new(view: &RequestView<'_>, inline: Body) -> Self {
+        let has_all = view.head.body_complete && !view.head.websocket;
         Self {
             inline: (!inline.is_empty()).then_some(inline),
             body: Vec::new(),
             body_ended: view.head.body_complete,
             messages: VecDeque::new(),
             partial: Vec::new(),
-            room: if view.head.body_complete && !view.head.websocket { 0 } else { BODY_WINDOW },
+            window: if has_all { BodyWindow::closed(ACKNOWLEDGED) } else { BodyWindow::new(ACKNOWLEDGED) },
             is_wanted: false,
         }
     }
@@ -63,12 +64,12 @@ impl Arriving {
 
     /// Bytes that the router is to be told of that it may send, if it is time for that.
     pub(super) fn news(&self) -> Option<u32> {
-        (self.is_wanted && self.room >= ACKNOWLEDGED).then_some(self.room)
+        self.window.news().filter(|_| self.is_wanted)
     }
 
     /// The router knows.
     pub(super) fn told(&mut self) {
-        self.room = 0;
+        self.window.told();
     }
 
     pub(super) fn add_body(&mut self, bytes: &[u8], ends: bool) {
@@ -89,7 +90,7 @@ impl Arriving {
             self.messages.push_back((message, bytes.len() as u32));
         } else {
             // The rest of the message must not wait until its beginning was taken.
-            self.room += bytes.len() as u32;
+            self.window.widen(bytes.len() as u32);
         }
         Ok(())
     }
@@ -108,14 +109,14 @@ impl Arriving {
             None => std::mem::take(&mut self.body).into(),
         };
         if !self.body_ended {
-            self.room += body.len() as u32;
+            self.window.widen(body.len() as u32);
         }
         Some((body, self.body_ended && self.body.is_empty()))
     }
 
     pub(super) fn take_message(&mut self) -> Option<Message> {
         let (message, untold) = self.messages.pop_front()?;
-        self.room += untold;
+        self.window.widen(untold);
         Some(message)
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use corral_channel::message::{self, FilePart, Malformed, RequestView};
+use corral_channel::message::{FilePart, Malformed, RequestView};
 use corral_channel::{Flags, FrameHead, FrameKind};
 use corral_sys::socket;
 use rustix::io::Errno;
@@ -12,9 +12,9 @@ use rustix::io::Errno;
 use crate::client_gone::ClientGone;
 use crate::file::FileRest;
 use crate::inbox::{ReceiveWait, RequestChannel, RequestStream};
-use crate::log::complain;
-use crate::quiet_client::QuietClient;
-use crate::request_state::After;
+use crate::request_state::{
+    After, BodyWindow, ClientState, NextFrame, PendingBytes, ResponsePhase, ResponseState,
+};
 use crate::runtime::Exchange;
 
 /// Output that is collected before a frame is sent, in bytes.
@@ -24,63 +24,22 @@ const COLLECTED: usize = 32 * 1024;
 /// sending meanwhile.
 const ACKNOWLEDGED: u32 = corral_channel::BODY_WINDOW / 2;
 
-/// How far the response is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// No head yet.
-    Silent,
-    /// The head is in `out`, its length in bytes with it.
-    HeadCollected(usize),
-    /// The head is sent; `out` holds body only.
-    HeadSent,
-    /// The client has all of it, or gets the rest from elsewhere.
-    Ended,
-    /// The client has what there is of it, and there will be no more.
-    Aborted,
-}
-
-/// The thing that the next frame of the response completes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Completes {
-    Nothing,
-    /// The response; the request goes on.
-    Response,
-    /// Response and request.
-    Request(After),
-}
-
-impl Completes {
-    fn flags(self) -> Flags {
-        match self {
-            Self::Nothing => Flags::NONE,
-            Self::Response => Flags::END,
-            Self::Request(after) => Flags::END | after.flags(),
-        }
-    }
-}
-
 /// The request that a worker runs.
 pub(crate) struct RunningRequest<'a, C> {
     channel: &'a mut C,
-    /// The Request frame.
-    frame: FrameHead,
+    response: ResponseState,
     /// The part of the response that is collected.
     out: &'a mut Vec<u8>,
-    phase: Phase,
-    /// The response has no body, whatever is written.
-    bodiless: bool,
     /// The application has framed the body itself, so that all of it has to be read.
     framed: bool,
-    silence: QuietClient,
     /// The piece of the request's body that came with it, as far as it was not read.
     inline: &'a [u8],
     /// The body has no other piece.
     is_inline_all: bool,
-    /// Body bytes that the router may send and was not told of: those that were read, and at first the window.
-    n_read: u32,
+    window: BodyWindow,
+    /// Bytes of payload that one frame can have. The channel is asked once, as threads lock it for that.
+    max_payload: usize,
     collect_at_most: usize,
-    /// Zero until the request has ended.
-    ran: Duration,
 }
 
 impl<'a, C: RequestChannel> RunningRequest<'a, C> {
@@ -92,104 +51,99 @@ impl<'a, C: RequestChannel> RunningRequest<'a, C> {
         out: &'a mut Vec<u8>,
     ) -> Self {
         out.clear();
-        channel.with_stream(&frame, |stream| stream.body_ended |= view.head.body_complete);
-        let collect_at_most = COLLECTED.min(channel.max_payload());
+        let has_all = view.head.body_complete;
+        channel.with_stream(&frame, |stream| stream.body_ended |= has_all);
+        let max_payload = channel.max_payload();
         Self {
             channel,
-            frame,
+            response: ResponseState::new(frame, view.head.method),
             out,
-            phase: Phase::Silent,
-            bodiless: view.head.method == b"HEAD",
             framed: false,
-            silence: QuietClient::default(),
             inline: view.body,
-            is_inline_all: view.head.body_complete,
-            // The router sends nothing before it is asked: the window opens with the first read.
-            n_read: if view.head.body_complete { 0 } else { corral_channel::BODY_WINDOW },
-            collect_at_most,
-            ran: Duration::ZERO,
+            is_inline_all: has_all,
+            window: BodyWindow::new(!has_all),
+            max_payload,
+            collect_at_most: COLLECTED.min(max_payload),
         }
     }
 
     /// Ends the request, which took this long to run.
     pub(crate) fn conclude(mut self, after: After, ran: Duration) {
-        self.ran = ran;
-        if self.phase == Phase::Silent {
-            self.respond(500, &[]);
+        self.respond(500, &[]);
+        self.response.end_request(ran, after);
+        let has_rest = !self.out.is_empty() && !self.response.is_cut();
+        if has_rest && self.send(b"").is_ok() {
+            return;
         }
-        let (kind, end) = match self.phase {
-            Phase::Ended => (FrameKind::Finished, Flags::NONE),
-            Phase::Aborted => (FrameKind::Failed, Flags::END),
-            _ => match self.send(b"", Completes::Request(after)) {
-                Ok(_) => return,
-                // The response is not read any more, but the router wants to know that this worker is free.
-                Err(ClientGone) => (FrameKind::End, Flags::END),
-            },
-        };
-        let frame = self.frame(kind).with_flags(end | after.flags()).with_aux(self.micros());
-        // Fails when there is no router.
-        let _ = self.channel.send(frame, &[], ReceiveWait::Endless);
-    }
-
-    /// How long the request ran, in microseconds; zero while it does.
-    fn micros(&self) -> u32 {
-        u32::try_from(self.ran.as_micros()).unwrap_or(u32::MAX)
-    }
-
-    fn frame(&self, kind: FrameKind) -> FrameHead {
-        FrameHead::new(kind, self.frame.lane, self.frame.request)
+        // The response is not read any more, or has ended before; the router wants to know that this worker is free.
+        self.drop_collected();
+        if let Some(last) = self.with_client(|response, client| response.last_frame(client)) {
+            // Fails when there is no router.
+            let _ = self.channel.send(last.frame, &[], ReceiveWait::Endless);
+        }
     }
 
     /// Sends what is collected and as much of `tail` as fits, and says how much that was. Waits for
-    /// credit and for room. What completes something wants an empty tail.
-    fn send(&mut self, tail: &[u8], completes: Completes) -> Result<usize, ClientGone> {
-        let kind = match self.phase {
-            Phase::HeadCollected(_) => FrameKind::Response,
-            _ if self.out.is_empty() && tail.is_empty() => FrameKind::End,
-            _ => FrameKind::Data,
-        };
-        let n_collected = self.n_collected();
-        let n_least = n_collected + u64::from(!tail.is_empty());
+    /// credit and for room. A response that has ended wants an empty tail.
+    fn send(&mut self, tail: &[u8]) -> Result<usize, ClientGone> {
+        let n_least = self.n_collected() + u64::from(!tail.is_empty());
+        let pending = PendingBytes { n_response: self.out.len() + tail.len(), ..PendingBytes::default() };
         // Whose last frame is ready need not hear of anything before: what has arrived meanwhile waits in the ring.
-        let is_last = completes != Completes::Nothing;
-        let credit = match self.credit().filter(|&credit| is_last && credit >= n_least) {
-            Some(credit) => credit,
-            None => self.wait_for_credit(n_least)?,
+        let at_once = if self.is_over() { self.next_frame(n_least, &pending) } else { None };
+        let next = match at_once {
+            Some(next) => next,
+            None => self.wait_for_frame(n_least, &pending)?,
         };
-        let n_allowed = usize::try_from(credit - n_collected).unwrap_or(usize::MAX);
-        let room = self.channel.max_payload() - self.out.len();
-        let n_tail = tail.len().min(n_allowed).min(room);
-        let frame = self.frame(kind).with_flags(completes.flags()).with_aux(self.micros());
-        self.channel.send(frame, &[self.out, &tail[..n_tail]], ReceiveWait::UntilCancelled)?;
-        self.channel.with_stream(&self.frame, |stream| stream.credit -= n_collected + n_tail as u64);
+        let n_tail = next.n_bytes - self.out.len();
+        self.channel.send(next.frame, &[self.out, &tail[..n_tail]], ReceiveWait::UntilCancelled)?;
+        self.sent(&next);
         self.out.clear();
-        self.phase = if completes == Completes::Nothing { Phase::HeadSent } else { Phase::Ended };
         Ok(n_tail)
     }
 
     /// Bytes of body that are collected.
     fn n_collected(&self) -> u64 {
-        let n_head = if let Phase::HeadCollected(len) = self.phase { len } else { 0 };
-        (self.out.len() - n_head) as u64
+        (self.out.len() - self.response.n_head()) as u64
     }
 
-    /// How many bytes of body may be sent, as far as is known, if they would be read.
-    fn credit(&mut self) -> Option<u64> {
-        self.channel.with_stream(&self.frame, |stream| (!stream.cancelled).then_some(stream.credit))
+    /// The next frame, if there is credit for `n_least` bytes of body, and they would be read.
+    fn next_frame(&mut self, n_least: u64, pending: &PendingBytes) -> Option<NextFrame> {
+        let max_payload = self.max_payload;
+        self.with_client(|response, client| {
+            let may_go = client.credit() >= n_least && !client.is_gone();
+            if may_go { response.next_frame(pending, client, max_payload) } else { None }
+        })
     }
 
-    /// Waits until `n` bytes of body may be sent, and says how many may.
-    fn wait_for_credit(&mut self, n: u64) -> Result<u64, ClientGone> {
-        self.channel.wait_until(&self.frame, |stream| stream.credit >= n)?;
-        self.credit().ok_or(ClientGone)
+    /// Waits until `n_least` bytes of body may be sent.
+    fn wait_for_credit(&mut self, n_least: u64) -> Result<(), ClientGone> {
+        self.channel.wait_until(self.response.request(), |stream| stream.client.credit() >= n_least)
+    }
+
+    /// Waits in the same way, and says which frame is next.
+    fn wait_for_frame(&mut self, n_least: u64, pending: &PendingBytes) -> Result<NextFrame, ClientGone> {
+        self.wait_for_credit(n_least)?;
+        self.next_frame(n_least, pending).ok_or(ClientGone)
+    }
+
+    /// Does something with the response and with what is known of its client.
+    fn with_client<R>(&mut self, act: impl FnOnce(&mut ResponseState, &mut ClientState) -> R) -> R {
+        let response = &mut self.response;
+        let request = *response.request();
+        self.channel.with_stream(&request, |stream| act(response, &mut stream.client))
+    }
+
+    fn sent(&mut self, next: &NextFrame) {
+        self.with_client(|response, client| response.sent(next, client));
     }
 
     /// Sends the informational response that is in `out`.
     fn send_informational(&mut self) -> Result<(), ClientGone> {
-        let len = self.out.len() as u64;
-        self.wait_for_credit(len)?;
-        self.channel.send(self.frame(FrameKind::Informational), &[self.out], ReceiveWait::UntilCancelled)?;
-        self.channel.with_stream(&self.frame, |stream| stream.credit -= len);
+        let n_bytes = self.out.len();
+        let pending = PendingBytes { n_informational: n_bytes, ..PendingBytes::default() };
+        let next = self.wait_for_frame(n_bytes as u64, &pending)?;
+        self.channel.send(next.frame, &[self.out], ReceiveWait::UntilCancelled)?;
+        self.sent(&next);
         Ok(())
     }
 
@@ -198,8 +152,7 @@ impl<'a, C: RequestChannel> RunningRequest<'a, C> {
         if self.client_gone() {
             return Err(ClientGone);
         }
-        let left = self.channel.with_stream(&self.frame, |stream| stream.left);
-        if left && self.silence.goes_on() {
+        if self.with_client(|response, client| response.is_silent_for_long(client)) {
             self.abort();
             return Err(ClientGone);
         }
@@ -207,26 +160,25 @@ impl<'a, C: RequestChannel> RunningRequest<'a, C> {
     }
 
     fn has_body_ended(&mut self) -> bool {
-        self.channel.with_stream(&self.frame, |stream| stream.body_ended)
+        self.channel.with_stream(self.response.request(), |stream| stream.body_ended)
     }
 
     /// Drops what is collected, as it is not taken: the next `write` finds that out at once.
-    fn give_up(&mut self) {
+    fn drop_collected(&mut self) {
         self.out.clear();
-        self.phase = Phase::HeadSent;
+        self.response.drop_pending();
     }
 
     /// Nothing can be added to the response.
     fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Ended | Phase::Aborted)
+        self.response.phase() == ResponsePhase::Ended
     }
 
+    /// Tells the router how much of the body it may send, if it was not told of some of that.
     fn acknowledge_body(&mut self) -> Result<(), ClientGone> {
-        if self.n_read == 0 {
-            return Ok(());
-        }
-        let frame = self.frame(FrameKind::BodyCredit).with_aux(self.n_read);
-        self.n_read = 0;
+        let Some(n_bytes) = self.window.untold(1) else { return Ok(()) };
+        self.window.told();
+        let frame = self.response.frame(FrameKind::BodyCredit).with_aux(n_bytes);
         self.channel.send(frame, &[], ReceiveWait::UntilCancelled)
     }
 
@@ -240,12 +192,13 @@ impl<'a, C: RequestChannel> RunningRequest<'a, C> {
 
     /// Takes what has come after the head, without waiting. `None` when more has to come first.
     fn take_body(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        let (n, is_all) =
-            self.channel.with_stream(&self.frame, |stream| (stream.take_body(buffer), stream.body_ended));
+        let (n, is_all) = self
+            .channel
+            .with_stream(self.response.request(), |stream| (stream.take_body(buffer), stream.body_ended));
         if n == 0 && !is_all {
             return None;
         }
-        self.n_read += u32::try_from(n).expect("the router keeps to its window");
+        self.window.widen(u32::try_from(n).expect("the router keeps to its window"));
         Some(n)
     }
 }
@@ -261,13 +214,13 @@ impl<C: RequestChannel> Exchange for RunningRequest<'_, C> {
         self.channel.receive();
         loop {
             if let Some(n) = self.take_body(buffer) {
-                if self.n_read >= ACKNOWLEDGED && !self.has_body_ended() {
+                if self.window.untold(ACKNOWLEDGED).is_some() && !self.has_body_ended() {
                     self.acknowledge_body().map_err(aborted)?;
                 }
                 return Ok(n);
             }
             self.acknowledge_body().map_err(aborted)?;
-            self.channel.wait_until(&self.frame, RequestStream::has_body).map_err(aborted)?;
+            self.channel.wait_until(self.response.request(), RequestStream::has_body).map_err(aborted)?;
         }
     }
 
@@ -280,55 +233,41 @@ impl<C: RequestChannel> Exchange for RunningRequest<'_, C> {
     }
 
     fn inform(&mut self, status: u16, fields: &[(&[u8], &[u8])]) -> Result<(), Malformed> {
-        if self.phase != Phase::Silent {
+        if self.response.phase() != ResponsePhase::Silent {
             return Ok(());
         }
-        message::encode_informational(self.out, status, fields.iter().copied())?;
-        if self.out.len() > self.channel.max_payload() {
-            complain(format_args!(
-                "an informational response has {} bytes, which is too long",
-                self.out.len()
-            ));
-        } else {
+        self.response.inform(self.out, status, fields, self.max_payload)?;
+        if !self.out.is_empty() {
             // A client that is gone is reported by the next `write`.
             let _ = self.send_informational();
+            self.out.clear();
         }
-        self.out.clear();
         Ok(())
     }
 
     fn respond(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {
-        if self.phase != Phase::Silent {
+        if self.response.phase() != ResponsePhase::Silent {
             return;
         }
-        message::encode_response(self.out, status, fields.iter().copied());
-        if self.out.len() > self.channel.max_payload() {
-            complain(format_args!(
-                "the head of the response has {} bytes, which is too long",
-                self.out.len()
-            ));
-            self.out.clear();
-            return self.respond(500, &[]);
-        }
-        self.bodiless |= matches!(status, 204 | 304);
-        self.framed = fields.iter().any(|(name, _)| is_transfer_encoding(name));
-        self.phase = Phase::HeadCollected(self.out.len());
+        let is_fit = self.response.respond(self.out, status, fields, self.max_payload);
+        self.framed = is_fit && fields.iter().any(|(name, _)| is_transfer_encoding(name));
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> Result<(), ClientGone> {
         self.respond(200, &[]);
-        match self.phase {
-            Phase::Ended => return Ok(()),
-            Phase::Aborted => return Err(ClientGone),
-            _ if self.bodiless || bytes.is_empty() => return self.look_at_client(),
-            _ => self.silence.ends(),
+        if self.is_over() {
+            return if self.response.is_cut() { Err(ClientGone) } else { Ok(()) };
         }
+        if self.response.is_bodiless() || bytes.is_empty() {
+            return self.look_at_client();
+        }
+        self.response.speak();
         // What was collected before has been sent, and the client may have left since.
-        if self.phase == Phase::HeadSent && self.out.is_empty() && self.client_gone() {
+        if self.out.is_empty() && self.client_gone() {
             return Err(ClientGone);
         }
         while self.out.len() + bytes.len() > self.collect_at_most {
-            let n = self.send(bytes, Completes::Nothing)?;
+            let n = self.send(bytes)?;
             bytes = &bytes[n..];
         }
         self.out.extend_from_slice(bytes);
@@ -337,25 +276,24 @@ impl<C: RequestChannel> Exchange for RunningRequest<'_, C> {
 
     fn send_file(&mut self, file: &FileRest<'_>) -> Result<bool, ClientGone> {
         self.respond(200, &[]);
-        if self.is_over() || self.bodiless {
+        if self.is_over() || self.response.is_bodiless() {
             return Ok(true);
         }
         if self.framed {
             return Ok(false);
         }
-        if self.out.len() + FilePart::SIZE > self.channel.max_payload() {
-            self.send(b"", Completes::Nothing)?;
+        if self.out.len() + FilePart::SIZE > self.max_payload {
+            self.send(b"")?;
         }
-        let n_collected = self.n_collected();
-        self.wait_for_credit(n_collected)?;
-        let kind =
-            if matches!(self.phase, Phase::HeadCollected(_)) { FrameKind::Response } else { FrameKind::Data };
-        let frame = self.frame(kind).with_flags(Completes::Response.flags());
-        let is_sent = self.channel.send_file(frame, self.out, file)?;
+        self.wait_for_credit(self.n_collected())?;
+        let (n_bytes, max_payload) = (self.out.len(), self.max_payload);
+        let next =
+            self.with_client(|response, client| response.file_frame(n_bytes, true, client, max_payload));
+        let next = next.ok_or(ClientGone)?;
+        let is_sent = self.channel.send_file(next.frame, self.out, file)?;
         if is_sent {
-            self.channel.with_stream(&self.frame, |stream| stream.credit -= n_collected);
+            self.sent(&next);
             self.out.clear();
-            self.phase = Phase::Ended;
         }
         Ok(is_sent)
     }
@@ -365,7 +303,7 @@ impl<C: RequestChannel> Exchange for RunningRequest<'_, C> {
         let _ = match (self.is_over(), self.out.is_empty()) {
             (true, _) => Ok(()),
             (false, true) => self.look_at_client(),
-            (false, false) => self.send(b"", Completes::Nothing).map(drop).inspect_err(|_| self.give_up()),
+            (false, false) => self.send(b"").map(drop).inspect_err(|_| self.drop_collected()),
         };
     }
 
@@ -375,9 +313,13 @@ impl<C: RequestChannel> Exchange for RunningRequest<'_, C> {
 
     fn finish(&mut self) {
         self.respond(200, &[]);
-        if !self.is_over() {
+        if self.is_over() {
+            return;
+        }
+        self.response.end_response();
+        if self.send(b"").is_err() {
             // As in `flush`; `conclude` says the rest.
-            let _ = self.send(b"", Completes::Response);
+            self.response.reopen();
         }
     }
 
@@ -387,33 +329,33 @@ impl<C: RequestChannel> Exchange for RunningRequest<'_, C> {
         }
         if !self.out.is_empty() {
             // As in `flush`.
-            let _ = self.send(b"", Completes::Nothing);
+            let _ = self.send(b"");
         }
-        self.phase = Phase::Aborted;
+        self.response.abort();
     }
 
     fn client_gone(&mut self) -> bool {
         self.channel.receive();
-        self.phase == Phase::Aborted || self.channel.with_stream(&self.frame, |stream| stream.cancelled)
+        self.response.is_cut() || self.with_client(|_, client| client.is_gone())
     }
 
     fn hijack(&mut self) -> io::Result<OwnedFd> {
-        if self.phase != Phase::Silent {
+        if self.response.phase() != ResponsePhase::Silent {
             return Err(Errno::ALREADY.into());
         }
         let (application, router) = socket::stream_pair()?;
-        let frame = self.frame(FrameKind::Hijacked).with_flags(Flags::END);
+        let frame = self.response.frame(FrameKind::Hijacked).with_flags(Flags::END);
         match self.channel.send_socket(frame, router.as_fd()) {
             Ok(true) => {}
             Ok(false) => return Err(Errno::AGAIN.into()),
             Err(ClientGone) => return Err(Errno::PIPE.into()),
         }
-        self.phase = Phase::Ended;
+        self.sent(&NextFrame { frame, n_bytes: 0 });
         Ok(application)
     }
 
     fn leave_state(&mut self, kinds: u32) {
-        let frame = self.frame(FrameKind::State).with_aux(kinds);
+        let frame = self.response.frame(FrameKind::State).with_aux(kinds);
         // Fails when there is no router.
         let _ = self.channel.send(frame, &[], ReceiveWait::Endless);
     }

@@ -6,11 +6,12 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use corral_channel::message::FilePart;
-use corral_channel::{Flags, FrameHead, FrameKind, INITIAL_CREDIT, Lane, RequestId};
+use corral_channel::{Flags, FrameHead, FrameKind, Lane, RequestId};
 use corral_sys::signal;
 
 use crate::client_gone::ClientGone;
 use crate::file::FileRest;
+use crate::request_state::ClientState;
 use crate::setup::WorkerSetup;
 use crate::worker_channel::{Handover, WorkerChannel};
 use crate::yielding::Yielding;
@@ -59,17 +60,12 @@ pub(crate) struct RequestStream {
     body: Vec<u8>,
     body_read: usize,
     pub(crate) body_ended: bool,
-    /// Bytes of response body that may still be sent.
-    pub(crate) credit: u64,
-    pub(crate) cancelled: bool,
-    /// The client sends nothing more.
-    pub(crate) left: bool,
+    pub(crate) client: ClientState,
 }
 
 impl RequestStream {
     fn new() -> Self {
-        let credit = u64::from(INITIAL_CREDIT);
-        Self { body: Vec::new(), body_read: 0, body_ended: false, credit, cancelled: false, left: false }
+        Self { body: Vec::new(), body_read: 0, body_ended: false, client: ClientState::new() }
     }
 
     /// Whether there is body to read, or none will come.
@@ -91,16 +87,11 @@ impl RequestStream {
     }
 
     fn take_frame(&mut self, head: FrameHead, payload: &[u8]) {
-        match head.kind {
-            FrameKind::Body => {
-                self.body.extend_from_slice(payload);
-                self.body_ended |= head.flags.contains(Flags::END);
-            }
-            FrameKind::Credit => self.credit += u64::from(head.aux),
-            FrameKind::Cancel => self.cancelled = true,
-            FrameKind::Left => self.left = true,
-            _ => {}
+        if head.kind != FrameKind::Body {
+            return self.client.take_frame(&head);
         }
+        self.body.extend_from_slice(payload);
+        self.body_ended |= head.flags.contains(Flags::END);
     }
 }
 
@@ -272,7 +263,7 @@ impl Inbox {
     /// The memory is damaged: nothing can be received from now on, so no thread is to wait for more.
     fn give_up(&mut self) {
         for (_, _, stream) in &mut self.running {
-            stream.cancelled = true;
+            stream.client.cancel();
         }
         self.has_news = true;
     }
@@ -310,7 +301,7 @@ impl Inbox {
         patience: ReceiveWait,
     ) -> Result<(), ClientGone> {
         self.receive();
-        let cancelled = patience == ReceiveWait::UntilCancelled && self.stream(frame).cancelled;
+        let cancelled = patience == ReceiveWait::UntilCancelled && self.stream(frame).client.is_gone();
         if cancelled || self.wire.is_broken() {
             return Err(ClientGone);
         }
@@ -399,7 +390,7 @@ impl RequestChannel for Inbox {
         loop {
             Self::receive(self);
             let stream = self.stream(frame);
-            if stream.cancelled {
+            if stream.client.is_gone() {
                 return Err(ClientGone);
             }
             if ready(stream) {

@@ -43,7 +43,7 @@ pub(crate) enum After {
 }
 
 impl After {
-    pub(crate) fn flags(self) -> Flags {
+    fn flags(self) -> Flags {
         match self {
             Self::Another => Flags::DONE,
             Self::Nothing => Flags::DONE | Flags::LAST,
@@ -86,8 +86,8 @@ pub(crate) struct ResponseState {
     silence: QuietClient,
     /// The application had nothing to say to a client that had left: the request has failed.
     has_given_up: bool,
-    /// How long the request ran, and what comes after it, once it has ended.
-    ended: Option<(Duration, After)>,
+    /// How long the request ran, in microseconds, and what comes after it, once it has ended.
+    ended: Option<(u32, After)>,
 }
 
 impl ResponseState {
@@ -102,6 +102,11 @@ impl ResponseState {
             has_given_up: false,
             ended: None,
         }
+    }
+
+    /// The Request frame.
+    pub(crate) fn request(&self) -> &FrameHead {
+        &self.request
     }
 
     pub(crate) fn phase(&self) -> ResponsePhase {
@@ -125,6 +130,11 @@ impl ResponseState {
     /// Whether the application is done with the request.
     pub(crate) fn has_request_ended(&self) -> bool {
         self.ended.is_some()
+    }
+
+    /// Whether the response ends before it is whole.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.progress == Progress::Cut
     }
 
     /// The router has heard everything.
@@ -184,6 +194,11 @@ impl ResponseState {
         client.has_left() && self.silence.goes_on()
     }
 
+    #[cfg(test)]
+    pub(crate) fn begin_silence_earlier(&mut self) {
+        self.silence.begin_earlier();
+    }
+
     /// The client had left, and got nothing for too long.
     pub(crate) fn give_up(&mut self) {
         self.has_given_up = true;
@@ -193,6 +208,13 @@ impl ResponseState {
     pub(crate) fn end_response(&mut self) {
         if self.progress == Progress::Begun {
             self.progress = Progress::Whole;
+        }
+    }
+
+    /// Forgets that all of the response was said, as that could not be sent.
+    pub(crate) fn reopen(&mut self) {
+        if self.progress == Progress::Whole && self.told == Told::Nothing {
+            self.progress = Progress::Begun;
         }
     }
 
@@ -206,7 +228,7 @@ impl ResponseState {
     /// The request has ended and ran for this long; its response has begun before, or was aborted.
     pub(crate) fn end_request(&mut self, ran: Duration, after: After) {
         self.end_response();
-        self.ended = Some((ran, after));
+        self.ended = Some((u32::try_from(ran.as_micros()).unwrap_or(u32::MAX), after));
     }
 
     /// Forgets the beginning of the response, if none of it was sent; then another one can be begun. The caller drops

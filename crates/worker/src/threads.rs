@@ -208,7 +208,7 @@ impl SharedInbox {
         patience: ReceiveWait,
     ) -> Result<MutexGuard<'a, InboxState>, ClientGone> {
         self.receive(&mut state);
-        let cancelled = patience == ReceiveWait::UntilCancelled && state.inbox.stream(frame).cancelled;
+        let cancelled = patience == ReceiveWait::UntilCancelled && state.inbox.stream(frame).client.is_gone();
         if cancelled || state.inbox.wire.is_broken() {
             self.go_away(&mut state);
             return Err(ClientGone);
@@ -258,7 +258,7 @@ impl RequestChannel for &SharedInbox {
         loop {
             SharedInbox::receive(self, &mut state);
             let stream = state.inbox.stream(frame);
-            let (cancelled, ready) = (stream.cancelled, ready(stream));
+            let (cancelled, ready) = (stream.client.is_gone(), ready(stream));
             if cancelled || ready || state.inbox.wire.is_broken() {
                 self.go_away(&mut state);
                 return if ready && !cancelled { Ok(()) } else { Err(ClientGone) };

@@ -45,14 +45,14 @@ pub(super) struct Arriving {
 
 impl Arriving {
     pub(super) fn new(view: &RequestView<'_>, inline: Body) -> Self {
-        let has_all = view.head.body_complete && !view.head.websocket;
+        let is_to_come = !view.head.body_complete || view.head.websocket;
         Self {
             inline: (!inline.is_empty()).then_some(inline),
             body: Vec::new(),
             body_ended: view.head.body_complete,
             messages: VecDeque::new(),
             partial: Vec::new(),
-            window: if has_all { BodyWindow::closed(ACKNOWLEDGED) } else { BodyWindow::new(ACKNOWLEDGED) },
+            window: BodyWindow::new(is_to_come),
             is_wanted: false,
         }
     }
@@ -64,7 +64,7 @@ impl Arriving {
 
     /// Bytes that the router is to be told of that it may send, if it is time for that.
     pub(super) fn news(&self) -> Option<u32> {
-        self.window.news().filter(|_| self.is_wanted)
+        self.window.untold(ACKNOWLEDGED).filter(|_| self.is_wanted)
     }
 
     /// The router knows.

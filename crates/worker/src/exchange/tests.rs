@@ -8,7 +8,7 @@ mod response;
 
 use std::thread;
 
-use corral_channel::message::RequestHead;
+use corral_channel::message::{self, RequestHead};
 use corral_channel::{
     Lane, LaneReceiver, RequestId, RequestSlot, WorkerBell, WorkerDescriptors, WorkerEnd, WorkerPort,
     file_sockets,

@@ -1,4 +1,4 @@
-//! How many bytes of a request's body the router may send, and when it hears of more.
+//! How many bytes of a request's body the router may send, and whether it knows.
 
 use corral_channel::BODY_WINDOW;
 
@@ -7,19 +7,12 @@ use corral_channel::BODY_WINDOW;
 #[derive(Debug)]
 pub(crate) struct BodyWindow {
     n_untold: u32,
-    /// Bytes from which on the router is told while it goes on sending.
-    worth_telling: u32,
 }
 
 impl BodyWindow {
-    /// The window of a body that is to come.
-    pub(crate) fn new(worth_telling: u32) -> Self {
-        Self { n_untold: BODY_WINDOW, worth_telling }
-    }
-
-    /// The window when there is nothing to come.
-    pub(crate) fn closed(worth_telling: u32) -> Self {
-        Self { n_untold: 0, worth_telling }
+    /// The window of a body that is to come, or of one that is there.
+    pub(crate) fn new(is_to_come: bool) -> Self {
+        Self { n_untold: if is_to_come { BODY_WINDOW } else { 0 } }
     }
 
     /// The application has taken so many bytes.
@@ -27,9 +20,9 @@ impl BodyWindow {
         self.n_untold += n_bytes;
     }
 
-    /// Bytes that the router is to hear of, if they are worth a frame.
-    pub(crate) fn news(&self) -> Option<u32> {
-        (self.n_untold >= self.worth_telling).then_some(self.n_untold)
+    /// Bytes that the router was not told of, if they are so many.
+    pub(crate) fn untold(&self, at_least: u32) -> Option<u32> {
+        (self.n_untold >= at_least).then_some(self.n_untold)
     }
 
     /// The router has heard of them.

@@ -66,7 +66,8 @@ impl ResponseState {
         if self.n_head > 0 { FrameKind::Response } else { FrameKind::Data }
     }
 
-    /// The frame to send with a file behind `n_bytes` of the response, if there is room and credit for all of them.
+    /// The frame to send with a file behind `n_bytes` of the response, if there is room and credit for all of them and
+    /// the response is still read.
     pub(crate) fn file_frame(
         &self,
         n_bytes: usize,
@@ -75,13 +76,14 @@ impl ResponseState {
         max_payload: usize,
     ) -> Option<NextFrame> {
         let has_room = n_bytes + FilePart::SIZE <= max_payload;
-        let may_go = has_room && (n_bytes - self.n_head) as u64 <= client.credit();
+        let has_credit = (n_bytes - self.n_head) as u64 <= client.credit();
+        let may_go = has_room && has_credit && !client.is_gone();
         let flags = if ends { Flags::END } else { Flags::NONE };
         may_go.then(|| NextFrame { frame: self.frame(self.piece_kind()).with_flags(flags), n_bytes })
     }
 
-    /// The frame that says the end, when everything else is sent.
-    fn last_frame(&self, client: &ClientState) -> Option<NextFrame> {
+    /// The frame that says the end, when everything else is sent or dropped.
+    pub(crate) fn last_frame(&self, client: &ClientState) -> Option<NextFrame> {
         let kind = match (self.ended.is_some(), self.told) {
             (true, Told::End) => FrameKind::Finished,
             (true, Told::Nothing) if self.has_failed() => FrameKind::Failed,
@@ -104,8 +106,8 @@ impl ResponseState {
 
     /// A frame that may say the end of the request; then it says how long that ran, in microseconds.
     fn closing(&self, kind: FrameKind, flags: Flags) -> FrameHead {
-        let ran = self.ended.filter(|_| flags.contains(Flags::DONE)).map(|(ran, _)| ran).unwrap_or_default();
-        self.frame(kind).with_flags(flags).with_aux(u32::try_from(ran.as_micros()).unwrap_or(u32::MAX))
+        let micros = self.ended.filter(|_| flags.contains(Flags::DONE)).map_or(0, |(micros, _)| micros);
+        self.frame(kind).with_flags(flags).with_aux(micros)
     }
 
     /// The frame was sent.

@@ -243,9 +243,22 @@ fn a_response_ends_once() {
 }
 
 #[test]
+fn an_end_that_could_not_be_sent_is_said_again() {
+    let mut it = Pair::begun("GET", 200, 0);
+    it.response.end_response();
+    it.response.reopen();
+    assert_eq!(it.response.phase(), ResponsePhase::Begun);
+    it.end_request();
+    it.check(0, 0, "Response h+0 end done 7");
+    it.response.reopen();
+    assert_eq!(it.response.phase(), ResponsePhase::Ended);
+}
+
+#[test]
 fn a_response_that_breaks_off_has_failed() {
     let mut it = Pair::begun("GET", 200, 100);
     it.response.abort();
+    assert!(it.response.is_cut());
     it.check(5, 0, "Response h+5");
     it.check(0, 0, "nothing");
     it.response.end_response();
@@ -294,7 +307,7 @@ fn a_cancelled_request_ends_without_its_response() {
 #[test]
 fn a_client_that_has_left_is_given_up_when_it_gets_nothing() {
     let mut it = Pair::head_sent(100);
-    it.response.silence.begin_earlier();
+    it.response.begin_silence_earlier();
     assert!(!it.response.is_silent_for_long(&it.client), "it may be waiting");
     it.take(FrameKind::Left, 0);
     assert!(it.response.is_silent_for_long(&it.client));
@@ -315,12 +328,15 @@ fn a_file_goes_with_what_is_pending_if_that_fits() {
     assert_eq!(file(&it, n_head + 11, true), None);
     it.take(FrameKind::Credit, 2000);
     assert_eq!(file(&it, MAX_PAYLOAD, true), None);
+    assert!(file(&it, MAX_PAYLOAD - message::FilePart::SIZE, true).is_some());
     it.send(file(&it, n_head + 10, false), "Response h+10");
     assert_eq!(it.response.phase(), ResponsePhase::Begun);
     it.send(file(&it, 0, true), "Data 0 end");
     assert_eq!((it.response.phase(), it.client.credit()), (ResponsePhase::Ended, 2000));
     it.end_request();
     it.check(0, 0, "Finished 0 done 7");
+    it.take(FrameKind::Cancel, 0);
+    assert_eq!(file(&it, 0, true), None);
 }
 
 #[test]
@@ -333,12 +349,13 @@ fn credit_adds_up() {
 
 #[test]
 fn a_window_is_told_when_that_is_worth_a_frame() {
-    let mut window = BodyWindow::closed(10);
+    let mut window = BodyWindow::new(false);
+    assert_eq!(window.untold(1), None);
     window.widen(9);
-    assert_eq!(window.news(), None);
+    assert_eq!((window.untold(1), window.untold(10)), (Some(9), None));
     window.widen(1);
-    assert_eq!(window.news(), Some(10));
+    assert_eq!(window.untold(10), Some(10));
     window.told();
-    assert_eq!(window.news(), None);
-    assert_eq!(BodyWindow::new(10).news(), Some(corral_channel::BODY_WINDOW));
+    assert_eq!(window.untold(1), None);
+    assert_eq!(BodyWindow::new(true).untold(10), Some(corral_channel::BODY_WINDOW));
 }

@@ -38,7 +38,7 @@ fn a_client_that_has_left_is_not_fed_nothing_for_ever() {
     // It may be waiting.
     check_left(|it| (0..9).for_each(|_| it.write(b"").unwrap()), &["Response 200 end done"]);
     let give_up = |it: &mut RunningRequest<'_, Inbox>| {
-        it.silence.begin_earlier();
+        it.response.begin_silence_earlier();
         assert_eq!(it.write(b""), Err(ClientGone));
         assert_eq!(it.write(b"more"), Err(ClientGone));
         assert!(it.client_gone());
@@ -47,7 +47,7 @@ fn a_client_that_has_left_is_not_fed_nothing_for_ever() {
     check_left(give_up, &expected);
     check_left(
         |it| {
-            it.silence.begin_earlier();
+            it.response.begin_silence_earlier();
             it.write(b"something").unwrap();
             it.write(b"").unwrap();
             give_up(it);
@@ -56,7 +56,7 @@ fn a_client_that_has_left_is_not_fed_nothing_for_ever() {
     );
     check_left(
         |it| {
-            it.silence.begin_earlier();
+            it.response.begin_silence_earlier();
             it.flush();
             assert!(it.client_gone());
         },
@@ -65,7 +65,7 @@ fn a_client_that_has_left_is_not_fed_nothing_for_ever() {
     check(
         "GET",
         |it| {
-            it.silence.begin_earlier();
+            it.response.begin_silence_earlier();
             it.write(b"").unwrap();
         },
         &["Response 200 end done"],

@@ -71,6 +71,7 @@ impl<'a> Attempt<'a> {
         }
         let is_idempotent = response.request.received.is_idempotent();
         let freshness = if is_idempotent { Freshness::Any } else { Freshness::Fresh };
+        let mut retries = RetryState::new(RetryTarget::Connection, is_idempotent);
         loop {
             let (connection, is_kept) = match kept_or_open(response, self.server, freshness).await {
                 Ok(connected) => connected,
@@ -82,7 +83,7 @@ impl<'a> Attempt<'a> {
                 outcome => return Ok(outcome),
             };
             let attempt = FailedAttempt { was_used: is_kept, ..FailedAttempt::new(&failure) };
-            if !RetryState::new(RetryTarget::Connection, is_idempotent).retry(attempt, self.upload) {
+            if !retries.retry(attempt, self.upload) {
                 return Ok(AttemptOutcome::Failed(failure));
             }
         }

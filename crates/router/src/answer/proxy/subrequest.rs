@@ -127,6 +127,7 @@ async fn ask_server(
     server: &Rc<LoopServer>,
     target: &str,
 ) -> Result<Result<SubrequestResponse, ServerFailure>, Gone> {
+    let mut retries = RetryState::new(RetryTarget::Connection, true);
     loop {
         let (mut connection, is_kept) = match kept_or_open(response, server, Freshness::Any).await {
             Ok(connected) => connected,
@@ -153,7 +154,7 @@ async fn ask_server(
             Err(failure) => failure.of_server()?,
         };
         let attempt = FailedAttempt { was_used: is_kept, ..FailedAttempt::new(&failure) };
-        if !RetryState::new(RetryTarget::Connection, true).permit(attempt, true) {
+        if !retries.permit(attempt, true) {
             return Ok(Err(failure));
         }
     }

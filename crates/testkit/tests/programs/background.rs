@@ -15,8 +15,8 @@ use crate::merge;
 
 /// Says when it begins and ends, in lines of a file, and ends when it is told.
 const WORKER: &str = r#"#!/bin/sh
-echo "begin $$" >> "$JOURNAL"
 trap 'echo "end $$" >> "$JOURNAL"; exit 0' TERM
+echo "begin $$" >> "$JOURNAL"
 echo "worker $$ works"
 while :; do sleep 0.05; done
 "#;

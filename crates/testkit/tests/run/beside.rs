@@ -10,10 +10,10 @@ use crate::terminal::Terminal;
 
 /// Says what it is and where, and ends when it is told.
 const WORKER: &str = r#"#!/bin/sh
+trap 'echo "end $$" >>out/journal; exit 0' TERM
 echo "begin $$" >>out/journal
 echo "works in $(pwd) with $*"
 echo "trouble" >&2
-trap 'echo "end $$" >>out/journal; exit 0' TERM
 while :; do sleep 0.05; done
 "#;
 

@@ -42,7 +42,7 @@ fn run(server: &Daemon, name: &str) -> u16 {
 fn the_end_of_the_daemon_waits_for_a_command_that_has_a_job() {
     let site = scripts().file(
         "slow",
-        "echo \"begin $$\" >> \"$JOURNAL\"; trap 'sleep 7; echo \"end $$\" >> \"$JOURNAL\"; exit 0' TERM; \
+        "trap 'sleep 7; echo \"end $$\" >> \"$JOURNAL\"; exit 0' TERM; echo \"begin $$\" >> \"$JOURNAL\"; \
          while :; do sleep 0.05; done",
     );
     let mut server = server(&script(&site, "slow", json!({ "restart": { "drain_timeout": 20 } })));
@@ -55,10 +55,10 @@ fn the_end_of_the_daemon_waits_for_a_command_that_has_a_job() {
 /// them to end.
 #[test]
 fn only_the_command_itself_is_told_to_end() {
-    let worker = "echo \"begin $$\" >> \"$JOURNAL\"
-        sh -c 'trap \"exit 1\" TERM; while [ ! -e \"$JOURNAL-done\" ]; do sleep 0.05; done; echo end job >> \"$JOURNAL\"' &
+    let worker = "sh -c 'trap \"exit 1\" TERM; while [ ! -e \"$JOURNAL-done\" ]; do sleep 0.05; done; echo end job >> \"$JOURNAL\"' &
         job=$!
         trap 'touch \"$JOURNAL-done\"; wait $job; echo \"end $$\" >> \"$JOURNAL\"; exit 0' TERM
+        echo \"begin $$\" >> \"$JOURNAL\"
         sleep 1000 & while :; do sleep 0.05; done";
     let site = scripts().file("manager", worker);
     let mut server = server(&script(&site, "manager", json!({})));

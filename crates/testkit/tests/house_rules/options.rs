@@ -38,7 +38,7 @@ fn is_or_is_in(option: &str, outer: &str) -> bool {
 #[test]
 fn the_index_has_what_the_tables_read() {
     let mut read = BTreeMap::new();
-    flatten(&schema(), String::new(), &mut read);
+    flatten(&schema(), "", &mut read);
     let mut indexed = BTreeMap::<_, BTreeSet<String>>::new();
     for row in options::options() {
         indexed.entry(plain_path(row.path)).or_default().extend(types(row.columns[0]));
@@ -75,23 +75,23 @@ fn schema() -> Value {
 }
 
 /// Notes all members below a schema with their types.
-fn flatten(schema: &Value, path: String, found: &mut BTreeMap<String, BTreeSet<String>>) {
+fn flatten(schema: &Value, path: &str, found: &mut BTreeMap<String, BTreeSet<String>>) {
     if !path.is_empty() && !path.ends_with("[]") {
         let types = match &schema["type"] {
             Value::Array(several) => several.iter().filter_map(Value::as_str).flat_map(numbers).collect(),
             one => one.as_str().into_iter().flat_map(numbers).collect(),
         };
-        found.insert(path.clone(), types);
+        found.insert(path.to_owned(), types);
     }
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-        flatten(member, below(name), found);
+        flatten(member, &below(name), found);
     }
     if schema["additionalProperties"].is_object() {
-        flatten(&schema["additionalProperties"], below("{}"), found);
+        flatten(&schema["additionalProperties"], &below("{}"), found);
     }
     if schema["items"].is_object() {
-        flatten(&schema["items"], format!("{path}[]"), found);
+        flatten(&schema["items"], &format!("{path}[]"), found);
     }
 }
 

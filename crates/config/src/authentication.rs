@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use crate::gateway::Servers;
 use crate::pattern::PatternSet;
-use crate::table::InnerListener;
-use crate::table::Key;
+use crate::table::{InnerListener, Key};
 use crate::upstream::UpstreamTls;
 
 /// The methods at one place of the document; one of them has to be satisfied.

@@ -33,7 +33,7 @@ use self::remote_keys::RemoteKeys;
 use crate::log_throttle::LogThrottle;
 use crate::upstream::TlsTrust;
 
-/// The means of a generation, in the order of its configuration.
+/// The means of a generation.
 #[derive(Default)]
 pub(crate) struct Authenticators {
     each: Table<Authentication, Authenticator>,

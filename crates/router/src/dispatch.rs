@@ -111,8 +111,8 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
                 response.reply.fields.push(b"Allow", METHODS);
                 return response.send_empty(200).await;
             }
-            RouteTarget::Authenticate(place, guarded) => {
-                target = match Box::pin(authenticate::ask(response, place)).await? {
+            RouteTarget::Authenticate(key, guarded) => {
+                target = match Box::pin(authenticate::ask(response, key)).await? {
                     AuthOutcome::Passed(permission) => {
                         exchange.routing().follow_permitted(permission, guarded)
                     }

@@ -14,8 +14,7 @@ use crate::listener::Listener;
 use crate::plan::AssetNames;
 use crate::problem::{Problem, Stage};
 use crate::route::{Action, Destination};
-use crate::table::InnerListener;
-use crate::table::Key;
+use crate::table::{InnerListener, Key};
 use crate::tables::Tables;
 use crate::upstream::{Proxy, Upstream};
 

@@ -62,7 +62,7 @@ impl<'c> Routing<'_, 'c> {
         }
         match listener.authentication {
             None => self.follow(&listener.pass),
-            Some(place) => RouteTarget::Authenticate(place, AfterAuthentication::Pass(&listener.pass)),
+            Some(key) => RouteTarget::Authenticate(key, AfterAuthentication::Pass(&listener.pass)),
         }
     }
 
@@ -182,7 +182,7 @@ impl<'c> Routing<'_, 'c> {
             self.route.mirror = options.mirror;
         }
         match options.authentication {
-            Some(place) => Err(RouteTarget::Authenticate(place, AfterAuthentication::Action(action))),
+            Some(key) => Err(RouteTarget::Authenticate(key, AfterAuthentication::Action(action))),
             None => self.carry_on(action),
         }
     }

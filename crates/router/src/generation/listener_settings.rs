@@ -5,8 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use corral_config::listener::Listener;
-use corral_config::table::InnerListener;
-use corral_config::table::Key;
+use corral_config::table::{InnerListener, Key};
 
 use super::LoopGeneration;
 use crate::tls::TlsContext;

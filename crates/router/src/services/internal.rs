@@ -5,8 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use corral_config::table::InnerListener;
-use corral_config::table::Key;
+use corral_config::table::{InnerListener, Key};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 

@@ -93,7 +93,7 @@ impl Supervisor {
     }
 }
 
-/// Warnings about the configuration in force, for the person who has sent it.
+/// Warnings about the configuration in force, for the reply to the client that has sent it.
 fn warnings(in_force: Option<&Build>, stored: &Stored, n_loops: u16) -> Vec<String> {
     let not_stored = stored.why_not().map(|reason| {
         format!(

@@ -3,8 +3,7 @@
 
 use std::rc::Rc;
 
-use corral_config::table::InnerListener;
-use corral_config::table::Key;
+use corral_config::table::{InnerListener, Key};
 use corral_config::upstream::Timeouts;
 use corral_http::request::KnownField;
 use corral_http::response;

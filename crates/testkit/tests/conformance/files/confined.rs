@@ -10,11 +10,11 @@ use super::{check, serve};
 /// A site with links of all kinds: `root` is what is shared.
 fn linked() -> Site {
     let site = site()
-        .file("root/a.txt", "a")
-        .file("root/etc/passwd", "inside")
-        .file("root/sub/b.txt", "b")
+        .file("jail/a.txt", "a")
+        .file("jail/etc/passwd", "inside")
+        .file("jail/sub/b.txt", "b")
         .file("outside.txt", "outside");
-    let root = site.path("root");
+    let root = site.path("jail");
     symlink("a.txt", root.join("beside")).expect("make a link");
     symlink("../outside.txt", root.join("climbing")).expect("make a link");
     symlink("/etc/passwd", root.join("absolute")).expect("make a link");
@@ -26,7 +26,7 @@ fn linked() -> Site {
 #[test]
 fn links_can_be_refused() {
     let site = linked();
-    let root = std::fs::canonicalize(site.path("root")).expect("it is there");
+    let root = std::fs::canonicalize(site.path("jail")).expect("it is there");
     let path = format!("{}$uri", root.display());
     let server = serve(&json!({ "share": path, "follow_symlinks": true }));
     let all = ["/a.txt", "/beside", "/climbing", "/absolute", "/folder/b.txt"];
@@ -46,7 +46,7 @@ fn links_can_be_refused() {
 #[test]
 fn links_above_the_chroot_do_not_count() {
     let site = linked();
-    symlink("root", site.path("link")).expect("make a link");
+    symlink("jail", site.path("link")).expect("make a link");
     let path = format!("{}/link$uri", site.root());
     let server = serve(&json!({ "share": path, "follow_symlinks": false }));
     check(&server, &[("/a.txt", 403)]);
@@ -60,21 +60,21 @@ fn links_above_the_chroot_do_not_count() {
 fn a_chroot_keeps_links_inside() {
     let site = linked();
     let root = site.root();
-    let server = serve(&json!({ "share": format!("{root}/root$uri"), "chroot": format!("{root}//root/") }));
+    let server = serve(&json!({ "share": format!("{root}/jail$uri"), "chroot": format!("{root}//jail/") }));
     server.get("/a.txt").expect(200).expect_body("a");
     server.get("/beside").expect(200).expect_body("a");
     server.get("/absolute").expect(200).expect_body("inside");
     server.get("/folder/b.txt").expect(200).expect_body("b");
     check(&server, &[("/climbing", 404), ("/sub", 301), ("/", 404)]);
     // As text, the path must lie in it.
-    let server = serve(&json!({ "share": format!("{root}/outside.txt"), "chroot": format!("{root}/root") }));
+    let server = serve(&json!({ "share": format!("{root}/outside.txt"), "chroot": format!("{root}/jail") }));
     check(&server, &[("/", 403)]);
-    let server = serve(&json!({ "share": format!("{root}/root2$uri"), "chroot": format!("{root}/root") }));
+    let server = serve(&json!({ "share": format!("{root}/jail2$uri"), "chroot": format!("{root}/jail") }));
     check(&server, &[("/a.txt", 403)]);
     let server =
-        serve(&json!({ "share": format!("{root}/root/../outside.txt"), "chroot": format!("{root}/root") }));
+        serve(&json!({ "share": format!("{root}/jail/../outside.txt"), "chroot": format!("{root}/jail") }));
     check(&server, &[("/", 404)]);
-    let server = serve(&json!({ "share": format!("{root}/root$uri"), "chroot": format!("{root}/gone") }));
+    let server = serve(&json!({ "share": format!("{root}/jail$uri"), "chroot": format!("{root}/gone") }));
     check(&server, &[("/a.txt", 403)]);
 }
 
@@ -96,10 +96,10 @@ fn mounts_can_be_refused() {
 #[test]
 fn restrictions_hold_for_files_that_are_open_already() {
     let site = linked();
-    let path = format!("{}/root$uri", site.root());
+    let path = format!("{}/jail$uri", site.root());
     let server = daemon()
         .config(json!({ "routes": [
-            { "match": { "uri": "/free/*" }, "action": { "share": format!("{}/root/beside", site.root()) } },
+            { "match": { "uri": "/free/*" }, "action": { "share": format!("{}/jail/beside", site.root()) } },
             { "action": { "share": path, "follow_symlinks": false } },
         ], "settings": { "listen_threads": 1 } }))
         .start();
@@ -110,7 +110,7 @@ fn restrictions_hold_for_files_that_are_open_already() {
 #[test]
 fn a_file_that_becomes_a_link_is_refused() {
     let site = linked();
-    let root = std::fs::canonicalize(site.path("root")).expect("it is there");
+    let root = std::fs::canonicalize(site.path("jail")).expect("it is there");
     let server = serve(&json!({ "share": format!("{}$uri", root.display()), "follow_symlinks": false }));
     check(&server, &[("/a.txt", 200)]);
     std::fs::rename(root.join("a.txt"), root.join("moved.txt")).expect("rename");

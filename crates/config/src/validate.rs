@@ -21,6 +21,7 @@ mod description;
 mod destination;
 mod entry;
 mod environment;
+mod forms;
 mod forwarded;
 mod gateway;
 mod groups;

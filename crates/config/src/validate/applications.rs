@@ -11,8 +11,8 @@ use super::scalars::{count, is_true};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, Rows, STRING, optional};
 use super::strings::{member_name, name, path};
 use super::{
-    advice, cgi, environment, groups, http, isolation, java, modules, perl, php, php_worker, process, python,
-    queue, restart, ruby, throttle, wasm,
+    advice, cgi, environment, forms, groups, http, isolation, java, modules, perl, php, php_worker, process,
+    python, queue, restart, ruby, throttle, wasm,
 };
 use crate::abandoned::Abandoned;
 use crate::json::{Bytes, Object, Value};
@@ -92,7 +92,8 @@ fn read_application(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option
         cx.problem("The application name must not be empty and must not contain null character.");
     }
     let Some(members) = value.as_object() else {
-        schema::report_wrong_type(cx, &text, OBJECT, value);
+        let detail = schema::wrong_type(&text, OBJECT, value);
+        cx.problem_with_advice(detail, forms::APPLICATION);
         return None;
     };
     let Some(app_type) = members.get(b"type".as_slice()) else {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::mem;
 
+use super::advice;
 use super::recorder::Recorder;
 use super::synonyms;
 use super::table::Field;
@@ -113,7 +114,10 @@ impl<'a> Context<'a> {
         let known = self.known.certificates.as_deref();
         if known.is_some_and(|known| known.iter().all(|other| other != name)) {
             let candidates = known.into_iter().flatten().map(String::as_str);
-            self.problem_with_suggestion(format!("Certificate \"{name}\" is not found."), name, candidates);
+            let suggestion = self.search(|| nearest(name, candidates));
+            let is_path = name.contains('/') || name.ends_with(".pem") || name.ends_with(".crt");
+            let advice = if is_path { advice::BUNDLE } else { "" };
+            self.problem_that_means(format!("Certificate \"{name}\" is not found."), advice, suggestion);
         }
         self.assets.certificates.insert(name.to_owned());
     }
@@ -213,12 +217,15 @@ impl<'a> Context<'a> {
     }
 
     /// Which of `known` a name means, and a remark that is more than a name.
-    fn meant(&mut self, name: &Bytes, known: &[&str]) -> (Option<String>, &'static str) {
+    fn meant(&mut self, name: &Bytes, known: &[&str]) -> (Option<String>, String) {
         let text = name.to_string_lossy();
-        match synonyms::meant(&text, |right| known.contains(&right)) {
-            Some((right, remark)) => (right.map(str::to_owned), remark),
-            None => (self.search(|| nearest(&text, known.iter())), ""),
+        let is_known = |right: &str| known.contains(&right);
+        if let Some((right, remark)) = synonyms::meant(&text, is_known) {
+            return (right.map(str::to_owned), remark);
         }
+        let near = self.search(|| nearest(&text, known.iter()));
+        let remark = if near.is_none() { synonyms::remark_on_the_rest(&text, is_known) } else { None };
+        (near, remark.unwrap_or_default())
     }
 
     /// The outcome of a search, unless there were too many.

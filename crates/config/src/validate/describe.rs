@@ -7,7 +7,7 @@ use super::{DocumentDraft, ROOT, actions, json_schema, names, schema};
 use crate::json::{self, Value};
 use crate::known::Known;
 
-/// The schema of a whole configuration, in the form of JSON Schema 2020-12.
+/// The schema of a whole configuration, in the form of JSON Schema, from draft 7 to 2020-12.
 #[must_use]
 pub fn configuration_schema() -> Value {
     let recorder = SEEDS.iter().fold(Recorder::default(), |recorder, seed| walk(seed, recorder));

@@ -1,4 +1,4 @@
-//! The recorded options in the form of JSON Schema 2020-12, each with its documentation and default.
+//! The recorded options in the form of JSON Schema, from draft 7 to 2020-12, each with its documentation and default.
 
 use super::description::{self, OptionTexts};
 use super::recorder::{Property, RecordedNode, Voice};

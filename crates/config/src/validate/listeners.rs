@@ -6,7 +6,7 @@ use super::context::Context;
 use super::destination::destination;
 use super::scalars::{INT_MAX, integer};
 use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, STRING, optional};
-use super::{advice, authentication, forwarded, https_only, throttle, tls};
+use super::{advice, authentication, forms, forwarded, https_only, throttle, tls};
 use crate::address::ListenAddress;
 use crate::authentication::Authentication;
 use crate::json::{Bytes, Value};
@@ -46,7 +46,8 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         );
     }
     let Some(members) = value.as_object() else {
-        schema::report_wrong_type(cx, &name.to_string_lossy(), OBJECT, value);
+        let detail = schema::wrong_type(&name.to_string_lossy(), OBJECT, value);
+        cx.problem_with_advice(detail, forms::LISTENER);
         return None;
     };
     let mut draft = ListenerDraft::default();

@@ -1,6 +1,7 @@
 //! `rewrite` of actions (contract 11.3), with what it has beyond Unit: the query.
 
 use super::context::Context;
+use super::forms;
 use super::label::Label;
 use super::schema::{self, BOOL, Field, Member, OBJECT, STRING, optional};
 use super::strings::template;
@@ -15,7 +16,11 @@ pub(super) const REWRITE: Label = optional("rewrite", STRING).or_beyond_unit(OBJ
 
 /// Reads a text, or an object that says of path and query one by one what becomes of them.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Rewrite> {
-    if let Value::String(_) = field.value {
+    if let Value::String(text) = field.value {
+        if is_of_another_server(text) {
+            cx.problem_with_advice("The \"rewrite\" text is not a path.", forms::REWRITE);
+            return None;
+        }
         return template(cx, field).map(Rewrite::new);
     }
     let mut draft = Draft { path: None, query: None, keeps_query: true };
@@ -27,6 +32,11 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Rewrite> {
         None if keeps_query => rewrite,
         None => rewrite.with_query(Template::default(), keeps_query),
     })
+}
+
+/// Whether a text has a pattern in front of the path, as nginx and Apache have it.
+fn is_of_another_server(text: &[u8]) -> bool {
+    text.starts_with(b"^") && text.contains(&b' ')
 }
 
 struct Draft {

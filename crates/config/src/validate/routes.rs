@@ -6,6 +6,7 @@ use std::iter;
 
 use super::actions;
 use super::context::Context;
+use super::forms;
 use super::schema::{self, ARRAY, Field, Member, OBJECT, optional};
 use super::strings::member_name;
 use crate::json::Value;
@@ -23,7 +24,10 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Table<Route> {
             let Some(text) = member_name(cx, name) else { return };
             let steps = match steps {
                 Value::Array(_) => read_steps(cx, Field { name: field.name, value: steps }),
-                other => return schema::report_wrong_type(cx, &text, ARRAY, other),
+                other => {
+                    let detail = schema::wrong_type(&text, ARRAY, other);
+                    return cx.problem_with_advice(detail, forms::route(&text));
+                }
             };
             routes.push(Route::new(Some(text), steps));
         });

@@ -5,7 +5,7 @@ pub(super) use super::label::{optional, required};
 pub(super) use super::table::{Field, Member, Rows, TablePart};
 use super::types::type_of;
 pub(super) use super::types::{ANY, ARRAY, BOOL, INTEGER, NUMBER, OBJECT, STRING, Types};
-use super::{advice, survey};
+use super::{advice, forms, survey};
 use crate::json::{Object, Value};
 
 /// Checks and reads all members of an object that has one draft.
@@ -94,10 +94,12 @@ pub(super) fn not_an_object(subject: &str, value: &Value) -> String {
 
 /// Reports a member of a wrong type.
 pub(super) fn report_wrong_type(cx: &mut Context<'_>, name: &str, expected: Types, value: &Value) {
-    cx.problem_with_advice(wrong_type(name, expected, value), advice::for_type(expected, value));
+    let advice = forms::of(name, expected, value).unwrap_or_else(|| advice::for_type(expected, value));
+    cx.problem_with_advice(wrong_type(name, expected, value), advice);
 }
 
-fn wrong_type(name: &str, expected: Types, value: &Value) -> String {
+/// The detail for a value of a wrong type.
+pub(super) fn wrong_type(name: &str, expected: Types, value: &Value) -> String {
     let expected = match expected.words().as_slice() {
         [] => "absent".to_owned(),
         [only] => (*only).to_owned(),

@@ -10,7 +10,7 @@ use super::schema::{Field, STRING};
 use crate::condition::Condition;
 use crate::json::{Bytes, Value};
 use crate::pattern::address::{AddressPatternError, AddressPatternSet};
-use crate::pattern::{Flavor, PatternSet};
+use crate::pattern::{Flavor, PatternError, PatternSet};
 use crate::template::Template;
 
 /// Text in UTF-8; may be empty.
@@ -171,9 +171,31 @@ fn add_pattern(cx: &mut Context<'_>, field: Field<'_>, flavor: Flavor, set: &mut
     };
     let added = set.add(text, flavor);
     if let Err(error) = &added {
-        cx.problem(error.describe(name));
+        cx.problem_with_advice(error.describe(name), pattern_advice(error, &text.to_string_lossy()));
     }
     added.is_ok()
+}
+
+/// The right form of a pattern that is written as for another server.
+fn pattern_advice(error: &PatternError, text: &str) -> String {
+    match error {
+        PatternError::Encoding if text.contains("%{") => {
+            "Apache's variables are conditions of their own: \"host\", \"uri\", \"query\", \"headers\", \"cookies\", \
+             \"scheme\" and \"source\"."
+                .to_owned()
+        }
+        PatternError::Encoding => {
+            "A \"%\" begins an escape such as \"%20\", and the sign itself is \"%25\". What is compared is decoded."
+                .to_owned()
+        }
+        PatternError::DoubleStar => {
+            "One \"*\" stands for any number of characters, \"/\" among them.".to_owned()
+        }
+        PatternError::Regex(_) => match text.trim_start_matches('!').strip_prefix("~*") {
+            Some(regex) => format!("For letters in either case write \"~(?i){}\".", regex.trim_start()),
+            None => String::new(),
+        },
+    }
 }
 
 fn add_address_pattern(cx: &mut Context<'_>, value: &Value, set: &mut AddressPatternSet) -> bool {

@@ -140,7 +140,8 @@ fn other_servers_names_are_known() {
         check(&document, &format!("/routes/0/action/{name}"), &[advice]);
     };
     action("redirect", "A redirect is \"return\": 301 with a \"location\".");
-    action("root", "Did you mean \"share\"?");
+    action("root", "\"share\": \"/srv/www$uri\"");
+    action("DocumentRoot", "\"share\": \"/srv/www$uri\"");
     action("proxy_pass", "Did you mean \"proxy\"?");
     action("try_files", "\"fallback\"");
     check(
@@ -163,6 +164,150 @@ fn other_servers_names_are_known() {
         "/settings/max_body_size",
         &["settings/http/max_body_size"],
     );
+}
+
+/// What people write who come from another server: a document, the place of the problem, and words of the remedy.
+const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
+    (r#"{"listen": 80}"#, "/listen", r#""*:80": {"pass": "routes"}"#),
+    (r#"{"port": 8080}"#, "/port", "names of listeners"),
+    (r#"{"server": {"listen": 80}}"#, "/server", r#""match": {"host": "example.org"}"#),
+    (r#"{"server_name": "a"}"#, "/server_name", r#""match": {"host": "example.org"}"#),
+    (r#"{"location": {}}"#, "/location", r#""match": {"uri": "/api/*"}"#),
+    (r#"{"root": "/srv"}"#, "/root", r#""share": "/srv/www$uri""#),
+    (r#"{"proxy_pass": "http://a"}"#, "/proxy_pass", r#"{"proxy": "http://127.0.0.1:3000"}"#),
+    (r#"{"ssl": true}"#, "/ssl", "TLS belongs to a listener"),
+    (r#"{"user": "www-data"}"#, "/user", "`--user NAME`"),
+    (r#"{"gzip": true}"#, "/gzip", "\"settings\": {\"http\": {"),
+    (r#"{"php": {}}"#, "/php", "\"applications\": {\"NAME\": {\"type\""),
+    (r#"{"listeners": 80}"#, "/listeners", r#"Write "listeners": {"*:80": {"pass": "routes"}}."#),
+    (r#"{"listeners": ["*:8080"]}"#, "/listeners", r#"{"*:8080": {"pass": "routes"}}"#),
+    (r#"{"listeners": {"*:80": "routes"}}"#, "/listeners/*:80", r#"Write {"pass": "routes"}"#),
+    (
+        r#"{"listeners": {"*:80": {"server_name": "a"}}}"#,
+        "/listeners/*:80/server_name",
+        "conditions of steps",
+    ),
+    (r#"{"listeners": {"*:80": {"root": "/a"}}}"#, "/listeners/*:80/root", "A listener passes requests on"),
+    (r#"{"listeners": {"*:80": {"port": 80}}}"#, "/listeners/*:80/port", "is its name"),
+    (r#"{"listeners": {"*:80": {"http3": true}}}"#, "/listeners/*:80/http3", "HTTP/2 is"),
+    (r#"{"listeners": {"*:80": {"hsts": true}}}"#, "/listeners/*:80/hsts", "\"https_only\""),
+    (r#"{"listeners": {"*:443": {"tls": true}}}"#, "/listeners/*:443/tls", r#"{"acme": true}"#),
+    (
+        r#"{"listeners": {"*:443": {"tls": {"key": "/k"}}}}"#,
+        "/listeners/*:443/tls/key",
+        "corral certificate put",
+    ),
+    (
+        r#"{"listeners": {"*:443": {"tls": {"cert": "/c"}}}}"#,
+        "/listeners/*:443/tls/cert",
+        "corral certificate put",
+    ),
+    (
+        r#"{"listeners": {"*:443": {"tls": {"certificate": "/etc/a.pem"}}}}"#,
+        "/listeners/*:443/tls/certificate",
+        "corral certificate put",
+    ),
+    (
+        r#"{"listeners": {"*:443": {"tls": {"ssl_protocols": ""}}}}"#,
+        "/listeners/*:443/tls/ssl_protocols",
+        "MinProtocol",
+    ),
+    (r#"{"routes": {"/api": {"pass": "x"}}}"#, "/routes/~1api", r#"{"match": {"uri": "/api"}"#),
+    (r#"{"routes": "applications/a"}"#, "/routes", "Write the steps"),
+    (r#"{"routes": [{"uri": "/a", "action": {"return": 200}}]}"#, "/routes/0/uri", "belong into \"match\""),
+    (r#"{"routes": [{"share": "/a"}]}"#, "/routes/0/share", r#"{"action": {"share": …}}"#),
+    (
+        r#"{"routes": [{"match": "/a", "action": {"return": 200}}]}"#,
+        "/routes/0/match",
+        r#"Write {"uri": "/a"}."#,
+    ),
+    (
+        r#"{"routes": [{"match": {"deny": "all"}, "action": {"return": 200}}]}"#,
+        "/routes/0/match/deny",
+        "\"source\"",
+    ),
+    (r#"{"routes": [{"action": "routes/a"}]}"#, "/routes/0/action", r#"Write {"pass": "routes/a"}."#),
+    (r#"{"routes": [{"action": "/srv$uri"}]}"#, "/routes/0/action", r#"Write {"share": "/srv$uri"}."#),
+    (
+        r#"{"routes": [{"action": {"return": "301 https://a.example/"}}]}"#,
+        "/routes/0/action/return",
+        r#""return": 301, "location": "https://a.example/""#,
+    ),
+    (
+        r#"{"routes": [{"action": {"rewrite": "^/a/(.*)$ /b/$1 last", "return": 200}}]}"#,
+        "/routes/0/action/rewrite",
+        "the new path alone",
+    ),
+    (
+        r#"{"routes": [{"action": {"share": "/a$uri", "headers": {"X-A": "b"}}}]}"#,
+        "/routes/0/action/headers",
+        "response_headers",
+    ),
+    (
+        r#"{"routes": [{"action": {"script_alias": "/cgi-bin"}}]}"#,
+        "/routes/0/action/script_alias",
+        "type \"cgi\"",
+    ),
+    (
+        r#"{"routes": [{"action": {"return": 200, "allow": "10.0.0.0/8"}}]}"#,
+        "/routes/0/action/allow",
+        "\"source\"",
+    ),
+    (
+        r#"{"routes": [{"action": {"return": 200, "RewriteRule": ""}}]}"#,
+        "/routes/0/action/RewriteRule",
+        "\"rewrite\" is the new path",
+    ),
+    (
+        r#"{"routes": [{"action": {"proxy": "http://a:80", "proxy_read_timeout": 5}}]}"#,
+        "/routes/0/action/proxy_read_timeout",
+        "\"timeouts\"",
+    ),
+    (
+        r#"{"routes": [{"match": {"uri": "/a%b"}, "action": {"return": 200}}]}"#,
+        "/routes/0/match/uri",
+        "\"%25\"",
+    ),
+    (
+        r#"{"routes": [{"match": {"uri": "%{REQUEST_URI}"}, "action": {"return": 200}}]}"#,
+        "/routes/0/match/uri",
+        "Apache's variables",
+    ),
+    (
+        r#"{"routes": [{"match": {"uri": "/a/**"}, "action": {"return": 200}}]}"#,
+        "/routes/0/match/uri",
+        "One \"*\"",
+    ),
+    (
+        r#"{"routes": [{"match": {"uri": "~* \\.php$"}, "action": {"return": 200}}]}"#,
+        "/routes/0/match/uri",
+        r#""~(?i)\.php$""#,
+    ),
+    (r#"{"upstreams": {"a": {"servers": ["b:80"]}}}"#, "/upstreams/a/servers", r#"Write {"b:80": {}}."#),
+    (
+        r#"{"upstreams": {"a": {"ip_hash": true, "servers": {}}}}"#,
+        "/upstreams/a/ip_hash",
+        r#"{"hash": "$remote_addr"}"#,
+    ),
+    (r#"{"applications": {"a": "php"}}"#, "/applications/a", r#"Write {"type": "php""#),
+    (r#"{"settings": {"keepalive_timeout": 5}}"#, "/settings/keepalive_timeout", "It belongs into \"http\""),
+    (
+        r#"{"settings": {"http": {"server_tokens": "off"}}}"#,
+        "/settings/http/server_tokens",
+        "\"server_version\"",
+    ),
+];
+
+#[test]
+fn what_other_servers_have_is_answered_with_the_remedy() {
+    for (document, pointer, words) in FROM_ELSEWHERE {
+        check(document, pointer, &[words]);
+    }
+    check_php("options", r#"{"memory_limit": "1G"}"#, "/memory_limit", r#"{"admin": {"memory_limit": "…"}}"#);
+    check_php("memory_limit", r#""1G""#, "", "\"options\": {\"admin\"");
+    check_php("max_requests", "5", "", "It belongs into \"limits\"");
+    check_php("listen", r#""*:80""#, "", "\"pass\": \"applications/NAME\"");
+    check_php("environment", r#"["A=b"]"#, "", r#"Write {"NAME": "VALUE"}."#);
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub mod gateway;
 pub mod json;
 mod known;
 pub mod listener;
+pub mod map;
 pub mod mirror;
 pub mod pattern;
 pub mod percent;

@@ -8,7 +8,7 @@ mod regex;
 mod wildcard;
 
 pub use self::compile::{Flavor, PatternError};
-use self::regex::Regex;
+pub(crate) use self::regex::Regex;
 use self::wildcard::Wildcard;
 
 /// Several patterns for one value.

@@ -25,6 +25,10 @@ pub struct Key<K> {
 #[derive(Debug, Clone, Copy)]
 pub enum InnerListener {}
 
+/// The kind of maps, for their keys: variables have these, and maps have variables.
+#[derive(Debug, Clone, Copy)]
+pub enum NamedMap {}
+
 impl<K, V> Table<K, V> {
     /// Adds an object.
     pub fn push(&mut self, value: V) -> Key<K> {

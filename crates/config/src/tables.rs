@@ -4,8 +4,9 @@ use crate::abandoned::Abandoned;
 use crate::authentication::Authentication;
 use crate::gateway::EntryPoint;
 use crate::listener::Listener;
+use crate::map::Map;
 use crate::mirror::Mirror;
-use crate::table::{InnerListener, Key, Table};
+use crate::table::{InnerListener, Key, NamedMap, Table};
 use crate::throttle::Throttle;
 use crate::upstream::{Proxy, Upstream};
 
@@ -17,6 +18,10 @@ pub struct Tables {
     pub throttles: Table<Throttle>,
     /// Copies of requests for other servers.
     pub mirrors: Table<Mirror>,
+    /// The tables that variables are looked up in, in the order of the document.
+    pub maps: Table<NamedMap, Map>,
+    /// A template tells of the servers that requests are passed to.
+    pub wants_upstreams: bool,
     /// The methods of authentication.
     pub authentications: Table<Authentication>,
     /// The groups that actions with a server of their own stand for, each different one once.

@@ -2,11 +2,16 @@
 //!
 //! Values of variables and results of scripts come from the caller that renders.
 
+mod names;
 mod path;
 mod rewrite;
+mod scope;
 
+pub use self::names::VariableRow;
 pub use self::path::PathFault;
 pub use self::rewrite::{Rewrite, RewriteFault};
+pub use self::scope::{Groups, MapName, MapNames, Scope};
+use crate::pattern::GivenUp;
 
 /// A string that may contain variables, or a JavaScript template literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +55,8 @@ pub enum Variable {
     RequestLine,
     /// The version of HTTP, as in `HTTP/1.1`.
     Protocol,
+    /// `http` or `https`.
+    Scheme,
     /// The target as received, with its query; a rewrite does not change it.
     RequestUri,
     /// The value of `RequestUri` where a path is meant: that of the target as received, decoded and normalised. It has
@@ -57,16 +64,48 @@ pub enum Variable {
     ReceivedPath,
     /// The normalised, decoded path; a rewrite changes it.
     Uri,
+    /// The query after rewrites, as it is written in a target.
+    Args,
+    /// `?` if there is a query.
+    IsArgs,
+    /// The query as received.
+    ReceivedArgs,
+    /// Bytes of the request.
+    RequestLength,
     /// The normalised Host.
     Host,
+    /// The same, or `localhost`.
+    ServerName,
+    /// The address that the client has connected to; `unix:` for a Unix socket.
+    ServerAddr,
+    /// The port that the client has connected to.
+    ServerPort,
+    /// The name of the machine.
+    Hostname,
+    /// The listener's address as it is configured.
+    Listener,
+    /// The last route on the way.
+    Route,
+    /// The application that was asked last.
+    Application,
+    /// The number of the connection.
+    Connection,
+    /// Which request of its connection it is.
+    ConnectionRequests,
     /// The client's address without port; `unix:` for a Unix socket.
     RemoteAddr,
+    /// The client's port.
+    RemotePort,
     /// The user that `authenticate` has let pass; empty without one.
     RemoteUser,
     /// A claim of the token that `authenticate` has verified.
     Claim(String),
     /// `31/Dec/1986:19:40:00 +0300`.
     TimeLocal,
+    /// `1986-12-31T19:40:00+03:00`.
+    TimeIso8601,
+    /// Seconds since 1970, `S.mmm`.
+    Msec,
     /// Seconds since the request's first byte, `S.mmm`.
     RequestTime,
     /// 32 hexadecimal digits, the same throughout a request.
@@ -75,6 +114,12 @@ pub enum Variable {
     Status,
     /// Bytes of the response without its head.
     BodyBytesSent,
+    /// Bytes of the response with its head.
+    BytesSent,
+    /// `OK` if all of the response was sent.
+    RequestCompletion,
+    /// Something about the servers that were asked.
+    Upstream(UpstreamVariable),
     /// Something about the TLS of the connection.
     Tls(TlsVariable),
     /// First request field of this name: lower case, `-` where the document has `_`.
@@ -86,20 +131,10 @@ pub enum Variable {
     /// First response field of this name: lower case, `-` where the document has `_`.
     /// `connection`, `content-length` and `transfer-encoding` are what the server itself sends.
     ResponseHeader(Vec<u8>),
-}
-
-impl Variable {
-    /// The variable that is written as `$name`; `dollar` is none.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        let simple = SIMPLE.iter().find(|(known, _)| *known == name);
-        if let Some((_, variable)) = simple {
-            return Some(variable.clone());
-        }
-        let (family, rest) =
-            FAMILIES.iter().find_map(|(prefix, family)| Some((family, name.strip_prefix(prefix)?)))?;
-        (!rest.is_empty()).then(|| family(rest))
-    }
+    /// The value that a map of the document has for the request.
+    Map(MapName),
+    /// A group of the regular expression that the text belongs to.
+    Group(usize),
 }
 
 /// A fact about a connection's TLS; empty without TLS.
@@ -117,12 +152,55 @@ pub enum TlsVariable {
     ClientSubject,
     /// The SHA-256 of that certificate in hexadecimal.
     ClientFingerprint,
+    /// The group of the key exchange.
+    Group,
+    /// The protocol that was agreed on by ALPN.
+    Alpn,
+    /// `r` for a resumed session, else `.`.
+    SessionReused,
+    /// The issuer of that certificate.
+    ClientIssuer,
+    /// The number of that certificate in hexadecimal.
+    ClientSerial,
+    /// The beginning of its validity.
+    ClientNotBefore,
+    /// The end of its validity.
+    ClientNotAfter,
+    /// Whole days until then.
+    ClientDaysLeft,
+    /// That certificate in PEM, percent-encoded.
+    ClientCertificate,
+}
+
+/// A fact about the servers that a request was passed to; of several, one behind the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UpstreamVariable {
+    /// Where the server is.
+    Address,
+    /// The status of its response.
+    Status,
+    /// How long it took to connect.
+    ConnectTime,
+    /// How long it took until the head of the response.
+    HeaderTime,
+    /// How long it took until the end of the response.
+    ResponseTime,
 }
 
 /// Supplies the values.
 pub trait Variables {
     /// Appends the value of `variable`; nothing when it is not set.
     fn append(&mut self, variable: &Variable, out: &mut Vec<u8>);
+
+    /// Appends the value that a map has for the request at hand.
+    ///
+    /// # Errors
+    ///
+    /// When a script of the map throws, or a search takes too long.
+    fn append_map(&mut self, map: MapName, out: &mut Vec<u8>) -> Result<MapValue, Exception> {
+        let _ = (map, out);
+        Ok(MapValue::Unset)
+    }
 
     /// Whether a variable of which nothing was appended is there all the same, and empty.
     fn is_set(&self, variable: &Variable) -> bool {
@@ -137,14 +215,31 @@ pub trait Variables {
     /// When the script throws, which it always does where no scripts can be evaluated.
     fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
         let _ = (script, out);
-        Err(Exception("scripts cannot be evaluated here".to_owned()))
+        Err(Exception::Script("scripts cannot be evaluated here".to_owned()))
     }
 }
 
-/// A script of a template failed; the request is answered with 500.
+/// The origin of what a map has appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MapValue {
+    /// The document's own text: it counts as if it stood in the template.
+    Literal,
+    /// A text with values of variables.
+    Rendered,
+    /// Nothing was found.
+    Unset,
+}
+
+/// Why a template has no text; the request is answered with 500.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("js exception: {0}")]
-pub struct Exception(pub String);
+pub enum Exception {
+    /// A script has failed.
+    #[error("js exception: {0}")]
+    Script(String),
+    /// A search in a map has taken too long.
+    #[error(transparent)]
+    Pattern(#[from] GivenUp),
+}
 
 /// Why a text is not a template. Each message continues with ` in the "OPTION" value.`
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -155,6 +250,14 @@ pub enum TemplateError {
     /// A `$` that starts no variable, with its offset in bytes.
     #[error("Invalid variable at position {0}")]
     InvalidVariable(usize),
+    /// A `$` with the number of a group that there is not.
+    #[error("Invalid variable at position {at}")]
+    UnknownGroup {
+        /// The offset of the `$` in bytes.
+        at: usize,
+        /// The number as it is written.
+        number: String,
+    },
     /// A JavaScript template literal that is not text.
     #[error("\"SyntaxError: the source is not valid UTF-8\"")]
     NotUtf8,
@@ -167,17 +270,26 @@ impl Default for Template {
 }
 
 impl Template {
+    /// Reads a template in which only the variables stand that every document knows.
+    ///
+    /// # Errors
+    ///
+    /// As for `parse_in`.
+    pub fn parse(text: &[u8]) -> Result<Self, TemplateError> {
+        Self::parse_in(text, Scope::default())
+    }
+
     /// Reads a template as it is written in the document.
     ///
     /// # Errors
     ///
     /// When a variable is malformed or unknown. The syntax of a script is not looked at.
-    pub fn parse(text: &[u8]) -> Result<Self, TemplateError> {
+    pub fn parse_in(text: &[u8], scope: Scope<'_>) -> Result<Self, TemplateError> {
         let content = if text.first() == Some(&b'`') {
             let source = String::from_utf8(text.to_vec()).map_err(|_| TemplateError::NotUtf8)?;
             TemplateContent::Script(Script { source })
         } else {
-            TemplateContent::Parts(parse_parts(text)?)
+            TemplateContent::Parts(parse_parts(text, scope)?)
         };
         Ok(Self { content })
     }
@@ -194,6 +306,14 @@ impl Template {
         match self.parts() {
             Some([]) => Some(b""),
             Some([TemplatePart::Literal(text)]) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The variable that is all of the text.
+    pub(crate) fn is_variable(&self) -> Option<&Variable> {
+        match self.parts() {
+            Some([TemplatePart::Variable(variable)]) => Some(variable),
             _ => None,
         }
     }
@@ -224,7 +344,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// When a script of the template throws; what was appended by then stays.
+    /// When a script of the template throws, or a map cannot be asked; what was appended by then stays.
     pub fn render(&self, variables: &mut dyn Variables, out: &mut Vec<u8>) -> Result<(), Exception> {
         let parts = match &self.content {
             TemplateContent::Parts(parts) => parts,
@@ -233,6 +353,7 @@ impl Template {
         for part in parts {
             match part {
                 TemplatePart::Literal(text) => out.extend_from_slice(text),
+                TemplatePart::Variable(Variable::Map(map)) => _ = variables.append_map(*map, out)?,
                 TemplatePart::Variable(variable) => variables.append(variable, out),
             }
         }
@@ -248,6 +369,17 @@ impl Template {
         })
     }
 
+    /// Whether a variable tells of the servers that the request was passed to. A script that hands `vars` on may ask for
+    /// any.
+    pub(crate) fn wants_upstreams(&self) -> bool {
+        let is_wanted = |variable: &Variable| matches!(variable, Variable::Upstream(_));
+        let by_script = |script: &Script| {
+            let uses = || script.source.split("vars").skip(1);
+            script.source.contains("upstream") || uses().any(|behind| !behind.starts_with('.'))
+        };
+        self.variables().any(is_wanted) || self.script().is_some_and(by_script)
+    }
+
     fn parts(&self) -> Option<&[TemplatePart]> {
         match &self.content {
             TemplateContent::Parts(parts) => Some(parts),
@@ -256,13 +388,16 @@ impl Template {
     }
 }
 
-fn parse_parts(text: &[u8]) -> Result<Vec<TemplatePart>, TemplateError> {
+fn parse_parts(text: &[u8], scope: Scope<'_>) -> Result<Vec<TemplatePart>, TemplateError> {
     let mut parts = Vec::new();
     let mut at = 0;
     while at < text.len() {
         if text[at] == b'$' {
             let (name, end) = variable_name(text, at)?;
-            push_variable(&mut parts, name)?;
+            match name {
+                "dollar" => push_literal(&mut parts, b"$"),
+                _ => parts.push(TemplatePart::Variable(find(name, at, scope)?)),
+            }
             at = end;
         } else {
             let len = memchr::memchr(b'$', &text[at..]).unwrap_or(text.len() - at);
@@ -273,14 +408,18 @@ fn parse_parts(text: &[u8]) -> Result<Vec<TemplatePart>, TemplateError> {
     Ok(parts)
 }
 
-fn push_variable(parts: &mut Vec<TemplatePart>, name: &str) -> Result<(), TemplateError> {
-    if name == "dollar" {
-        push_literal(parts, b"$");
-        return Ok(());
+/// The variable of this name, whose `$` is at `at`. Names that every document knows come first.
+fn find(name: &str, at: usize, scope: Scope<'_>) -> Result<Variable, TemplateError> {
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        let group = name.parse().ok().and_then(|number| scope.group(number));
+        return group
+            .map(Variable::Group)
+            .ok_or_else(|| TemplateError::UnknownGroup { at, number: name.to_owned() });
     }
-    let variable = Variable::find(name).ok_or_else(|| TemplateError::UnknownVariable(name.to_owned()))?;
-    parts.push(TemplatePart::Variable(variable));
-    Ok(())
+    let map = || name.strip_prefix("map_").and_then(|name| scope.map(name)).map(Variable::Map);
+    let group = || scope.group_named(name).map(Variable::Group);
+    let found = Variable::find(name).or_else(map).or_else(group);
+    found.ok_or_else(|| TemplateError::UnknownVariable(name.to_owned()))
 }
 
 fn push_literal(parts: &mut Vec<TemplatePart>, text: &[u8]) {
@@ -291,11 +430,16 @@ fn push_literal(parts: &mut Vec<TemplatePart>, text: &[u8]) {
     }
 }
 
-/// The name of the variable whose `$` is at `start`, and the offset behind the variable.
+/// The name of the variable whose `$` is at `start`, and the offset behind the variable. Outside of braces a name is
+/// letters, or the one digit of a group.
 fn variable_name(text: &[u8], start: usize) -> Result<(&str, usize), TemplateError> {
     let braced = text.get(start + 1) == Some(&b'{');
     let name_start = start + 1 + usize::from(braced);
-    let len = text[name_start..].iter().take_while(|&&byte| is_name_byte(byte)).count();
+    let rest = &text[name_start..];
+    let len = match rest.first() {
+        Some(first) if !braced && first.is_ascii_digit() => 1,
+        _ => rest.iter().take_while(|byte| is_name_byte(**byte, braced)).count(),
+    };
     let name_end = name_start + len;
     let closed = !braced || text.get(name_end) == Some(&b'}');
     if len == 0 || !closed {
@@ -305,48 +449,9 @@ fn variable_name(text: &[u8], start: usize) -> Result<(&str, usize), TemplateErr
     Ok((name, name_end + usize::from(braced)))
 }
 
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'_'
+fn is_name_byte(byte: u8, braced: bool) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || (braced && byte.is_ascii_digit())
 }
-
-/// A field's name as it is compared: lower case, `-` for `_`.
-fn field_name(name: &str) -> Vec<u8> {
-    name.to_ascii_lowercase().replace('_', "-").into_bytes()
-}
-
-const SIMPLE: &[(&str, Variable)] = &[
-    ("method", Variable::Method),
-    ("request_line", Variable::RequestLine),
-    ("protocol", Variable::Protocol),
-    ("request_uri", Variable::RequestUri),
-    ("uri", Variable::Uri),
-    ("host", Variable::Host),
-    ("remote_addr", Variable::RemoteAddr),
-    ("remote_user", Variable::RemoteUser),
-    ("time_local", Variable::TimeLocal),
-    ("request_time", Variable::RequestTime),
-    ("request_id", Variable::RequestId),
-    ("status", Variable::Status),
-    ("body_bytes_sent", Variable::BodyBytesSent),
-    ("tls_protocol", Variable::Tls(TlsVariable::Protocol)),
-    ("tls_cipher", Variable::Tls(TlsVariable::Cipher)),
-    ("tls_server_name", Variable::Tls(TlsVariable::ServerName)),
-    ("tls_client_verify", Variable::Tls(TlsVariable::ClientVerify)),
-    ("tls_client_subject", Variable::Tls(TlsVariable::ClientSubject)),
-    ("tls_client_fingerprint", Variable::Tls(TlsVariable::ClientFingerprint)),
-];
-
-/// Makes a variable of the free part of its name.
-type Family = fn(&str) -> Variable;
-
-/// Variables whose name ends in a free part.
-const FAMILIES: &[(&str, Family)] = &[
-    ("header_", |name| Variable::Header(field_name(name))),
-    ("arg_", |name| Variable::Argument(name.as_bytes().to_vec())),
-    ("cookie_", |name| Variable::Cookie(name.as_bytes().to_vec())),
-    ("jwt_claim_", |name| Variable::Claim(name.to_owned())),
-    ("response_header_", |name| Variable::ResponseHeader(field_name(name))),
-];
 
 #[cfg(test)]
 mod tests;

@@ -34,6 +34,7 @@ mod label;
 mod limits;
 mod listeners;
 mod maintenance;
+mod maps;
 mod mirror;
 mod modules;
 mod names;
@@ -65,6 +66,7 @@ mod throttle;
 mod tls;
 mod types;
 mod upstreams;
+mod variables;
 mod wasm;
 
 use self::context::Context;
@@ -91,7 +93,8 @@ use crate::upstream::Upstream;
 /// With everything that is wrong, in the order of the document; never empty.
 pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     let destinations = names::collect(doc);
-    let mut cx = Context::new(known, &destinations, actions::read);
+    let maps = names::maps(doc);
+    let mut cx = Context::new(known, &destinations, &maps, actions::read);
     let mut draft = DocumentDraft::default();
     if doc.depth() > MAX_DEPTH {
         cx.problem(format!("The configuration must not be nested deeper than {MAX_DEPTH} levels."));
@@ -152,6 +155,12 @@ const ROOT: &[Member<DocumentDraft>] = &[
     optional("upstreams", OBJECT)
         .means("[groups of servers](configuration/proxy.md#groups) that requests are passed on to")
         .read(|cx, field, draft| draft.upstreams = upstreams::read(cx, field)),
+    optional("maps", OBJECT)
+        .means(
+            "[tables](configuration/maps.md) in which the value of a variable `$map_NAME` is looked up (beyond \
+             Unit)",
+        )
+        .read(|cx, field, _| maps::read(cx, field)),
     optional("access_log", STRING.or(OBJECT))
         .or_beyond_unit(ARRAY)
         .means(

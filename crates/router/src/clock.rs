@@ -5,7 +5,7 @@ pub(crate) mod deadline;
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use corral_http::response::{DateCache, HttpDate};
 use jiff::Timestamp;
@@ -31,7 +31,12 @@ impl Millis {
 
 /// Seconds since 1970.
 pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    since_epoch().as_secs()
+}
+
+/// The time since 1970.
+pub(crate) fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The current `Date`.
@@ -49,4 +54,11 @@ pub(crate) fn append_local_time(second: u64, out: &mut Vec<u8>) {
         }
         out.extend_from_slice(text.as_bytes());
     });
+}
+
+/// The same as ISO 8601 has it, `1986-12-31T19:40:00+03:00`.
+pub(crate) fn append_iso_time(second: u64, out: &mut Vec<u8>) {
+    let time = Timestamp::from_second(second.cast_signed()).unwrap_or_default();
+    let text = time.to_zoned(TimeZone::system()).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+    out.extend_from_slice(text.as_bytes());
 }

@@ -56,6 +56,9 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
     let generation = &exchange.request.settings.generation;
     let mut target = target;
     loop {
+        if let RouteTarget::Application { app, .. } = target {
+            exchange.request.application = Some(app);
+        }
         let mut response = exchange.response();
         let response = &mut response;
         if let RouteTarget::Application { app, .. } = target {

@@ -8,11 +8,13 @@ pub(crate) mod interim;
 pub(crate) mod preference;
 pub(crate) mod secure;
 pub(crate) mod trailers;
+pub(crate) mod upstreams;
 
 use corral_http::response::{self, FIELD_OVERHEAD, ReplyFraming};
 use smallvec::SmallVec;
 
 use crate::limits::Quota;
+use crate::reply::upstreams::UpstreamLog;
 use crate::storage::buffers;
 
 /// A reply on its way out; what is in it stays until the request is logged.
@@ -24,6 +26,8 @@ pub(crate) struct Reply {
     pub(crate) framing: Option<ReplyFraming>,
     /// Bytes sent after the head.
     pub(crate) n_body_bytes: u64,
+    /// All of it was sent.
+    pub(crate) is_complete: bool,
     /// The connection ends with this reply.
     pub(crate) close: bool,
     /// The client is likely to send on, though that is not read.
@@ -36,6 +40,8 @@ pub(crate) struct Reply {
     pub(crate) quota: Option<Box<Quota>>,
     /// Questions to a client that is not let pass, one `WWW-Authenticate` each.
     pub(crate) challenges: Vec<String>,
+    /// The servers that were asked, if a template wants to know.
+    pub(crate) upstreams: Option<Box<UpstreamLog>>,
     /// All fields but those that the server adds.
     pub(crate) fields: ReplyFields,
     /// Some of the answer that the reply takes the place of.
@@ -103,6 +109,11 @@ impl ReplyFields {
     pub(crate) fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let position = self.position(name)?;
         Some(self.field(self.spans[position]).1)
+    }
+
+    /// How many bytes of a head they are.
+    pub(crate) fn len(&self) -> usize {
+        self.spans.iter().map(FieldSpan::len).sum()
     }
 
     /// Appends all of them to a head.

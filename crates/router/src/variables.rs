@@ -9,15 +9,21 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use corral_config::Config;
+use corral_config::address::ListenAddress;
+use corral_config::plan::AppSpec;
 use corral_config::query::{self, Arguments};
-use corral_config::route::{Facts, Scheme};
-use corral_config::template::{Exception, Script, Variable, Variables};
+use corral_config::route::{Facts, Route, Scheme};
+use corral_config::table::Key;
+use corral_config::template::{Exception, MapName, MapValue, Script, Variable, Variables};
 use corral_http::cookies;
 use corral_http::request::{HTTP_2, HttpVersion, KnownField};
-use corral_http::response::{ConnectionField, ReplyFraming};
+use corral_http::response::{self, ConnectionField, ReplyFraming, Trailer};
 use corral_script::Engine;
+use corral_sys::machine;
 
 use crate::clock;
 use crate::reply::Reply;
@@ -25,14 +31,15 @@ use crate::request::client::RequestClient;
 use crate::request::head::ReceivedRequest;
 use crate::request::identity::AuthenticatedUser;
 use crate::request::ip_text;
+use crate::storage::buffers;
 use crate::tls::TlsPeer;
 
 /// Values that are worked out once for a request.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct CachedValues {
     id: OnceCell<[u8; 32]>,
-    /// Seconds since 1970.
-    second: OnceCell<u64>,
+    /// Since 1970.
+    time: OnceCell<Duration>,
     elapsed: OnceCell<Duration>,
     query: OnceCell<Vec<u8>>,
     arguments: OnceCell<Arguments>,
@@ -43,7 +50,7 @@ impl CachedValues {
     /// Works out what has to be the same in copies.
     pub(crate) fn fix(&self, started: Instant) {
         self.id(started);
-        self.second();
+        self.time();
         self.elapsed(started);
     }
 
@@ -63,8 +70,8 @@ impl CachedValues {
         })
     }
 
-    fn second(&self) -> u64 {
-        *self.second.get_or_init(clock::now)
+    fn time(&self) -> Duration {
+        *self.time.get_or_init(clock::since_epoch)
     }
 
     fn elapsed(&self, started: Instant) -> Duration {
@@ -77,6 +84,17 @@ pub(crate) fn random(started: Instant) -> u64 {
     RandomState::new().hash_one(started)
 }
 
+/// Seconds with their thousandths.
+fn append_seconds(time: Duration, out: &mut Vec<u8>) {
+    write!(out, "{}.{:03}", time.as_secs(), time.subsec_millis()).expect("writing to memory cannot fail");
+}
+
+/// The name of the machine.
+fn hostname() -> &'static [u8] {
+    static NAME: LazyLock<Vec<u8>> = LazyLock::new(machine::hostname);
+    &NAME
+}
+
 /// The connection that variables tell of, as long as there is one.
 pub(crate) trait ConnectionEnds {
     /// The client, if it speaks TLS.
@@ -84,6 +102,9 @@ pub(crate) trait ConnectionEnds {
 
     /// The address that the client connected to; none for a Unix socket. Costs a system call.
     fn destination(&self) -> Option<SocketAddr>;
+
+    /// Which request of its connection it is, from 1.
+    fn n_requests(&self) -> u32;
 }
 
 /// The facts about the connection that variables go by.
@@ -91,7 +112,10 @@ pub(crate) trait ConnectionEnds {
 pub(crate) enum VariableConnection<'t> {
     Open(&'t (dyn ConnectionEnds + 't)),
     /// A copy of what was known, inside of a script.
-    Noted(Option<&'t TlsPeer<'static>>),
+    Noted {
+        peer: Option<&'t TlsPeer<'static>>,
+        n_requests: u32,
+    },
 }
 
 impl<'t> VariableConnection<'t> {
@@ -99,14 +123,21 @@ impl<'t> VariableConnection<'t> {
     pub(crate) fn peer(self) -> Option<Cow<'t, TlsPeer<'t>>> {
         match self {
             Self::Open(ends) => ends.tls_peer(),
-            Self::Noted(peer) => peer.map(Cow::Borrowed),
+            Self::Noted { peer, .. } => peer.map(Cow::Borrowed),
         }
     }
 
     fn local_address(self) -> Option<SocketAddr> {
         match self {
             Self::Open(ends) => ends.destination(),
-            Self::Noted(_) => None,
+            Self::Noted { .. } => None,
+        }
+    }
+
+    pub(crate) fn n_requests(self) -> u32 {
+        match self {
+            Self::Open(ends) => ends.n_requests(),
+            Self::Noted { n_requests, .. } => n_requests,
         }
     }
 }
@@ -127,6 +158,13 @@ pub(crate) struct RequestVariables<'t> {
     /// The server's name in replies.
     pub(crate) server: &'static str,
     pub(crate) memo: &'t CachedValues,
+    /// The maps are there.
+    pub(crate) config: &'t Arc<Config>,
+    pub(crate) listener: &'t ListenAddress,
+    /// The last route on the way.
+    pub(crate) route: Option<Key<Route>>,
+    /// The application that was asked last.
+    pub(crate) application: Option<Key<AppSpec>>,
     /// `None` inside of a script.
     pub(crate) scripts: Option<&'t Engine>,
 }
@@ -195,13 +233,113 @@ impl RequestVariables<'_> {
         }
     }
 
+    /// Something about the target and the size of the request.
+    fn append_target(&self, variable: &Variable, out: &mut Vec<u8>) {
+        let ReceivedRequest { head, bytes, .. } = self.request;
+        let written = match variable {
+            Variable::Scheme if self.client.tls => out.write_all(b"https"),
+            Variable::Scheme => out.write_all(b"http"),
+            Variable::Args => out.write_all(self.query),
+            Variable::IsArgs if !self.query.is_empty() => out.write_all(b"?"),
+            Variable::ReceivedArgs => out.write_all(head.query(bytes).unwrap_or_default()),
+            Variable::RequestLength => {
+                let n_body = head.content_length().unwrap_or_default();
+                write!(out, "{}", n_body.saturating_add(head.len() as u64))
+            }
+            _ => Ok(()),
+        };
+        written.expect("writing to memory cannot fail");
+    }
+
+    /// Something about where the request has come from, and where it has gone.
+    fn append_place(&self, variable: &Variable, out: &mut Vec<u8>) {
+        let written = match variable {
+            Variable::ServerName if Facts::host(self).is_empty() => out.write_all(b"localhost"),
+            Variable::ServerName => out.write_all(Facts::host(self)),
+            Variable::ServerAddr => {
+                ip_text::append(self.local_address().map(|address| address.ip()), out);
+                Ok(())
+            }
+            Variable::ServerPort => write!(out, "{}", self.server_port()),
+            Variable::RemotePort => match self.client.address {
+                Some(address) => write!(out, "{}", address.port()),
+                None => Ok(()),
+            },
+            Variable::Hostname => out.write_all(hostname()),
+            Variable::Listener => write!(out, "{}", self.listener),
+            Variable::Route => out.write_all(self.route_name().unwrap_or_default().as_bytes()),
+            Variable::Application => out.write_all(self.application_name().unwrap_or_default().as_bytes()),
+            Variable::Connection => match corral_ipc::log::connection() {
+                Some(id) => write!(out, "{id}"),
+                None => Ok(()),
+            },
+            Variable::ConnectionRequests => write!(out, "{}", self.link.n_requests()),
+            _ => Ok(()),
+        };
+        written.expect("writing to memory cannot fail");
+    }
+
+    /// The address that the client has connected to. The kernel is asked only when the listener does not say.
+    fn local_address(&self) -> Option<SocketAddr> {
+        match self.listener {
+            ListenAddress::Inet(address) if !address.ip().is_unspecified() => Some(*address),
+            _ => Facts::destination(self),
+        }
+    }
+
+    fn server_port(&self) -> u16 {
+        match self.local_address() {
+            Some(address) => address.port(),
+            None if self.client.tls => 443,
+            None => 80,
+        }
+    }
+
+    fn route_name(&self) -> Option<&str> {
+        self.config.routes.get(self.route?)?.name()
+    }
+
+    fn application_name(&self) -> Option<&str> {
+        self.config.applications.get(self.application?).map(|spec| &*spec.name)
+    }
+
+    /// Bytes of the reply with its head in the form of HTTP/1.
+    fn n_bytes_sent(&self) -> u64 {
+        let (Some(status), Some(framing)) = (self.reply.status, self.reply.framing) else {
+            return self.reply.n_body_bytes;
+        };
+        let fields = &self.reply.fields;
+        let connection = match self.connection_field() {
+            b"Upgrade" => ConnectionField::Upgrade,
+            _ => ConnectionField::choose(self.request.head.version(), !self.reply.close),
+        };
+        let mut head = buffers::take();
+        response::append_status_line(&mut head, status);
+        clock::with_date(|date| {
+            let server = fields.get(b"Server").is_none().then_some(self.server.as_bytes());
+            let date = fields.get(b"Date").is_none().then_some(date);
+            response::append_trailer(&mut head, &Trailer { server, date, framing, connection });
+        });
+        let n_head = head.len() + fields.len();
+        buffers::give(head);
+        self.reply.n_body_bytes.saturating_add(n_head as u64)
+    }
+
     fn append_reply(&self, variable: &Variable, out: &mut Vec<u8>) {
         let written = match variable {
             Variable::Status => self.reply.status.map_or(Ok(()), |status| write!(out, "{status:03}")),
             Variable::BodyBytesSent => write!(out, "{}", self.reply.n_body_bytes),
+            Variable::BytesSent => write!(out, "{}", self.n_bytes_sent()),
+            Variable::RequestCompletion if self.reply.is_complete => out.write_all(b"OK"),
             Variable::RequestTime => {
-                let elapsed = self.memo.elapsed(self.request.started);
-                write!(out, "{}.{:03}", elapsed.as_secs(), elapsed.subsec_millis())
+                append_seconds(self.memo.elapsed(self.request.started), out);
+                Ok(())
+            }
+            Variable::Upstream(variable) => {
+                if let Some(log) = &self.reply.upstreams {
+                    log.append(*variable, out);
+                }
+                Ok(())
             }
             _ => Ok(()),
         };
@@ -232,16 +370,51 @@ impl Variables for RequestVariables<'_> {
                     peer.append(*variable, out);
                 }
             }
-            Variable::TimeLocal => clock::append_local_time(self.memo.second(), out),
+            Variable::TimeLocal => clock::append_local_time(self.memo.time().as_secs(), out),
+            Variable::TimeIso8601 => clock::append_iso_time(self.memo.time().as_secs(), out),
+            Variable::Msec => append_seconds(self.memo.time(), out),
             Variable::RequestId => out.extend_from_slice(self.memo.id(self.request.started)),
             Variable::Header(name) => self.append_field(name, out),
             Variable::Argument(name) => self.append_argument(name, out),
             Variable::Cookie(name) => self.append_cookie(name, out),
             Variable::ResponseHeader(name) => self.append_reply_field(name, out),
-            Variable::Status | Variable::BodyBytesSent | Variable::RequestTime => {
-                self.append_reply(variable, out);
-            }
+            Variable::Status
+            | Variable::BodyBytesSent
+            | Variable::BytesSent
+            | Variable::RequestCompletion
+            | Variable::RequestTime
+            | Variable::Upstream(_) => self.append_reply(variable, out),
+            Variable::Scheme
+            | Variable::Args
+            | Variable::IsArgs
+            | Variable::ReceivedArgs
+            | Variable::RequestLength => self.append_target(variable, out),
+            Variable::ServerName
+            | Variable::ServerAddr
+            | Variable::ServerPort
+            | Variable::RemotePort
+            | Variable::Hostname
+            | Variable::Listener
+            | Variable::Route
+            | Variable::Application
+            | Variable::Connection
+            | Variable::ConnectionRequests => self.append_place(variable, out),
+            Variable::Map(_) | Variable::Group(_) => {}
         }
+    }
+
+    fn append_map(&mut self, map: MapName, out: &mut Vec<u8>) -> Result<MapValue, Exception> {
+        let config = self.config;
+        let Some(map) = config.tables.maps.get(map.key) else { return Ok(MapValue::Unset) };
+        let mut key = buffers::take();
+        let chosen = map.from.render(self, &mut key).and_then(|()| Ok(map.choose(&key)?));
+        buffers::give(key);
+        let Some(value) = chosen? else { return Ok(MapValue::Unset) };
+        if let Some(text) = value.is_constant() {
+            out.extend_from_slice(text);
+            return Ok(MapValue::Literal);
+        }
+        value.render(self, out).map(|()| MapValue::Rendered)
     }
 
     fn is_set(&self, variable: &Variable) -> bool {
@@ -251,6 +424,8 @@ impl Variables for RequestVariables<'_> {
             Variable::Argument(name) => self.arguments().last(name).is_some(),
             Variable::Cookie(wanted) => Facts::cookies(self).any(|(name, _)| name == &wanted[..]),
             Variable::ResponseHeader(name) => self.reply.fields.get(name).is_some(),
+            // They are written behind a path.
+            Variable::IsArgs | Variable::Args | Variable::ReceivedArgs => true,
             _ => false,
         }
     }
@@ -258,7 +433,7 @@ impl Variables for RequestVariables<'_> {
     fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
         match self.scripts {
             Some(engine) => script::evaluate(engine, script, *self, out),
-            None => Err(Exception("a script is evaluated inside of a script".to_owned())),
+            None => Err(Exception::Script("a script is evaluated inside of a script".to_owned())),
         }
     }
 }

@@ -2,6 +2,11 @@
 
 use std::path::Path;
 
+/// The name of the machine.
+pub fn hostname() -> Vec<u8> {
+    rustix::system::uname().nodename().to_bytes().to_vec()
+}
+
 /// Bytes of memory that programs can still take, or that the control group may have at most if that is less.
 /// Nothing where the system does not tell.
 pub fn available_memory() -> Option<u64> {

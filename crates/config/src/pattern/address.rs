@@ -31,6 +31,28 @@ enum Addresses {
     V6(RangeInclusive<u128>),
 }
 
+/// Addresses of one family from one to another, as numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AddressRange {
+    V4(RangeInclusive<u128>),
+    V6(RangeInclusive<u128>),
+}
+
+impl AddressRange {
+    /// Reads a pattern without a port.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, AddressPatternError> {
+        let AddressTest::Inet { addresses, ports } = parse::parse(text)? else {
+            return Err(AddressPatternError::Format);
+        };
+        match addresses {
+            _ if ports != (0..=u16::MAX) => Err(AddressPatternError::Format),
+            Addresses::Any => Err(AddressPatternError::Format),
+            Addresses::V4(range) => Ok(Self::V4((*range.start()).into()..=(*range.end()).into())),
+            Addresses::V6(range) => Ok(Self::V6(range)),
+        }
+    }
+}
+
 /// Why a text is not an address pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressPatternError {

@@ -6,11 +6,11 @@ use super::{GivenUp, PatternError};
 
 /// A compiled expression. It works on bytes.
 #[derive(Debug, Clone)]
-pub(super) struct Regex(pcre2::bytes::Regex);
+pub(crate) struct Regex(pcre2::bytes::Regex);
 
 impl Regex {
     /// Compiles an expression, to machine code where PCRE2 can.
-    pub(super) fn new(text: &[u8]) -> Result<Self, PatternError> {
+    pub(crate) fn new(text: &[u8]) -> Result<Self, PatternError> {
         // The library's interface wants its source in UTF-8.
         let source = std::str::from_utf8(text)
             .map_err(|_| PatternError::Regex("the expression is not valid UTF-8".to_owned()))?;
@@ -22,7 +22,7 @@ impl Regex {
     }
 
     /// Whether it occurs anywhere in `value`, unless the search exceeds its bounds.
-    pub(super) fn is_match(&self, value: &[u8]) -> Result<bool, GivenUp> {
+    pub(crate) fn is_match(&self, value: &[u8]) -> Result<bool, GivenUp> {
         self.0.is_match(value).map_err(|error| self.given_up(&error))
     }
 

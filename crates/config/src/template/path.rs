@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::{Exception, Template, TemplateContent, TemplatePart, Variable, Variables};
+use super::{Exception, MapValue, Template, TemplateContent, TemplatePart, Variable, Variables};
 
 /// Why a template gives no path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ impl Template {
         let start = out.len();
         let mut foreign = Foreign::new();
         let is_whole = match &self.content {
-            TemplateContent::Parts(parts) => append_parts(parts, variables, start, out, &mut foreign),
+            TemplateContent::Parts(parts) => append_parts(parts, variables, start, out, &mut foreign)?,
             TemplateContent::Script(script) => {
                 variables.evaluate(script, out)?;
                 // A script does not tell which bytes it has made of what.
@@ -61,55 +61,71 @@ impl Template {
     }
 }
 
-/// Appends the parts; false when a value has a slash where it is a part of a name.
+/// Appends the parts; false when a value has a slash where it is a part of a name, or when the map that the path begins
+/// with has nothing: what follows would begin it.
 fn append_parts(
     parts: &[TemplatePart],
     variables: &mut dyn Variables,
     start: usize,
     out: &mut Vec<u8>,
     foreign: &mut Foreign,
-) -> bool {
+) -> Result<bool, Exception> {
+    // The last byte of the configuration's own text, if nothing else follows that.
+    let mut last_own = None;
     for (idx, part) in parts.iter().enumerate() {
         let at = out.len();
-        match part {
-            TemplatePart::Literal(text) => out.extend_from_slice(text),
-            TemplatePart::Variable(Variable::Uri) => {
-                variables.append(&Variable::Uri, out);
-                separate(start, at, out);
-            }
-            TemplatePart::Variable(Variable::RequestUri) => {
-                variables.append(&Variable::ReceivedPath, out);
-                separate(start, at, out);
-            }
-            TemplatePart::Variable(variable) => {
-                variables.append(variable, out);
-                let value_start = match last_of_literal(parts, idx) {
-                    Some(last) if ends_segment(&parts[idx + 1..]) && !is_joint(last) => {
-                        separate(start, at, out);
-                        at + 1
-                    }
-                    Some(last) if last != b'/' && out[at..].contains(&b'/') => return false,
-                    _ => at,
-                };
-                foreign.push(value_start..out.len());
-            }
+        let is_own = append_part(part, variables, out)?;
+        let is_empty = out.len() == at;
+        if is_empty && at == start && matches!(part, TemplatePart::Variable(Variable::Map(_))) {
+            return Ok(false);
         }
+        if is_own && !is_empty {
+            last_own = out.last().copied();
+            continue;
+        }
+        // Nothing within a name is not a segment.
+        if is_own && last_own != Some(b'/') {
+            continue;
+        }
+        let last = last_own.take();
+        if matches!(part, TemplatePart::Variable(Variable::Uri | Variable::RequestUri)) {
+            separate(start, at, out);
+            continue;
+        }
+        let value_start = match last {
+            Some(last) if ends_segment(&parts[idx + 1..]) && !is_joint(last) => {
+                separate(start, at, out);
+                at + 1
+            }
+            Some(last) if last != b'/' && out[at..].contains(&b'/') => return Ok(false),
+            _ => at,
+        };
+        foreign.push(value_start..out.len());
     }
-    true
+    Ok(true)
+}
+
+/// Appends a part; whether it is the configuration's own text.
+fn append_part(
+    part: &TemplatePart,
+    variables: &mut dyn Variables,
+    out: &mut Vec<u8>,
+) -> Result<bool, Exception> {
+    match part {
+        TemplatePart::Literal(text) => out.extend_from_slice(text),
+        TemplatePart::Variable(Variable::Map(map)) => {
+            return Ok(variables.append_map(*map, out)? == MapValue::Literal);
+        }
+        TemplatePart::Variable(Variable::RequestUri) => variables.append(&Variable::ReceivedPath, out),
+        TemplatePart::Variable(variable) => variables.append(variable, out),
+    }
+    Ok(matches!(part, TemplatePart::Literal(_)))
 }
 
 /// Has the value that begins at `at` begin with a segment of its own.
 fn separate(start: usize, at: usize, out: &mut Vec<u8>) {
     if at > start && out[at - 1] != b'/' && out.get(at) != Some(&b'/') {
         out.insert(at, b'/');
-    }
-}
-
-/// The last byte of the literal text right in front of a part.
-fn last_of_literal(parts: &[TemplatePart], idx: usize) -> Option<u8> {
-    match parts.get(idx.checked_sub(1)?)? {
-        TemplatePart::Literal(text) => text.last().copied(),
-        TemplatePart::Variable(_) => None,
     }
 }
 
@@ -150,9 +166,13 @@ fn has_foreign_dots(text: &[u8], start: usize, foreign: &Foreign) -> bool {
     })
 }
 
-/// Whether no value of this variable leads up, and each begins with a slash or with no slash at all.
+/// Whether no value of this variable leads up unless the configuration says so, and each begins with a slash or with
+/// no slash at all.
 fn is_relative(variable: &Variable) -> bool {
-    matches!(variable, Variable::Uri | Variable::Host | Variable::RemoteAddr)
+    match variable {
+        Variable::Map(map) => map.is_constant,
+        _ => matches!(variable, Variable::Uri | Variable::Host | Variable::RemoteAddr),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Template, Variable, Variables};
+use super::{Exception, Groups, MapName, MapNames, MapValue, Scope, Template, Variable, Variables};
 
 /// Every value is its variable's description, so that the output shows what was asked.
 struct Shown;
@@ -18,6 +18,11 @@ impl Variables for Shown {
             other => format!("<{other:?}>"),
         };
         out.extend_from_slice(text.as_bytes());
+    }
+
+    fn append_map(&mut self, map: MapName, out: &mut Vec<u8>) -> Result<MapValue, Exception> {
+        self.append(&Variable::Map(map), out);
+        Ok(MapValue::Rendered)
     }
 }
 
@@ -68,6 +73,46 @@ fn names_of_fields_are_folded_and_others_are_not() {
 }
 
 #[test]
+fn names_in_braces_may_have_digits() {
+    check("${arg_a1}", "<arg a1>");
+    check("${cookie_1}", "<cookie 1>");
+    check("${header_x2}$host2", "<header x2><Host>2");
+    check("$arg_a1", "<arg a>1");
+}
+
+/// `expect` is none for a text that is refused.
+#[track_caller]
+fn check_in_scope(text: &str, expect: Option<&str>) {
+    let maps = MapNames::from_iter([("a".to_owned(), true), ("v2".to_owned(), false)]);
+    let names = [None, Some("host"), None, Some("name")].map(|name| name.map(str::to_owned));
+    let groups = Groups::new(names.to_vec());
+    let scope = Scope { maps: Some(&maps), groups: Some(&groups) };
+    let template = Template::parse_in(text.as_bytes(), scope).ok();
+    let shown = template.map(|template| {
+        let mut out = Vec::new();
+        template.render(&mut Shown, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    });
+    assert_eq!(shown.as_deref(), expect, "{text}");
+}
+
+#[test]
+fn a_document_has_names_of_its_own() {
+    check_in_scope("$map_a.", Some("<Map(MapName { key: 0, is_constant: true })>."));
+    check_in_scope("${map_v2}", Some("<Map(MapName { key: 1, is_constant: false })>"));
+    check_in_scope("$map_v2", None);
+    check_in_scope("$map_", None);
+    check_in_scope("$1-$20", Some("<Group(1)>-<Group(2)>0"));
+    check_in_scope("${3}$0", Some("<Group(3)><Group(0)>"));
+    check_in_scope("$4", None);
+    check_in_scope("${12}", None);
+    check_in_scope("${99999999999999999999999}", None);
+    check_in_scope("$name", Some("<Group(3)>"));
+    check_in_scope("$host", Some("<Host>"));
+    check_in_scope("$other", None);
+}
+
+#[test]
 fn a_dollar_is_a_literal() {
     check("$dollar", "$");
     check("a${dollar}uri", "a$uri");
@@ -86,6 +131,10 @@ fn faults_are_explained() {
     check_refused("$", "Invalid variable at position 0");
     check_refused("ab$", "Invalid variable at position 2");
     check_refused("$1", "Invalid variable at position 0");
+    check_refused("a${1}", "Invalid variable at position 1");
+    check_refused("${1a}", "Invalid variable at position 0");
+    check_refused("$map_x", "Unknown variable \"map_x\"");
+    check_refused("${uri1}", "Unknown variable \"uri1\"");
     check_refused("$$uri", "Invalid variable at position 0");
     check_refused("$uri${}", "Invalid variable at position 4");
     check_refused("${uri", "Invalid variable at position 0");

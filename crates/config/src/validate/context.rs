@@ -17,6 +17,7 @@ use crate::problem::{Problem, Stage};
 use crate::route::{Action, Destination};
 use crate::table::{InnerListener, Key};
 use crate::tables::Tables;
+use crate::template::{Groups, MapNames, Scope};
 use crate::upstream::{Proxy, Upstream};
 
 /// Reads the action at a field.
@@ -26,6 +27,10 @@ type ReadAction = fn(&mut Context<'_>, Field<'_>) -> Option<Action>;
 pub(super) struct Context<'a> {
     pub(super) known: &'a Known,
     pub(super) destinations: &'a Destinations,
+    /// The maps that variables can name.
+    maps: &'a MapNames,
+    /// The groups of the regular expression that templates can name here.
+    groups: Option<Groups>,
     /// Actions have actions within: their checks are called by this.
     read_action: ReadAction,
     /// JSON pointer of the value that is being checked.
@@ -45,10 +50,17 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(known: &'a Known, destinations: &'a Destinations, read_action: ReadAction) -> Self {
+    pub(super) fn new(
+        known: &'a Known,
+        destinations: &'a Destinations,
+        maps: &'a MapNames,
+        read_action: ReadAction,
+    ) -> Self {
         Self {
             known,
             destinations,
+            maps,
+            groups: None,
             read_action,
             pointer: String::new(),
             problems: Vec::new(),
@@ -64,6 +76,20 @@ impl<'a> Context<'a> {
     /// Reads an action.
     pub(super) fn action(&mut self, field: Field<'_>) -> Option<Action> {
         (self.read_action)(self, field)
+    }
+
+    /// The names of variables that the document knows at this place.
+    pub(super) fn scope(&self) -> Scope<'_> {
+        Scope { maps: Some(self.maps), groups: self.groups.as_ref() }
+    }
+
+    /// Runs `check` where templates can name the groups of a regular expression, or those of none.
+    #[expect(dead_code, reason = "the expressions of steps will use it")]
+    pub(super) fn with_groups<R>(&mut self, groups: Option<Groups>, check: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = mem::replace(&mut self.groups, groups);
+        let result = check(self);
+        self.groups = outer;
+        result
     }
 
     /// The problems, or everything that the checks have gathered beside their drafts: the objects that are named by

@@ -19,7 +19,8 @@ pub(super) fn walk(seed: &str, recorder: Recorder) -> Recorder {
     let known = Known::validated_elsewhere();
     let document = json::parse(seed.as_bytes()).expect("the seeds are JSON");
     let destinations = names::collect(&document);
-    let mut cx = Context::new(&known, &destinations, actions::read);
+    let maps = names::maps(&document);
+    let mut cx = Context::new(&known, &destinations, &maps, actions::read);
     cx.recorder = Some(recorder);
     let members = document.as_object().expect("the seeds are objects");
     schema::read_object(&mut cx, members, &[ROOT], &mut DocumentDraft::default());

@@ -1,4 +1,4 @@
-//! A first look at a document: the names that `pass` can refer to, whatever else is wrong.
+//! A first look at a document: the names that `pass` and variables can refer to, whatever else is wrong.
 
 use std::collections::HashMap;
 use std::mem;
@@ -9,6 +9,7 @@ use crate::destination::{Destinations, RouteNames, TargetPlace, UpstreamProtocol
 use crate::json::{Bytes, Object, Value};
 use crate::protocol::Protocol;
 use crate::table::Key;
+use crate::template::{MapNames, Template};
 
 /// Collects the names of routes, applications, targets and upstreams.
 pub(super) fn collect(doc: &Value) -> Destinations {
@@ -35,6 +36,18 @@ pub(super) fn collect(doc: &Value) -> Destinations {
     let upstreams = upstreams.map(names).unwrap_or_default();
     let applications = applications.collect();
     Destinations { routes, applications, background, upstreams, protocols }
+}
+
+/// Collects the names of maps, and whether their values are constants.
+pub(super) fn maps(doc: &Value) -> MapNames {
+    let maps = doc.member("maps").and_then(Value::as_object).into_iter().flatten();
+    maps.map(|(name, map)| (name.to_string_lossy().into_owned(), has_constant_values(map))).collect()
+}
+
+fn has_constant_values(map: &Value) -> bool {
+    let tables = ["table", "geo", "split"].iter().filter_map(|kind| map.member(kind)?.as_object());
+    let mut values = tables.flat_map(Object::values).chain(map.member("default"));
+    values.all(|value| value.as_bytes().is_some_and(|text| !Template::is_dynamic(text)))
 }
 
 fn protocol(upstream: &Value) -> UpstreamProtocol {

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-use super::advice;
 use super::context::Context;
 use super::schema::{Field, STRING};
+use super::{advice, variables};
 use crate::condition::Condition;
 use crate::json::{Bytes, Value};
 use crate::pattern::address::{AddressPatternError, AddressPatternSet};
@@ -112,18 +112,21 @@ pub(super) fn template(cx: &mut Context<'_>, field: Field<'_>) -> Option<Templat
 
 /// As `template`, for a text that is a part of the option `name`.
 pub(super) fn parse_template(cx: &mut Context<'_>, name: &str, text: &[u8]) -> Option<Template> {
-    let parsed = Template::parse(text).map_err(|error| error.to_string()).and_then(|template| {
-        let script = template.script();
-        let checked = script.map_or(Ok(()), |script| cx.check_script(script.source()));
-        checked.map(|()| template).map_err(|error| format!("\"{error}\""))
-    });
-    match parsed {
-        Ok(template) => Some(template),
+    let template = match Template::parse_in(text, cx.scope()) {
+        Ok(template) => template,
         Err(error) => {
-            cx.problem(format!("{error} in the \"{name}\" value."));
-            None
+            variables::report(cx, &error, name);
+            return None;
         }
+    };
+    let script = template.script();
+    let checked = script.map_or(Ok(()), |script| cx.check_script(script.source()));
+    if let Err(error) = checked {
+        cx.problem(format!("\"{error}\" in the \"{name}\" value."));
+        return None;
     }
+    cx.tables.wants_upstreams |= template.wants_upstreams();
+    Some(template)
 }
 
 /// The text of an `if`.

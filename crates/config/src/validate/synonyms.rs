@@ -45,6 +45,12 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("routes", &["route", "routing", "rules", "routers"]),
     ("access_log", &["access_logs", "accesslog", "log", "custom_log"]),
     ("upstreams", &["upstream", "backends", "pools", "load_balancers", "clusters"]),
+    ("maps", &["map", "geo", "split_clients", "tables"]),
+    // Maps.
+    ("from", &["string", "variable", "input"]),
+    ("table", &["map", "values", "entries"]),
+    ("geo", &["networks", "ranges", "geoip"]),
+    ("split", &["split_clients", "percentages", "shares"]),
     // Listeners.
     ("pass", &["route", "routes", "app", "application", "handler", "destination", "default_backend"]),
     ("tls", &["ssl", "https"]),

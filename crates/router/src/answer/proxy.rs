@@ -109,6 +109,7 @@ impl Attempts<'_> {
             };
             let server = &self.group.servers[chosen];
             let active = server.figures().begin_request();
+            response.note_upstream(&server.shared.origin.host);
             let outcome = match self.gateway_request {
                 None => Attempt::new(server, &mut self.upload).run(response).await,
                 Some(gateway_request) => {
@@ -116,6 +117,7 @@ impl Attempts<'_> {
                 }
             };
             drop(active);
+            response.note_upstream_end();
             let failure = match outcome? {
                 AttemptOutcome::Answered => return Ok(()),
                 AttemptOutcome::Body(error) => return response.fail_body(&error).await,

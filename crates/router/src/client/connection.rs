@@ -25,6 +25,8 @@ pub(crate) struct ClientConnection {
     pub(crate) peer: Option<SocketAddr>,
     /// The PROXY protocol and the handshake, if there are any, are done.
     pub(super) is_prepared: bool,
+    /// Requests so far, the one that is answered among them.
+    pub(super) n_requests: u32,
     /// The last request had a body that is worth a large buffer.
     pub(crate) sends_much: bool,
     pub(super) permit: ConnectionPermit,
@@ -62,6 +64,7 @@ impl ClientConnection {
             deadline,
             peer,
             is_prepared: false,
+            n_requests: 0,
             sends_much: false,
             permit,
             refused: None,

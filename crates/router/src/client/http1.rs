@@ -38,10 +38,12 @@ pub(super) async fn run(
     };
     let rest = split_rest(input, head.len(), &mut incoming);
     connection.sends_much = is_large(head.framing());
+    connection.n_requests = connection.n_requests.saturating_add(1);
     let request = ReceivedRequest { head, bytes: input, started };
-    let ClientConnection { stream, handle, peer, deadline, services, .. } = connection;
+    let ClientConnection { stream, handle, peer, n_requests, deadline, services, .. } = connection;
     let (deadline, services) = (&*deadline, &**services);
-    let mut carrier = Http1Carrier::new(stream, handle, *peer, request, (incoming, rest));
+    let client = (*peer, *n_requests);
+    let mut carrier = Http1Carrier::new(stream, handle, client, request, (incoming, rest));
     let (answered, after) = {
         let mut exchange = Exchange::new(&mut carrier, (deadline, services), &settings, request);
         exchange.reply.close = !head.keep_alive();
@@ -88,8 +90,9 @@ pub(super) async fn refuse(
     }
     let started = work.started(connection);
     let request = ReceivedRequest { head: &work.head, bytes: &work.input, started };
-    let ClientConnection { stream, handle, peer, deadline, services, .. } = connection;
-    let mut carrier = Http1Carrier::new(stream, handle, *peer, request, (Http1Body::none(), Vec::new()));
+    let ClientConnection { stream, handle, peer, n_requests, deadline, services, .. } = connection;
+    let client = (*peer, n_requests.saturating_add(1));
+    let mut carrier = Http1Carrier::new(stream, handle, client, request, (Http1Body::none(), Vec::new()));
     let mut exchange = Exchange::new(&mut carrier, (&*deadline, &**services), settings, request);
     exchange.reply.close = true;
     if matches!(refusal, HeadRefusal::Cut) {

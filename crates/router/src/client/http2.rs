@@ -26,7 +26,7 @@ mod transport;
 mod turn_budget;
 mod unsent;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -73,8 +73,17 @@ struct StreamContext {
     local_address: Option<SocketAddr>,
     tls_peer: Option<TlsPeer<'static>>,
     activity: Activity,
+    n_requests: Cell<u32>,
     resets: RefCell<ResetAllowance>,
     unsent: Rc<UnsentBytes>,
+}
+
+impl StreamContext {
+    /// Counts a request; how many there are.
+    fn count_request(&self) -> u32 {
+        self.n_requests.update(|n| n.saturating_add(1));
+        self.n_requests.get()
+    }
 }
 
 /// The next thing to do for a connection.
@@ -107,6 +116,7 @@ pub(super) fn run(connection: Box<ClientConnection>, input: Vec<u8>) -> impl Fut
         services,
         handle,
         peer,
+        n_requests: Cell::default(),
         resets: RefCell::default(),
         unsent: Rc::default(),
     });

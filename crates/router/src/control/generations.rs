@@ -100,7 +100,7 @@ impl ControlThread {
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
         pending.n_sockets = pending.sockets.iter().map(|(_, group)| group.len()).sum();
         pending.shares = share_out(std::mem::take(&mut pending.sockets), n_lanes)?;
-        let request_settings = RequestSettings::new(&config.settings.http);
+        let request_settings = RequestSettings::new(&config.settings.http, config.tables.wants_upstreams);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes, &control_waker)?;
         let listeners = config.listeners.iter().enumerate();

@@ -25,6 +25,9 @@ pub(crate) trait Carrier {
     /// The address that the client connected to; none for a Unix socket. Costs a system call.
     fn local_address(&self) -> Option<SocketAddr>;
 
+    /// Which request of its connection it is, from 1.
+    fn n_requests(&self) -> u32;
+
     /// Whether the connection speaks TLS.
     fn speaks_tls(&self) -> bool;
 

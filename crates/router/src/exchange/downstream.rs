@@ -140,4 +140,8 @@ impl ConnectionEnds for Downstream<'_> {
     fn destination(&self) -> Option<SocketAddr> {
         self.carrier.local_address()
     }
+
+    fn n_requests(&self) -> u32 {
+        self.carrier.n_requests()
+    }
 }

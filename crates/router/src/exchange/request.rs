@@ -2,6 +2,9 @@
 //! trusted, its user, and its headers. Routing and authentication change it; answers only read it.
 
 use corral_cgi::variables::is_one_variable;
+use corral_config::plan::AppSpec;
+use corral_config::route::Route;
+use corral_config::table::Key;
 use corral_http::list;
 use corral_http::request::{HttpVersion, KnownField};
 
@@ -28,6 +31,10 @@ pub(crate) struct RoutedRequest<'c> {
     rewritten_query: Option<Vec<u8>>,
     /// The fields that the configuration has changed, or the server that was asked whether the request may go on.
     field_changes: Vec<FieldChange<'c>>,
+    /// The last route on the way.
+    pub(crate) route: Option<Key<Route>>,
+    /// The application that was asked last.
+    pub(crate) application: Option<Key<AppSpec>>,
     /// The user that `authenticate` has let pass.
     pub(crate) user: Option<Box<AuthenticatedUser>>,
     memo: CachedValues,
@@ -49,6 +56,8 @@ impl<'c> RoutedRequest<'c> {
             rewritten_path: None,
             rewritten_query: None,
             field_changes: Vec::new(),
+            route: None,
+            application: None,
             user: None,
             memo: CachedValues::default(),
             trace: telemetry.map(|telemetry| telemetry.trace(received)),
@@ -168,6 +177,10 @@ impl<'c> RoutedRequest<'c> {
             reply,
             server: self.request_settings().server,
             memo: &self.memo,
+            config: &self.settings.generation.config,
+            listener: &self.settings.listener().address,
+            route: self.route,
+            application: self.application,
             scripts: Some(&self.settings.generation.scripts),
         }
     }

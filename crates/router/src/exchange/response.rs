@@ -35,6 +35,27 @@ impl ResponseWriter<'_, '_> {
         self.services.deadlines.now()
     }
 
+    /// The server at this address gets the request.
+    pub(crate) fn note_upstream(&mut self, address: &impl ToString) {
+        if self.request.request_settings().wants_upstreams {
+            self.reply.upstreams.get_or_insert_default().begin(address.to_string());
+        }
+    }
+
+    /// The server that has the request has answered with this status.
+    pub(crate) fn note_upstream_head(&mut self, status: u16) {
+        if let Some(log) = &mut self.reply.upstreams {
+            log.note_head(status);
+        }
+    }
+
+    /// The server that had the request has nothing more to do with it.
+    pub(crate) fn note_upstream_end(&mut self) {
+        if let Some(log) = &mut self.reply.upstreams {
+            log.end();
+        }
+    }
+
     pub(crate) fn variables(&self) -> RequestVariables<'_> {
         self.request.variables(&*self.client, self.reply)
     }

@@ -143,6 +143,7 @@ impl<'c> Routing<'_, 'c> {
     /// The action of the first step whose conditions hold.
     fn choose(&mut self, route: Key<Route>) -> Result<&'c Action, RouteTarget<'c>> {
         let settings = self.request.settings;
+        self.request.route = Some(route);
         let route: &'c Route =
             settings.generation.config.routes.get(route).ok_or(RouteTarget::Nothing(404))?;
         let found = if self.request.request_settings().log_route {

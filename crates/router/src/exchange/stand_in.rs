@@ -37,6 +37,7 @@ impl<'c> ResponseWriter<'_, 'c> {
         status: u16,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
     ) -> bool {
+        self.note_upstream_head(status);
         let is_caught =
             (400..600).contains(&status) && self.finds_stand_in_among(status, |errors| errors.intercept);
         if is_caught && status == 401 {

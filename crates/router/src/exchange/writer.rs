@@ -138,6 +138,7 @@ impl BodyWriter {
             response.client.carrier.end(&self.trailers);
         }
         response.client.send(b"").await?;
+        response.reply.is_complete = !is_short;
         if is_short { Err(Gone) } else { Ok(()) }
     }
 

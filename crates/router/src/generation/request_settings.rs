@@ -18,6 +18,8 @@ pub(crate) struct RequestSettings {
     pub(crate) compression: Option<Compressors>,
     /// The value of the Server field.
     pub(crate) server: &'static str,
+    /// A template tells of the servers that requests are passed to.
+    pub(crate) wants_upstreams: bool,
     /// Log the steps that a request takes.
     pub(crate) log_route: bool,
     /// Error pages are JSON for clients that prefer it.
@@ -38,7 +40,7 @@ pub(crate) struct RequestSettings {
 }
 
 impl RequestSettings {
-    pub(crate) fn new(http: &HttpSettings) -> Self {
+    pub(crate) fn new(http: &HttpSettings, wants_upstreams: bool) -> Self {
         let mut mime_types = MimeTypes::default();
         for (mime_type, extensions) in &http.mime_types {
             for extension in extensions {
@@ -58,6 +60,7 @@ impl RequestSettings {
             file_trust: http.file_trust,
             compression: http.compression.as_ref().map(Compressors::new),
             server: if http.server_version { SERVER_WITH_VERSION } else { SERVER },
+            wants_upstreams,
             log_route: http.log_route,
             negotiate_errors: http.negotiate_errors,
             header_read_timeout: http.header_read_timeout,

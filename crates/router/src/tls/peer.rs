@@ -4,13 +4,19 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use aws_lc_rs::digest;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use corral_config::template::TlsVariable;
 use corral_config::tls::CipherSuite;
-use rustls::ProtocolVersion;
+use corral_http::path::append_encoded_value;
+use jiff::Timestamp;
 use rustls::server::UnbufferedServerConnection;
+use rustls::{HandshakeKind, NamedGroup, ProtocolVersion};
 use rustls_pki_types::CertificateDer;
 use x509_parser::extensions::GeneralName;
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::prelude::{ASN1Time, FromDer, X509Certificate};
+
+use crate::clock;
 
 /// The names of a certificate's owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +36,18 @@ pub(crate) struct TlsPeer<'s> {
     cipher: &'static str,
     server_name: Cow<'s, str>,
     certificate: Option<CertificateDer<'s>>,
+    /// The group of the key exchange.
+    group: Option<NamedGroup>,
+    alpn: Alpn,
+    is_resumed: bool,
+}
+
+/// The protocol that was agreed on by ALPN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Alpn {
+    None,
+    Http1,
+    Http2,
 }
 
 impl<'s> TlsPeer<'s> {
@@ -42,17 +60,26 @@ impl<'s> TlsPeer<'s> {
             cipher: suite.and_then(|suite| CipherSuite::name_of(suite.suite().into())).unwrap_or_default(),
             server_name: server_name.into(),
             certificate: certificate.map(|certificate| CertificateDer::from(&certificate[..])),
+            group: connection.negotiated_key_exchange_group().map(|group| group.name()),
+            alpn: match connection.alpn_protocol() {
+                Some(b"h2") => Alpn::Http2,
+                Some(b"http/1.1") => Alpn::Http1,
+                _ => Alpn::None,
+            },
+            is_resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
         }
     }
 
     /// A copy that outlives the session.
     pub(crate) fn into_owned(self) -> TlsPeer<'static> {
-        let Self { protocol, cipher, server_name, certificate } = self;
         TlsPeer {
-            protocol,
-            cipher,
-            server_name: server_name.into_owned().into(),
-            certificate: certificate.map(CertificateDer::into_owned),
+            protocol: self.protocol,
+            cipher: self.cipher,
+            server_name: self.server_name.into_owned().into(),
+            certificate: self.certificate.map(CertificateDer::into_owned),
+            group: self.group,
+            alpn: self.alpn,
+            is_resumed: self.is_resumed,
         }
     }
 
@@ -90,25 +117,81 @@ impl<'s> TlsPeer<'s> {
             TlsVariable::ClientVerify => {
                 out.extend_from_slice(if self.certificate.is_some() { b"SUCCESS" } else { b"NONE" });
             }
-            TlsVariable::ClientSubject => {
+            TlsVariable::Group => out.extend_from_slice(
+                self.group.and_then(|group| group.as_str()).unwrap_or_default().as_bytes(),
+            ),
+            TlsVariable::Alpn => out.extend_from_slice(match self.alpn {
+                Alpn::None => b"",
+                Alpn::Http1 => b"http/1.1",
+                Alpn::Http2 => b"h2",
+            }),
+            TlsVariable::SessionReused => out.push(if self.is_resumed { b'r' } else { b'.' }),
+            TlsVariable::ClientFingerprint
+            | TlsVariable::ClientCertificate
+            | TlsVariable::ClientSubject
+            | TlsVariable::ClientIssuer
+            | TlsVariable::ClientSerial
+            | TlsVariable::ClientNotBefore
+            | TlsVariable::ClientNotAfter
+            | TlsVariable::ClientDaysLeft => {
                 if let Some(certificate) = &self.certificate {
-                    append_subject(certificate, out);
-                }
-            }
-            TlsVariable::ClientFingerprint => {
-                if let Some(certificate) = &self.certificate {
-                    append_fingerprint(certificate, out);
+                    append_of_certificate(variable, certificate, out);
                 }
             }
         }
     }
 }
 
-/// The certificate's subject, as in `CN=Alice, O=Example`.
-fn append_subject(certificate: &[u8], out: &mut Vec<u8>) {
-    if let Ok((_, certificate)) = X509Certificate::from_der(certificate) {
-        write!(out, "{}", certificate.subject()).expect("writing to memory cannot fail");
+fn append_of_certificate(variable: TlsVariable, certificate: &[u8], out: &mut Vec<u8>) {
+    match variable {
+        TlsVariable::ClientFingerprint => append_fingerprint(certificate, out),
+        TlsVariable::ClientCertificate => append_pem(certificate, out),
+        _ => {
+            if let Ok((_, certificate)) = X509Certificate::from_der(certificate) {
+                append_content(variable, &certificate, out);
+            }
+        }
     }
+}
+
+/// Something that stands in the certificate. Names are as in `CN=Alice, O=Example`.
+fn append_content(variable: TlsVariable, certificate: &X509Certificate<'_>, out: &mut Vec<u8>) {
+    let validity = certificate.validity();
+    let written = match variable {
+        TlsVariable::ClientSubject => write!(out, "{}", certificate.subject()),
+        TlsVariable::ClientIssuer => write!(out, "{}", certificate.issuer()),
+        TlsVariable::ClientSerial => {
+            let serial = certificate.raw_serial();
+            // A zero in front only says that the number is not negative.
+            let serial = serial.strip_prefix(&[0]).filter(|rest| !rest.is_empty()).unwrap_or(serial);
+            serial.iter().try_for_each(|byte| write!(out, "{byte:02X}"))
+        }
+        TlsVariable::ClientNotBefore => append_time(validity.not_before, out),
+        TlsVariable::ClientNotAfter => append_time(validity.not_after, out),
+        TlsVariable::ClientDaysLeft => {
+            let left = validity.not_after.timestamp().saturating_sub(clock::now().cast_signed());
+            write!(out, "{}", left.max(0) / 86_400)
+        }
+        _ => Ok(()),
+    };
+    written.expect("writing to memory cannot fail");
+}
+
+/// As in `2026-01-31T09:00:00Z`.
+fn append_time(time: ASN1Time, out: &mut Vec<u8>) -> std::io::Result<()> {
+    match Timestamp::from_second(time.timestamp()) {
+        Ok(time) => write!(out, "{time}"),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The certificate in PEM, percent-encoded: a header has no room for line ends.
+fn append_pem(certificate: &[u8], out: &mut Vec<u8>) {
+    let text = BASE64_STANDARD.encode(certificate);
+    let lines = text.as_bytes().chunks(64).flat_map(|line| line.iter().copied().chain([b'\n']));
+    let begin = b"-----BEGIN CERTIFICATE-----\n".iter().copied();
+    let pem: Vec<u8> = begin.chain(lines).chain(*b"-----END CERTIFICATE-----\n").collect();
+    append_encoded_value(&pem, out);
 }
 
 /// The SHA-256 of the certificate in hexadecimal.

@@ -1,9 +1,10 @@
 //! Values of variables as they stand in other texts than paths: in a query, in a `Location`, in a page.
 //!
-//! `$uri` and the values of parameters were decoded, so that they are encoded again; `$request_uri` never was.
+//! `$uri` and the values of parameters were decoded, so that they are encoded again; `$request_uri` and `$args` never
+//! were.
 
 use corral_config::route::Facts;
-use corral_config::template::{Exception, Script, Template, Variable, Variables};
+use corral_config::template::{Exception, MapName, MapValue, Script, Template, Variable, Variables};
 use corral_http::path::{self, append_encoded_host, append_encoded_path, append_encoded_value};
 use smallvec::SmallVec;
 
@@ -14,12 +15,17 @@ pub(crate) struct QueryValues<'t>(pub(crate) RequestVariables<'t>);
 
 impl Variables for QueryValues<'_> {
     fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
-        if *variable == Variable::RequestUri {
+        // What came in a target is encoded already.
+        if matches!(variable, Variable::RequestUri | Variable::Args | Variable::ReceivedArgs) {
             return self.0.append(variable, out);
         }
         let start = out.len();
         self.0.append(variable, out);
         encode_since(start, out, append_encoded_value);
+    }
+
+    fn append_map(&mut self, map: MapName, out: &mut Vec<u8>) -> Result<MapValue, Exception> {
+        encode_map(&mut self.0, map, out, append_encoded_value)
     }
 
     fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
@@ -55,8 +61,24 @@ impl Variables for LocationValues<'_> {
             _ if memchr::memchr2(b'?', b'#', out).is_some() => {
                 QueryValues(self.0).append(variable, out);
             }
-            _ => self.append_to_path(variable, out),
+            _ => {
+                let (start, last) = (out.len(), last_of_host(out));
+                self.0.append(variable, out);
+                keep_in_path(Some(variable), (start, last), out);
+            }
         }
+    }
+
+    fn append_map(&mut self, map: MapName, out: &mut Vec<u8>) -> Result<MapValue, Exception> {
+        if memchr::memchr2(b'?', b'#', out).is_some() {
+            return encode_map(&mut self.0, map, out, append_encoded_value);
+        }
+        let (start, last) = (out.len(), last_of_host(out));
+        let value = self.0.append_map(map, out)?;
+        if value != MapValue::Literal {
+            keep_in_path(None, (start, last), out);
+        }
+        Ok(value)
     }
 
     fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
@@ -64,23 +86,19 @@ impl Variables for LocationValues<'_> {
     }
 }
 
-impl LocationValues<'_> {
-    /// A host that is complete goes no further by what a client says; a part of one stays a part of it.
-    fn append_to_path(&mut self, variable: &Variable, out: &mut Vec<u8>) {
-        let start = out.len();
-        let last = last_of_host(out);
-        self.0.append(variable, out);
-        match variable {
-            _ if last.is_some_and(|last| !last.is_ascii_alphanumeric() && last != b']') => {
-                encode_since(start, out, append_encoded_host);
-            }
-            Variable::Uri => encode_since(start, out, append_encoded_path),
-            _ => {}
+/// A host that is complete goes no further by what a client says; a part of one stays a part of it. The value begins
+/// at `start`, behind the byte `last` of a host.
+fn keep_in_path(variable: Option<&Variable>, (start, last): (usize, Option<u8>), out: &mut Vec<u8>) {
+    match variable {
+        _ if last.is_some_and(|last| !last.is_ascii_alphanumeric() && last != b']') => {
+            encode_since(start, out, append_encoded_host);
         }
-        let is_apart = out.get(start).is_none_or(|first| matches!(first, b'/' | b'?' | b'#'));
-        if last.is_some_and(|last| last.is_ascii_alphanumeric() || last == b']') && !is_apart {
-            out.insert(start, b'/');
-        }
+        Some(Variable::Uri) => encode_since(start, out, append_encoded_path),
+        _ => {}
+    }
+    let is_apart = out.get(start).is_none_or(|first| matches!(first, b'/' | b'?' | b'#'));
+    if last.is_some_and(|last| last.is_ascii_alphanumeric() || last == b']') && !is_apart {
+        out.insert(start, b'/');
     }
 }
 
@@ -101,6 +119,10 @@ impl Variables for HtmlValues<'_> {
         let start = out.len();
         self.0.append(variable, out);
         encode_since(start, out, append_escaped_html);
+    }
+
+    fn append_map(&mut self, map: MapName, out: &mut Vec<u8>) -> Result<MapValue, Exception> {
+        encode_map(&mut self.0, map, out, append_escaped_html)
     }
 
     fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
@@ -136,6 +158,10 @@ impl Variables for PassValues<'_> {
         }
     }
 
+    fn append_map(&mut self, map: MapName, out: &mut Vec<u8>) -> Result<MapValue, Exception> {
+        encode_map(&mut self.0, map, out, append_segment)
+    }
+
     fn evaluate(&mut self, script: &Script, out: &mut Vec<u8>) -> Result<(), Exception> {
         self.0.evaluate(script, out)
     }
@@ -149,6 +175,21 @@ fn append_segment(text: &[u8], out: &mut Vec<u8>) {
             _ => out.push(byte),
         }
     }
+}
+
+/// Appends the value of a map, encoded unless it is the configuration's own text.
+fn encode_map(
+    variables: &mut RequestVariables<'_>,
+    map: MapName,
+    out: &mut Vec<u8>,
+    encode: fn(&[u8], &mut Vec<u8>),
+) -> Result<MapValue, Exception> {
+    let start = out.len();
+    let value = variables.append_map(map, out)?;
+    if value == MapValue::Rendered {
+        encode_since(start, out, encode);
+    }
+    Ok(value)
 }
 
 /// Encodes what was appended since `start`.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use corral_config::Config;
-use corral_config::plan::Assets;
-use corral_config::route::Facts;
-use corral_config::template::{Exception, Script, Variable, Variables};
+use corral_config::address::ListenAddress;
+use corral_config::plan::{AppSpec, Assets};
+use corral_config::route::{Facts, Route};
+use corral_config::table::Key;
+use corral_config::template::{Exception, MapName, Script, Variable, Variables};
 use corral_http::request::ParsedHead;
 use corral_script::{CompiledProgram, Engine, LoadedModule, Lookup, ModuleError, ScopePair, ScriptLimits};
 
@@ -34,9 +36,14 @@ pub(crate) fn evaluate(
     out: &mut Vec<u8>,
 ) -> Result<(), Exception> {
     let source = script.source().as_bytes();
+    let has_modules = !variables.config.settings.js_module.is_empty();
+    if has_modules || memchr::memmem::find(source, b"server_").is_some() {
+        // Inside of the script there is no connection to ask.
+        variables.local_address();
+    }
     engine
         .evaluate(source, &mut ScriptScope(variables), out)
-        .map_err(|exception| Exception(exception.to_string()))
+        .map_err(|exception| Exception::Script(exception.to_string()))
 }
 
 /// Logs that a script has thrown, or that a regular expression was given up. Not as an alert: a client may choose to
@@ -77,7 +84,21 @@ fn append_named(variables: &mut RequestVariables<'_>, name: &str, out: &mut Vec<
     match Variable::find(name) {
         Some(variable) => variables.append(&variable, out),
         None if name == "dollar" => out.push(b'$'),
-        None => return false,
+        None => return append_map(variables, name, out),
+    }
+    true
+}
+
+/// Whether there is such a map. Its own scripts are not evaluated: they could lead here without end.
+fn append_map(variables: &RequestVariables<'_>, name: &str, out: &mut Vec<u8>) -> bool {
+    let name = name.strip_prefix("map_");
+    let maps = &variables.config.tables.maps;
+    let Some(key) = name.and_then(|name| maps.find(|map| map.name == name)) else { return false };
+    let start = out.len();
+    let mut variables = RequestVariables { scripts: None, ..*variables };
+    if let Err(exception) = variables.append_map(MapName { key, is_constant: false }, out) {
+        report(&exception);
+        out.truncate(start);
     }
     true
 }
@@ -94,6 +115,11 @@ struct DetachedVariables {
     reply: Reply,
     server: &'static str,
     memo: CachedValues,
+    config: Arc<Config>,
+    listener: ListenAddress,
+    route: Option<Key<Route>>,
+    application: Option<Key<AppSpec>>,
+    n_requests: u32,
     peer: Option<TlsPeer<'static>>,
 }
 
@@ -112,25 +138,31 @@ impl DetachedVariables {
             reply: variables.reply.clone(),
             server: variables.server,
             memo: variables.memo.clone(),
+            config: Arc::clone(variables.config),
+            listener: variables.listener.clone(),
+            route: variables.route,
+            application: variables.application,
+            n_requests: variables.link.n_requests(),
             peer: variables.link.peer().map(|peer| peer.into_owned().into_owned()),
         }
     }
 
     fn variables(&self) -> RequestVariables<'_> {
-        let Self { head, bytes, started, client, path, query, identity, reply, server, memo, peer } = self;
-        let request = ReceivedRequest { head, bytes, started: *started };
-        let link = VariableConnection::Noted(peer.as_ref());
-        let identity = identity.as_ref();
+        let Self { head, bytes, started, .. } = self;
         RequestVariables {
-            link,
-            request,
-            client: *client,
-            path,
-            query,
-            identity,
-            reply,
-            server,
-            memo,
+            link: VariableConnection::Noted { peer: self.peer.as_ref(), n_requests: self.n_requests },
+            request: ReceivedRequest { head, bytes, started: *started },
+            client: self.client,
+            path: &self.path,
+            query: &self.query,
+            identity: self.identity.as_ref(),
+            reply: &self.reply,
+            server: self.server,
+            memo: &self.memo,
+            config: &self.config,
+            listener: &self.listener,
+            route: self.route,
+            application: self.application,
             scripts: None,
         }
     }

@@ -131,6 +131,7 @@ impl<'a> Attempt<'a> {
             if request::wanted_upgrade(response.request).is_none() {
                 return Ok(AttemptOutcome::Failed(ServerFailure::Switched));
             }
+            response.note_upstream_head(SWITCHING_PROTOCOLS);
             if let Some(told) = self.on_upgrade {
                 told();
             }
@@ -199,6 +200,9 @@ pub(super) async fn connected<T>(
         }
     };
     let connected = response.client.deadline.limit(limit, pin!(connected)).await;
+    if let Some(log) = &response.reply.upstreams {
+        log.note_connection();
+    }
     connected.unwrap_or_else(|Elapsed| Err(ServerFailure::ConnectTimedOut(limit).into()))
 }
 

@@ -36,6 +36,7 @@ pub(super) struct Http1Carrier<'c> {
     stream: &'c mut ClientStream,
     handle: &'c ListenerHandle,
     peer: Option<SocketAddr>,
+    n_requests: u32,
     head: &'c ParsedHead,
     /// The head is that of a request.
     is_understood: bool,
@@ -72,7 +73,7 @@ impl<'c> Http1Carrier<'c> {
     pub(super) fn new(
         stream: &'c mut ClientStream,
         handle: &'c ListenerHandle,
-        peer: Option<SocketAddr>,
+        (peer, n_requests): (Option<SocketAddr>, u32),
         request: ReceivedRequest<'c>,
         (incoming, rest): (Http1Body, Vec<u8>),
     ) -> Self {
@@ -80,6 +81,7 @@ impl<'c> Http1Carrier<'c> {
             stream,
             handle,
             peer,
+            n_requests,
             head: request.head,
             is_understood: !request.method().is_empty(),
             incoming,
@@ -146,6 +148,10 @@ impl Carrier for Http1Carrier<'_> {
 
     fn local_address(&self) -> Option<SocketAddr> {
         self.stream.local_address()
+    }
+
+    fn n_requests(&self) -> u32 {
+        self.n_requests
     }
 
     fn speaks_tls(&self) -> bool {

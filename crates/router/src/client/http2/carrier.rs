@@ -35,6 +35,8 @@ const FILE_STEP: usize = 16 * 1024;
 /// A stream while it carries an exchange.
 pub(super) struct Http2Carrier<'s> {
     pub(super) shared: &'s StreamContext,
+    /// Which stream of the connection it is, from 1.
+    n_request: u32,
     pub(super) body: Http2Body,
     /// In a cell, because to ask whether the client is gone changes it.
     pub(super) output: RefCell<StreamOutput>,
@@ -67,6 +69,7 @@ impl<'s> Http2Carrier<'s> {
     ) -> Self {
         Self {
             shared,
+            n_request: shared.count_request(),
             body,
             output: RefCell::new(StreamOutput::Waiting(respond)),
             head: None,
@@ -244,6 +247,10 @@ impl Carrier for Http2Carrier<'_> {
 
     fn local_address(&self) -> Option<SocketAddr> {
         self.shared.local_address
+    }
+
+    fn n_requests(&self) -> u32 {
+        self.n_request
     }
 
     fn speaks_tls(&self) -> bool {

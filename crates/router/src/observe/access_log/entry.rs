@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use corral_config::access_log::Format;
-use corral_config::template::{Exception, Script, Template, Variable, Variables};
+use corral_config::template::{Exception, MapName, MapValue, Script, Template, Variable, Variables};
 
 /// Appends the entry with its line end.
 pub(super) fn append(
@@ -80,6 +80,19 @@ impl Variables for Escaped<'_> {
         } else if self.style == EscapeStyle::Text {
             escape_since(start, out, needs_text_escape, escape_text);
         }
+    }
+
+    fn append_map(&mut self, map: MapName, out: &mut Vec<u8>) -> Result<MapValue, Exception> {
+        let start = out.len();
+        let value = self.variables.append_map(map, out)?;
+        match value {
+            MapValue::Unset => out.push(b'-'),
+            MapValue::Rendered if self.style == EscapeStyle::Text => {
+                escape_since(start, out, needs_text_escape, escape_text);
+            }
+            MapValue::Rendered | MapValue::Literal => {}
+        }
+        Ok(value)
     }
 
     /// A script makes the whole line and quotes by itself, but the line is one.

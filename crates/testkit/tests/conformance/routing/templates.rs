@@ -58,11 +58,8 @@ fn a_variable_that_does_not_exist_is_refused() {
     let server = daemon().start_unconfigured();
     let refuse = |template: &str, detail: &str| {
         let config = json!({ "routes": [{ "action": { "return": 200, "location": template } }] });
-        assert_eq!(
-            server.control().put("/config", &config).expect_refused(400, REFUSED),
-            detail,
-            "{template}"
-        );
+        let found = server.control().put("/config", &config).expect_refused(400, REFUSED);
+        assert!(found.starts_with(detail), "{template}: {found}");
     };
     refuse("$foo", "Unknown variable \"foo\" in the \"location\" value.");
     for prefix in ["header_", "arg_", "cookie_", "response_header_"] {

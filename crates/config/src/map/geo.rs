@@ -1,0 +1,156 @@
+//! Values by networks of addresses: the narrowest counts.
+//!
+//! Networks may lie within each other. They are cut into pieces once that do not, so that an address is found by halves
+//! however many there are.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use crate::pattern::address::{AddressPatternError, AddressRange};
+use crate::template::Template;
+
+/// Values by networks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GeoTable {
+    inner: Arc<Pieces>,
+}
+
+#[derive(Debug, Default)]
+struct Pieces {
+    values: Vec<Template>,
+    v4: Vec<Piece>,
+    v6: Vec<Piece>,
+}
+
+/// The addresses from `first` to the next piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Piece {
+    first: u128,
+    /// The place of their value.
+    value: Option<usize>,
+}
+
+/// A network as it is written: an address, `ADDRESS/PREFIX`, or `FIRST-LAST`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Network(AddressRange);
+
+impl Network {
+    /// Reads a network.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not one.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, AddressPatternError> {
+        AddressRange::parse(text).map(Self)
+    }
+}
+
+impl GeoTable {
+    /// A table with these networks; of equal ones the last counts.
+    pub(crate) fn new(entries: impl IntoIterator<Item = (Network, Template)>) -> Self {
+        let (mut values, mut v4, mut v6) = (Vec::new(), Vec::new(), Vec::new());
+        for (Network(network), value) in entries {
+            match network {
+                AddressRange::V4(range) => v4.push((range, values.len())),
+                AddressRange::V6(range) => v6.push((range, values.len())),
+            }
+            values.push(value);
+        }
+        Self { inner: Arc::new(Pieces { values, v4: cut(v4), v6: cut(v6) }) }
+    }
+
+    /// The value of the address that `text` is.
+    pub(super) fn find(&self, text: &[u8]) -> Option<&Template> {
+        let address: IpAddr = std::str::from_utf8(text).ok()?.parse().ok()?;
+        let (pieces, address) = match address.to_canonical() {
+            IpAddr::V4(address) => (&self.inner.v4, address.to_bits().into()),
+            IpAddr::V6(address) => (&self.inner.v6, address.to_bits()),
+        };
+        let n_before = pieces.partition_point(|piece| piece.first <= address);
+        let piece = pieces.get(n_before.checked_sub(1)?)?;
+        self.inner.values.get(piece.value?)
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &Template> {
+        self.inner.values.iter()
+    }
+}
+
+/// The pieces of ranges, each with the place of its value.
+fn cut(ranges: Vec<(RangeInclusive<u128>, usize)>) -> Vec<Piece> {
+    // What begins at an address, and what is over there.
+    let mut events: BTreeMap<u128, (Vec<Begun>, Vec<Begun>)> = BTreeMap::new();
+    for (range, value) in ranges {
+        let begun = (range.end() - range.start(), std::cmp::Reverse(value));
+        events.entry(*range.start()).or_default().0.push(begun);
+        if let Some(behind) = range.end().checked_add(1) {
+            events.entry(behind).or_default().1.push(begun);
+        }
+    }
+    let mut open = std::collections::BTreeSet::new();
+    let pieces = events.into_iter().map(|(first, (begin, end))| {
+        end.iter().for_each(|begun| _ = open.remove(begun));
+        open.extend(begin);
+        Piece { first, value: open.first().map(|(_, value)| value.0) }
+    });
+    pieces.collect()
+}
+
+/// The width of a range, and its value: in this order the one that counts is the first.
+type Begun = (u128, std::cmp::Reverse<usize>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(networks: &[&str]) -> GeoTable {
+        let entries = networks.iter().map(|text| {
+            (Network::parse(text.as_bytes()).unwrap(), Template::parse(text.as_bytes()).unwrap())
+        });
+        GeoTable::new(entries)
+    }
+
+    #[track_caller]
+    fn check(table: &GeoTable, address: &str, expect: Option<&str>) {
+        let found = table.find(address.as_bytes()).map(|value| value.is_constant().unwrap());
+        assert_eq!(found, expect.map(str::as_bytes), "{address}");
+    }
+
+    #[test]
+    fn the_narrowest_network_counts() {
+        let table = table(&["10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "0.0.0.0/0", "2001:db8::/32", "::/1"]);
+        check(&table, "10.2.0.1", Some("10.0.0.0/8"));
+        check(&table, "10.1.0.0", Some("10.1.0.0/16"));
+        check(&table, "10.1.255.255", Some("10.1.0.0/16"));
+        check(&table, "10.1.2.2", Some("10.1.0.0/16"));
+        check(&table, "10.1.2.3", Some("10.1.2.3"));
+        check(&table, "10.1.2.4", Some("10.1.0.0/16"));
+        check(&table, "::ffff:10.1.2.3", Some("10.1.2.3"));
+        check(&table, "11.0.0.0", Some("0.0.0.0/0"));
+        check(&table, "255.255.255.255", Some("0.0.0.0/0"));
+        check(&table, "2001:db8::1", Some("2001:db8::/32"));
+        check(&table, "2001:db9::1", Some("::/1"));
+        check(&table, "ffff::1", None);
+    }
+
+    #[test]
+    fn what_is_no_address_has_no_value() {
+        let table = table(&["0.0.0.0/0", "::/0", "192.0.2.1-192.0.2.9"]);
+        for text in ["", "unix:", "10.0.0.1:80", "localhost", "10.0.0.256", "\u{fffd}", "010.0.0.1"] {
+            check(&table, text, None);
+        }
+        check(&table, "192.0.2.9", Some("192.0.2.1-192.0.2.9"));
+        check(&table, "192.0.2.10", Some("0.0.0.0/0"));
+    }
+
+    #[test]
+    fn of_equal_networks_the_last_counts() {
+        let entry = |text: &str, value: &str| {
+            (Network::parse(text.as_bytes()).unwrap(), Template::parse(value.as_bytes()).unwrap())
+        };
+        let table = GeoTable::new([entry("10.0.0.0/8", "a"), entry("10.9.9.9/8", "b")]);
+        check(&table, "10.0.0.1", Some("b"));
+    }
+}

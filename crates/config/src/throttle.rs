@@ -48,8 +48,8 @@ pub struct RequestRate {
     pub interval: Duration,
     /// Requests that may be ahead of that pace.
     pub burst: u32,
-    /// Requests that are ahead wait until they are not.
-    pub delay: bool,
+    /// With a number, requests that are further ahead than so many wait until they are not.
+    pub delay: Option<u32>,
     /// Replies say how much is left, also where nothing is refused.
     pub headers: bool,
     /// About how many keys are remembered.

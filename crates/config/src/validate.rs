@@ -146,6 +146,13 @@ const ROOT: &[Member<DocumentDraft>] = &[
     optional("listeners", OBJECT)
         .means("[listeners](configuration/listeners.md): addresses, and where their requests go")
         .read(|cx, field, draft| draft.listeners = listeners::read(cx, field)),
+    optional("limit_zones", OBJECT)
+        .first()
+        .means(
+            "[limits with a name](configuration/limits.md#one-limit-for-several-places), which several places \
+             share (beyond Unit)",
+        )
+        .read(|cx, field, _| throttle::read_zones(cx, field)),
     optional("routes", ARRAY.or(OBJECT))
         .means("[routes](configuration/routes.md): which action a request gets")
         .read(|cx, field, draft| draft.routes = routes::read(cx, field)),

@@ -18,6 +18,7 @@ use crate::route::{Action, Destination};
 use crate::table::{InnerListener, Key};
 use crate::tables::Tables;
 use crate::template::{Groups, MapNames, Scope};
+use crate::throttle::Throttle;
 use crate::upstream::{Proxy, Upstream};
 
 /// Reads the action at a field.
@@ -43,6 +44,8 @@ pub(super) struct Context<'a> {
     pub(super) tables: Tables,
     /// The entry points of the application that is being read.
     entries: Vec<EntryPoint>,
+    /// The limits of `limit_zones`.
+    pub(super) zones: HashMap<Bytes, Key<Throttle>>,
     /// The proxies of each name.
     proxy_keys: HashMap<String, Vec<Key<Proxy>>>,
     /// While the tables are described, not used.
@@ -68,6 +71,7 @@ impl<'a> Context<'a> {
             assets: AssetNames::default(),
             tables: Tables::default(),
             entries: Vec::new(),
+            zones: HashMap::new(),
             proxy_keys: HashMap::new(),
             recorder: None,
         }

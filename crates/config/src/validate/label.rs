@@ -20,11 +20,22 @@ pub(super) struct Label {
     pub(super) meaning: &'static str,
     /// The greatest number that is taken.
     pub(super) bound: Option<Maximum>,
+    /// Whether it is read before its neighbours, as these name what it defines.
+    pub(super) is_first: bool,
 }
 
 /// An option that may be missing. Later calls say more of it, and `read` names its reader.
 pub(super) const fn optional(name: &'static str, types: Types) -> Label {
-    Label { name, types, beyond: Types::NONE, is_required: false, default: "", meaning: "", bound: None }
+    Label {
+        name,
+        types,
+        beyond: Types::NONE,
+        is_required: false,
+        default: "",
+        meaning: "",
+        bound: None,
+        is_first: false,
+    }
 }
 
 /// An option that must be there.
@@ -46,6 +57,11 @@ impl Label {
     /// The documentation in the manual, in Markdown.
     pub(super) const fn means(self, meaning: &'static str) -> Self {
         Self { meaning, ..self }
+    }
+
+    /// Read before its neighbours, which name what it defines.
+    pub(super) const fn first(self) -> Self {
+        Self { is_first: true, ..self }
     }
 
     /// The greatest number that is taken, and why.

@@ -23,7 +23,14 @@ pub(super) fn read_parts(cx: &mut Context<'_>, members: &Object, parts: &mut [&m
             cx.problem(format!("Required parameter \"{}\" is missing.", label.name));
         }
     }
-    for (name, value) in members {
+    let is_first = |name: &[u8]| {
+        parts
+            .iter()
+            .flat_map(|part| part.labels())
+            .any(|label| label.is_first && label.name.as_bytes() == name)
+    };
+    let (first, rest): (Vec<_>, Vec<_>) = members.iter().partition(|(name, _)| is_first(name));
+    for (name, value) in first.into_iter().chain(rest) {
         cx.at(name, |cx| {
             if !parts.iter_mut().any(|part| read_member(cx, *part, name, value)) {
                 let known: Vec<_> =

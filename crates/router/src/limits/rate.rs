@@ -15,7 +15,8 @@ const N_PARTS: usize = 1 << KEPT;
 /// The limiter of one rate.
 pub(super) struct RateLimiter {
     pace: Gcra,
-    delays: bool,
+    /// How far ahead a request may be without waiting, in nanoseconds; with none, no request waits.
+    undelayed: Option<u64>,
     tells: bool,
     /// The beginning of its time.
     start: Instant,
@@ -31,9 +32,10 @@ impl RateLimiter {
     pub(super) fn new(rate: &RequestRate, start: Instant) -> Self {
         let most = rate.entries.div_ceil(N_PARTS);
         let part = |_| Mutex::new(RateShard { table: DueTable::new(most), tally: LimitCounts::default() });
+        let interval = nanoseconds(rate.interval);
         Self {
-            pace: Gcra::new(nanoseconds(rate.interval), rate.burst),
-            delays: rate.delay,
+            pace: Gcra::new(interval, rate.burst),
+            undelayed: rate.delay.map(|n_requests| interval.saturating_mul(u64::from(n_requests))),
             tells: rate.headers,
             start,
             parts: (0..N_PARTS).map(part).collect(),
@@ -48,7 +50,7 @@ impl RateLimiter {
         match self.pace.judge(*due, now) {
             GcraDecision::Passes { ahead, next } => {
                 *due = next;
-                let delay = if self.delays { ahead } else { 0 };
+                let delay = self.undelayed.map_or(0, |undelayed| ahead.saturating_sub(undelayed));
                 tally.passed += 1;
                 tally.delayed += u64::from(delay > 0);
                 let quota = self.tells.then(|| self.quota(next, now, None));
@@ -64,7 +66,7 @@ impl RateLimiter {
 
     /// Whether requests that are early wait.
     pub(super) fn delays(&self) -> bool {
-        self.delays
+        self.undelayed.is_some()
     }
 
     /// A request that was let through is not answered after all: the next one comes in its place. Those that wait
@@ -121,7 +123,7 @@ mod tests {
     use super::*;
 
     fn rate(interval: Duration, burst: u32) -> RequestRate {
-        RequestRate { interval, burst, delay: false, headers: false, entries: 1000 }
+        RequestRate { interval, burst, delay: None, headers: false, entries: 1000 }
     }
 
     #[test]
@@ -143,7 +145,7 @@ mod tests {
     fn what_is_ahead_waits_for_its_turn() {
         let start = Instant::now();
         let limiter = RateLimiter::new(
-            &RequestRate { delay: true, headers: true, ..rate(Duration::from_secs(1), 2) },
+            &RequestRate { delay: Some(0), headers: true, ..rate(Duration::from_secs(1), 2) },
             start,
         );
         let answers: Vec<_> = (0..4).map(|_| limiter.ask(LimitKey(7), start)).collect();
@@ -156,10 +158,22 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_the_burst_does_not_wait() {
+        let start = Instant::now();
+        let rate = RequestRate { delay: Some(2), ..rate(Duration::from_secs(1), 4) };
+        let limiter = RateLimiter::new(&rate, start);
+        let answers: Vec<_> = (0..6).map(|_| limiter.ask(LimitKey(7), start)).collect();
+        let delays: Vec<_> = answers.iter().map(|answer| answer.delay.as_secs()).collect();
+        assert_eq!(delays, [0, 0, 0, 1, 2, 0]);
+        assert!(answers[5].is_refused);
+        assert_eq!(limiter.tally(start).delayed, 2);
+    }
+
+    #[test]
     fn places_of_those_that_left_are_given_back() {
         let start = Instant::now();
         let limiter =
-            RateLimiter::new(&RequestRate { delay: true, ..rate(Duration::from_secs(1), 2) }, start);
+            RateLimiter::new(&RequestRate { delay: Some(0), ..rate(Duration::from_secs(1), 2) }, start);
         let ask = |n| (0..n).map(|_| limiter.ask(LimitKey(7), start)).collect::<Vec<_>>();
         assert_eq!(ask(4).iter().filter(|answer| answer.is_refused).count(), 1);
         (0..2).for_each(|_| limiter.give_back(LimitKey(7), start));

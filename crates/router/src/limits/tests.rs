@@ -14,7 +14,7 @@ fn throttle(place: &str, bound: ThrottleBound) -> Throttle {
 
 fn rate(burst: u32) -> ThrottleBound {
     let interval = Duration::from_secs(3600);
-    ThrottleBound::Rate(RequestRate { interval, burst, delay: false, headers: false, entries: 1000 })
+    ThrottleBound::Rate(RequestRate { interval, burst, delay: None, headers: false, entries: 1000 })
 }
 
 fn concurrency(most: u32) -> ThrottleBound {

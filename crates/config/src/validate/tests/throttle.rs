@@ -23,7 +23,7 @@ fn limits_have_defaults() {
     let rate = RequestRate {
         interval: Duration::from_millis(100),
         burst: 0,
-        delay: false,
+        delay: None,
         headers: false,
         entries: 100_000,
     };
@@ -78,6 +78,68 @@ fn places_name_their_limits() {
 }
 
 #[test]
+fn several_limits_can_be_in_one_place_and_one_in_several() {
+    let config = config(
+        r#"{
+        "listeners": {"*:80": {"pass": "routes", "limit_requests": "site"}},
+        "routes": [{"action": {
+            "return": 200,
+            "limit_requests": ["site", {"rate": "1/s", "burst": 9, "delay": 4}],
+            "limit_connections": "busy"
+        }}],
+        "limit_zones": {"site": {"rate": "100/s", "status": 503}, "busy": {"connections": 7, "key": "$host"}}
+    }"#,
+    );
+    let throttles = &config.tables.throttles;
+    let at = |limits: &[Key<_>]| limits.iter().map(|key| throttles[*key].place.as_str()).collect::<Vec<_>>();
+    assert_eq!(at(&config.listeners[0].limits), ["/limit_zones/site"]);
+    let limits = &config.routes.values()[0].steps()[0].action.options.limits;
+    assert_eq!(at(limits), ["/limit_zones/site", "/routes/0/action/limit_requests/1", "/limit_zones/busy"]);
+    let ThrottleBound::Rate(rate) = &throttles[limits[1]].bound else { panic!("it is a rate") };
+    assert_eq!((rate.burst, rate.delay), (9, Some(4)));
+    assert_eq!(throttles.len(), 3);
+}
+
+#[test]
+fn names_of_zones_are_checked() {
+    let check = |limit: &str, at: &str, detail: &str| {
+        let document = format!(
+            r#"{{
+            "limit_zones": {{"site": {{"rate": "1/s"}}, "busy": {{"connections": 1}}}},
+            "routes": [{{"action": {{"return": 200, {limit}}}}}]}}"#
+        );
+        check_problems(&document, &[(&format!("/routes/0/action/{at}"), detail)]);
+    };
+    check(
+        r#""limit_requests": ["site", "sit"]"#,
+        "limit_requests/1",
+        "The \"limit_requests\" value \"sit\" is not the name of a limit in \"limit_zones\".",
+    );
+    check(
+        r#""limit_requests": "busy""#,
+        "limit_requests",
+        "The limit \"busy\" of \"limit_zones\" is not one for \"limit_requests\".",
+    );
+    check(
+        r#""limit_connections": ["site"]"#,
+        "limit_connections/0",
+        "The limit \"site\" of \"limit_zones\" is not one for \"limit_connections\".",
+    );
+    check(
+        r#""limit_connections": [1]"#,
+        "limit_connections/0",
+        "The \"limit_connections\" value must be either a string or an object, but not an integer number.",
+    );
+    check_problems(
+        r#"{"limit_zones": {"a": {"rat": "1/s"}, "b": 1}}"#,
+        &[
+            ("/limit_zones/a", "A limit needs either \"rate\" or \"connections\"."),
+            ("/limit_zones/b", "The \"limit_zones\" value must be an object, but not an integer number."),
+        ],
+    );
+}
+
+#[test]
 fn mistakes_are_found_where_they_are() {
     let check = |limit: &str, at: &str, detail: &str| {
         let document = format!(r#"{{"routes": [{{"action": {{"return": 200, {limit}}}}}]}}"#);
@@ -97,6 +159,18 @@ fn mistakes_are_found_where_they_are() {
         r#""limit_requests": {"rate": "1/s", "burst": 61, "delay": true}"#,
         "limit_requests/burst",
         "With \"delay\", the last request of the burst would wait for more than 60 seconds.",
+    );
+    // What is answered at once does not wait.
+    throttle(r#""limit_requests": {"rate": "1/s", "burst": 61, "delay": 1}"#);
+    check(
+        r#""limit_requests": {"rate": "1/s", "burst": 63, "delay": 2}"#,
+        "limit_requests/burst",
+        "With \"delay\", the last request of the burst would wait for more than 60 seconds.",
+    );
+    check(
+        r#""limit_requests": {"rate": "1/s", "delay": -1}"#,
+        "limit_requests/delay",
+        "The \"delay\" number must not be negative.",
     );
     check(
         r#""limit_requests": {"rate": "1/s", "burst": 1000001}"#,

@@ -163,6 +163,64 @@ fn what_is_ahead_of_the_pace_waits() {
     assert!(begin.elapsed() > Duration::from_millis(225), "{:?}", begin.elapsed());
 }
 
+/// Options: …action.limit_requests.delay
+#[test]
+fn a_part_of_the_burst_is_answered_at_once() {
+    let server = with(json!({ "rate": "1/m", "burst": 3, "delay": 2 }));
+    let mut client = server.connect();
+    for _ in 0..3 {
+        client.get("/").expect(200);
+    }
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let limit = || status_of(&server, "/routes/0/action/limit_requests");
+    eventually("the fourth waits", || (limit()["delayed"] == 1).then_some(()));
+    server.get("/").expect(429);
+}
+
+/// Options: …action.limit_requests
+#[test]
+fn several_limits_of_one_place_are_all_asked() {
+    let server = with(json!([
+        { "rate": "1/h", "burst": 3, "status": 420 },
+        { "rate": "1/h", "burst": 1, "key": "$header_x_key" },
+    ]));
+    expect(&server, &keyed("a"), &[200, 200, 429]);
+    // The refusal before was counted by the first limit.
+    expect(&server, &keyed("b"), &[200, 420]);
+    status_of(&server, "/routes/0/action/limit_requests/0");
+    status_of(&server, "/routes/0/action/limit_requests/1");
+}
+
+/// Options: limit_zones
+#[test]
+fn a_zone_is_one_limit_for_all_places_that_name_it() {
+    let config = |burst: u32| {
+        json!({
+            "limit_zones": { "log-in": { "rate": "1/h", "burst": burst }, "few": { "connections": 9 } },
+            "routes": [
+                { "match": { "uri": "/a" }, "action": { "return": 200, "limit_requests": "log-in" } },
+                { "match": { "uri": "/b" }, "action": { "return": 200, "limit_requests": ["log-in"] } },
+                { "action": { "return": 200, "limit_connections": "few" } },
+            ],
+        })
+    };
+    let server = daemon().config(config(2)).start();
+    let get = |path: &str| server.get(path).status;
+    assert_eq!([get("/a"), get("/b"), get("/a"), get("/b"), get("/a")], [200, 200, 200, 429, 429]);
+    server.get("/c").expect(200);
+    assert_eq!(status_of(&server, "/limit_zones/log-in")["refused"], 2);
+    assert_eq!(status_of(&server, "/limit_zones/few")["passed"], 1);
+    server.expect_log("/limit_zones/log-in: refused, \"127.0.0.1\" has too many requests in a time");
+    // A change elsewhere leaves it as it is, also where a place that names it goes or moves.
+    server.control().delete("/config/routes/0").expect_done();
+    server.get("/b").expect(429);
+    server.control().put("/config/limit_zones/log-in/burst", &json!(3)).expect_done();
+    server.get("/b").expect(200);
+    // A zone that is still named cannot go.
+    server.control().delete("/config/limit_zones/log-in").0.expect(400);
+    server.get("/b").expect(200);
+}
+
 #[test]
 fn a_request_that_waits_leaves_with_its_client() {
     let server = with(json!({ "rate": "1/m", "burst": 1, "delay": true }));

@@ -25,6 +25,8 @@ pub struct TlsSettings {
     pub certificates: Vec<String>,
     /// Certificates that the daemon orders by itself, for clients that ask for none of the others.
     pub acme: Option<AcmeSettings>,
+    /// Clients that name no host of a certificate are refused, instead of getting the first one.
+    pub reject_unknown: bool,
     /// Protocol versions, cipher suites and groups.
     pub policy: Policy,
     /// How sessions are resumed.
@@ -42,6 +44,13 @@ pub struct SessionSettings {
     pub timeout: Duration,
     /// Sessions that the client keeps, encrypted.
     pub tickets: Tickets,
+}
+
+impl ClientAuth {
+    /// Names of all bundles that clients are verified by: those of `ca`, then those of `crl`.
+    pub fn bundles(&self) -> impl Iterator<Item = &String> {
+        self.ca.iter().chain(&self.crl)
+    }
 }
 
 impl Default for SessionSettings {
@@ -66,6 +75,11 @@ pub enum Tickets {
 pub struct ClientAuth {
     /// Names of bundles whose certificates are the authorities; at least one.
     pub ca: Vec<String>,
+    /// Names of bundles with lists of revoked certificates. With one, each certificate below an authority needs a list
+    /// of its issuer.
+    pub crl: Vec<String>,
+    /// Most certificates between a client's and an authority's.
+    pub depth: Option<usize>,
     /// The treatment of a client without a certificate.
     pub verify: Verify,
 }

@@ -6,6 +6,7 @@ use corral_config::json::{Bytes, Object, Value};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer as _;
+use x509_parser::revocation_list::CertificateRevocationList;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 
@@ -22,7 +23,7 @@ pub(crate) enum BundleError {
     #[error("there is no PEM block in the body; send the certificates and the private key, concatenated")]
     Empty,
     /// Neither a certificate nor a private key.
-    #[error("a \"{0}\" block is neither a certificate nor a private key")]
+    #[error("a \"{0}\" block is neither a certificate, a private key nor a list of revoked certificates")]
     Foreign(String),
     /// Keys must be usable without a password.
     #[error("the private key is encrypted; keys must not be protected by a password")]
@@ -39,6 +40,9 @@ pub(crate) enum BundleError {
     /// A bundle needs a certificate.
     #[error("there is no certificate")]
     NoCertificate,
+    /// A list of revoked certificates has another content.
+    #[error("list {0} of revoked certificates is not valid")]
+    RevocationList(usize),
     /// The key could not prove the certificate that clients are shown.
     #[error(
         "the private key does not belong to the first certificate; the server's own comes before those that vouch \
@@ -76,7 +80,7 @@ pub(crate) fn inspect(text: &[u8], private_key: PrivateKey) -> Result<Value, Bun
     if blocks.is_empty() {
         return Err(BundleError::Empty);
     }
-    let (mut key, mut chain) = (None, Vec::new());
+    let (mut key, mut chain, mut lists) = (None, Vec::new(), Vec::new());
     let (mut leaf, mut secret) = (None, None);
     for Block { label, content } in &blocks {
         match *label {
@@ -84,6 +88,7 @@ pub(crate) fn inspect(text: &[u8], private_key: PrivateKey) -> Result<Value, Bun
                 chain.push(certificate(content, chain.len() + 1)?);
                 leaf.get_or_insert(content);
             }
+            "X509 CRL" => lists.push(revocation_list(content, lists.len() + 1)?),
             "ENCRYPTED PRIVATE KEY" => return Err(BundleError::Encrypted),
             label if label.ends_with("PRIVATE KEY") => {
                 let kind = private_key::kind(label, content).ok_or(BundleError::Key)?;
@@ -98,7 +103,7 @@ pub(crate) fn inspect(text: &[u8], private_key: PrivateKey) -> Result<Value, Bun
     if key.is_none() && private_key == PrivateKey::Required {
         return Err(BundleError::NoKey);
     }
-    if chain.is_empty() {
+    if chain.is_empty() && (key.is_some() || lists.is_empty()) {
         return Err(BundleError::NoCertificate);
     }
     if let (Some(leaf), Some((label, secret))) = (leaf, secret)
@@ -107,11 +112,26 @@ pub(crate) fn inspect(text: &[u8], private_key: PrivateKey) -> Result<Value, Bun
     {
         return Err(BundleError::Mismatch);
     }
-    let chain = Value::Array(chain);
-    Ok(match key {
-        Some(key) => object([("key", Value::from(key.as_str())), ("chain", chain)]),
-        None => object([("chain", chain)]),
-    })
+    let key = key.map(|key| ("key", Value::from(key.as_str())));
+    let chain = (!chain.is_empty()).then_some(("chain", Value::Array(chain)));
+    let lists = (!lists.is_empty()).then_some(("revocation_lists", Value::Array(lists)));
+    Ok(object(key.into_iter().chain(chain).chain(lists)))
+}
+
+/// The object of one list of revoked certificates, the `number`th.
+fn revocation_list(der: &[u8], number: usize) -> Result<Value, BundleError> {
+    let invalid = BundleError::RevocationList(number);
+    let Ok((rest, list)) = CertificateRevocationList::from_der(der) else { return Err(invalid) };
+    if !rest.is_empty() {
+        return Err(invalid);
+    }
+    let since = ("since", Value::from(date(list.last_update()).as_str()));
+    let until = list.next_update().map(|time| ("until", Value::from(date(time).as_str())));
+    Ok(object([
+        ("issuer", name(list.issuer(), None)),
+        ("validity", object([since].into_iter().chain(until))),
+        ("revoked", Value::from(list.iter_revoked_certificates().count() as u64)),
+    ]))
 }
 
 /// The object of one certificate, the `number`th of its chain.

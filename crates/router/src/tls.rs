@@ -31,6 +31,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
+use rustls_pki_types::CertificateRevocationListDer;
 
 use self::bundle::CertificateBundle;
 use self::cache::SessionCache;
@@ -45,7 +46,7 @@ use self::ordered::OrderedCertificates;
 pub(crate) use self::peer::{CertificateNames, TlsPeer};
 use self::tickets::Ticketer;
 use crate::tls::authorities::TrustedAuthorities;
-use crate::tls::authorities::clients::ClientVerifier;
+use crate::tls::authorities::clients::{ClientVerifier, DepthLimit};
 
 /// The name of HTTP/2 in handshakes (RFC 9113 section 3.2).
 pub(crate) const HTTP_2: &[u8] = b"h2";
@@ -111,7 +112,7 @@ pub(crate) fn contexts(
 
 impl TlsSource {
     fn new(settings: &TlsSettings, offers_http2: bool, assets: &Assets) -> anyhow::Result<Self> {
-        let authorities = settings.client.iter().flat_map(|client| &client.ca);
+        let authorities = settings.client.iter().flat_map(ClientAuth::bundles);
         let names = settings.certificates.iter().chain(authorities);
         let bundle = |name: &String| {
             assets.certificate(name).cloned().with_context(|| format!("certificate \"{name}\" is missing"))
@@ -150,7 +151,8 @@ impl TlsContext {
             Some(client) => builder.with_client_cert_verifier(verifier(client, authorities, provider)?),
             None => builder.with_no_client_auth(),
         };
-        let mut config = builder.with_cert_resolver(Arc::new(CertificateChoice { uploaded, ordered }));
+        let choice = CertificateChoice { uploaded, ordered, rejects_unknown: settings.reject_unknown };
+        let mut config = builder.with_cert_resolver(Arc::new(choice));
         config.ignore_client_order = settings.policy.server_preference;
         // A client that asks for something else alone is told so (RFC 7301 section 3.2).
         let spoken = [HTTP_2, b"http/1.1", b"http/1.0"].map(<[u8]>::to_vec);
@@ -180,11 +182,13 @@ fn names(bundles: &[Asset], provider: &CryptoProvider) -> anyhow::Result<ServerN
     Ok(names)
 }
 
+/// The verifier of clients; `bundles` are those of the authorities, then those of revocation lists.
 fn verifier(
     client: &ClientAuth,
-    authorities: &[Asset],
+    bundles: &[Asset],
     provider: Arc<CryptoProvider>,
 ) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
+    let (authorities, lists) = bundles.split_at(client.ca.len());
     let mut roots = RootCertStore::empty();
     let mut trusted = Vec::new();
     for asset in authorities {
@@ -197,14 +201,28 @@ fn verifier(
             trusted.push(certificate);
         }
     }
-    let authorities = TrustedAuthorities::new(trusted, provider.signature_verification_algorithms);
-    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+    let algorithms = provider.signature_verification_algorithms;
+    let authorities = TrustedAuthorities::new(trusted, algorithms);
+    let roots = Arc::new(roots);
+    let depth = client.depth.map(|most| DepthLimit { most, roots: Arc::clone(&roots), algorithms });
+    let builder = WebPkiClientVerifier::builder_with_provider(roots, provider)
+        .with_crls(revocation_lists(lists)?)
+        .enforce_revocation_expiration();
     let builder = match client.verify {
         Verify::Required => builder,
         Verify::Optional => builder.allow_unauthenticated(),
     };
     let usual = builder.build().context("build the verification of client certificates")?;
-    Ok(Arc::new(ClientVerifier { usual, authorities }))
+    Ok(Arc::new(ClientVerifier { usual, depth, authorities }))
+}
+
+fn revocation_lists(bundles: &[Asset]) -> anyhow::Result<Vec<CertificateRevocationListDer<'static>>> {
+    let mut lists = Vec::new();
+    for asset in bundles {
+        let found = bundle::revocation_lists(&asset.bytes);
+        lists.extend(found.with_context(|| format!("certificate \"{}\"", asset.name))?);
+    }
+    Ok(lists)
 }
 
 /// How sessions are resumed: with tickets if they are on, else from the server's memory.

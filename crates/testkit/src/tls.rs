@@ -4,14 +4,16 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256, RevokedCertParams,
+    SerialNumber, date_time_ymd,
 };
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use x509_parser::parse_x509_certificate;
 
 /// A certificate authority.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -66,17 +68,33 @@ impl Bundle {
     pub fn der(&self) -> Vec<u8> {
         CertificateDer::from_pem_slice(self.certificate.as_bytes()).expect("rcgen writes PEM").to_vec()
     }
+
+    /// With the certificate of the authority behind it, as a client or a server shows a chain.
+    #[must_use]
+    pub fn with_issuer(mut self, issuer: &Authority) -> Self {
+        self.certificate += &issuer.bundle().certificate;
+        self
+    }
+
+    fn serial_number(&self) -> SerialNumber {
+        let der = self.der();
+        let (_, certificate) = parse_x509_certificate(&der).expect("rcgen writes certificates");
+        SerialNumber::from_slice(certificate.raw_serial())
+    }
 }
 
 impl Authority {
     /// An authority with a key of its own.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        Self(CertifiedIssuer::self_signed(params, new_key()).expect("a valid authority"))
+        Self(CertifiedIssuer::self_signed(authority_params(name), new_key()).expect("a valid authority"))
+    }
+
+    /// An authority that this one vouches for.
+    #[must_use]
+    pub fn intermediate(&self, name: &str) -> Self {
+        let issuer = CertifiedIssuer::signed_by(authority_params(name), new_key(), &self.0);
+        Self(issuer.expect("a valid authority"))
     }
 
     /// The authority's own certificate, with its key as uploads need one.
@@ -88,23 +106,54 @@ impl Authority {
     /// A server's certificate for these DNS names; without any it has no alternative names at all.
     #[must_use]
     pub fn server(&self, common_name: &str, dns_names: &[&str]) -> Bundle {
-        let names: Vec<_> = dns_names.iter().map(|name| (*name).to_owned()).collect();
-        let params = CertificateParams::new(names).expect("valid names");
-        self.sign(params, common_name, ExtendedKeyUsagePurpose::ServerAuth)
+        self.sign(server_params(dns_names), common_name, ExtendedKeyUsagePurpose::ServerAuth, &new_key())
+    }
+
+    /// As `server`, with a key of RSA in place of one of ECDSA.
+    #[must_use]
+    pub fn server_of_rsa(&self, common_name: &str, dns_names: &[&str]) -> Bundle {
+        let key = KeyPair::generate_for(&PKCS_RSA_SHA256).expect("a new key");
+        self.sign(server_params(dns_names), common_name, ExtendedKeyUsagePurpose::ServerAuth, &key)
     }
 
     /// A client's certificate.
     #[must_use]
     pub fn client(&self, common_name: &str) -> Bundle {
-        self.sign(CertificateParams::default(), common_name, ExtendedKeyUsagePurpose::ClientAuth)
+        self.sign(CertificateParams::default(), common_name, ExtendedKeyUsagePurpose::ClientAuth, &new_key())
     }
 
-    fn sign(&self, mut params: CertificateParams, name: &str, usage: ExtendedKeyUsagePurpose) -> Bundle {
+    /// The list of the certificates that the authority has revoked, in PEM; good until a year ends.
+    #[must_use]
+    pub fn revocation_list(&self, revoked: &[&Bundle], last_year: i32) -> String {
+        let begin = date_time_ymd(2020, 1, 1);
+        let revoked = revoked.iter().map(|bundle| RevokedCertParams {
+            serial_number: bundle.serial_number(),
+            revocation_time: begin,
+            reason_code: None,
+            invalidity_date: None,
+        });
+        let params = CertificateRevocationListParams {
+            this_update: begin,
+            next_update: date_time_ymd(last_year, 12, 31),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        params.signed_by(&self.0).expect("a valid list").pem().expect("PEM")
+    }
+
+    fn sign(
+        &self,
+        mut params: CertificateParams,
+        name: &str,
+        usage: ExtendedKeyUsagePurpose,
+        key: &KeyPair,
+    ) -> Bundle {
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, name);
         params.extended_key_usages = vec![usage];
-        let key = new_key();
-        let certificate = params.signed_by(&key, &self.0).expect("a valid certificate");
+        let certificate = params.signed_by(key, &self.0).expect("a valid certificate");
         Bundle { certificate: certificate.pem(), key: key.serialize_pem() }
     }
 }
@@ -113,6 +162,19 @@ impl std::fmt::Debug for Authority {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Authority")
     }
+}
+
+fn authority_params(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
+fn server_params(dns_names: &[&str]) -> CertificateParams {
+    let names: Vec<_> = dns_names.iter().map(|name| (*name).to_owned()).collect();
+    CertificateParams::new(names).expect("valid names")
 }
 
 fn new_key() -> KeyPair {
@@ -211,9 +273,9 @@ impl TlsClient {
         let builder = builder.with_root_certificates(self.authorities.clone());
         let mut config = match &self.identity {
             Some(bundle) => {
-                let certificate = CertificateDer::from_pem_slice(bundle.certificate.as_bytes());
+                let chain = CertificateDer::pem_slice_iter(bundle.certificate.as_bytes());
                 let key = PrivateKeyDer::from_pem_slice(bundle.key.as_bytes());
-                let chain = vec![certificate.expect("rcgen writes PEM")];
+                let chain = chain.map(|certificate| certificate.expect("rcgen writes PEM")).collect();
                 let key = self.provider.key_provider.load_private_key(key.expect("rcgen writes PEM"));
                 // It is for the server to say what is wrong with it.
                 let identity = CertifiedKey::new(chain, key.expect("a valid key"));

@@ -15,7 +15,7 @@ use crate::tls::{
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<TlsSettings> {
     let mut draft = TlsDraft::default();
     schema::read_nested(cx, field, &[TLS], &mut draft);
-    let TlsDraft { certificates, acme, policy, session, client } = draft;
+    let TlsDraft { certificates, acme, reject_unknown, policy, session, client } = draft;
     let members = field.value.as_object();
     let has_source = members.is_some_and(|members| members.contains_key(b"certificate".as_slice()));
     if acme.is_none() && !has_source {
@@ -23,13 +23,14 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<TlsSettings
         return None;
     }
     let certificates = if has_source { certificates? } else { Vec::new() };
-    Some(TlsSettings { certificates, acme, policy, session, client })
+    Some(TlsSettings { certificates, acme, reject_unknown, policy, session, client })
 }
 
 #[derive(Default)]
 struct TlsDraft {
     certificates: Option<Vec<String>>,
     acme: Option<AcmeSettings>,
+    reject_unknown: bool,
     policy: Policy,
     session: SessionSettings,
     client: Option<ClientAuth>,
@@ -44,6 +45,13 @@ const TLS: &[Member<TlsDraft>] = &[
         .default("`false`")
         .means("[automatic certificates](certificates.md) (beyond Unit)")
         .read(|cx, field, draft| draft.acme = acme::read(cx, field)),
+    optional("reject_unknown", BOOL)
+        .default("`false`")
+        .means(
+            "whether a client that names no host, or one that no certificate has, is refused; else it gets the first \
+             bundle (beyond Unit)",
+        )
+        .read(|_, field, draft| draft.reject_unknown = scalars::is_true(field)),
     optional("conf_commands", OBJECT)
         .means("[protocol versions, cipher suites and groups](#conf_commands) in OpenSSL's terms")
         .read(|cx, field, draft| commands(cx, field, &mut draft.policy)),
@@ -154,19 +162,33 @@ fn ticket_key(cx: &mut Context<'_>, value: &Value) -> Option<TicketKey> {
 fn client(cx: &mut Context<'_>, field: Field<'_>) -> Option<ClientAuth> {
     let mut draft = ClientDraft::default();
     schema::read_nested(cx, field, &[CLIENT], &mut draft);
-    Some(ClientAuth { ca: draft.ca?, verify: draft.verify })
+    let ClientDraft { ca, crl, depth, verify } = draft;
+    Some(ClientAuth { ca: ca?, crl: crl.unwrap_or_default(), depth, verify })
 }
 
 #[derive(Default)]
 struct ClientDraft {
     ca: Option<Vec<String>>,
+    crl: Option<Vec<String>>,
+    depth: Option<usize>,
     verify: Verify,
 }
+
+/// Longer chains are never followed.
+const MOST_INTERMEDIATES: i64 = 6;
 
 const CLIENT: &[Member<ClientDraft>] = &[
     required("ca", STRING.or(ARRAY))
         .means("bundles whose certificates are the authorities")
         .read(|cx, field, draft| draft.ca = bundles(cx, field)),
+    optional("crl", STRING.or(ARRAY))
+        .default("none")
+        .means("bundles with [lists of revoked certificates](#revoked-certificates) (CRL)")
+        .read(|cx, field, draft| draft.crl = bundles(cx, field)),
+    optional("depth", INTEGER)
+        .default("6")
+        .means("how many certificates there may be between the client's and that of an authority")
+        .read(|cx, field, draft| draft.depth = scalars::size(cx, field, 0..=MOST_INTERMEDIATES)),
     optional("verify", STRING)
         .default("`\"required\"`")
         .means("`required`: a client without a certificate is refused; `optional`: it is served")

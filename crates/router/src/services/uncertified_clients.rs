@@ -66,7 +66,7 @@ impl UncertifiedClients {
         match reason {
             NoCertificate::Nameless => {
                 tracing::info!(
-                    "a client got no certificate, as it names no host and there are several{suppressed}"
+                    "a client got no certificate, as it names no host, and that decides here{suppressed}"
                 );
             }
             NoCertificate::NoChallenge => {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use rustls::crypto::CryptoProvider;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 /// The contents of a bundle.
@@ -49,6 +49,16 @@ impl CertificateBundle {
         let host_names = host_names(&leaf)?;
         Ok((Arc::new(CertifiedKey::new(chain, key)), host_names))
     }
+}
+
+/// The lists of revoked certificates in PEM; at least one.
+pub(super) fn revocation_lists(pem: &[u8]) -> anyhow::Result<Vec<CertificateRevocationListDer<'static>>> {
+    let lists = CertificateRevocationListDer::pem_slice_iter(pem);
+    let lists: Vec<_> = lists.collect::<Result<_, _>>().context("read its PEM text")?;
+    if lists.is_empty() {
+        bail!("it contains no list of revoked certificates (X509 CRL)");
+    }
+    Ok(lists)
 }
 
 /// The DNS names of the certificate, in lower case; its common name if it has no alternative names at all.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{CipherSuite, SignatureAlgorithm};
 
 use super::challenge;
 use super::names::ServerNames;
@@ -17,22 +18,41 @@ use super::ordered::OrderedCertificates;
 pub(super) struct CertificateChoice {
     pub(super) uploaded: ServerNames,
     pub(super) ordered: Option<OrderedCertificates>,
+    /// Clients that name no host of a certificate get none.
+    pub(super) rejects_unknown: bool,
 }
 
 impl CertificateChoice {
     fn choose(&self, hello: &ClientHello<'_>) -> Result<Arc<CertifiedKey>, NoCertificate> {
-        // With a single bundle the name makes no difference, as it has no other to choose.
         let host = hello.server_name();
+        let suits = |certificate: &Arc<CertifiedKey>| can_verify(hello, certificate);
+        let first = || if self.rejects_unknown { None } else { self.uploaded.first(suits) };
+        let found = self.uploaded.find(host, suits);
         let Some(ordered) = &self.ordered else {
-            return self.uploaded.find(host).or(self.uploaded.first()).ok_or(NoCertificate::Unknown);
+            return found
+                .or_else(first)
+                .ok_or(host.map_or(NoCertificate::Nameless, |_| NoCertificate::Unknown));
         };
         // Challenges are answered with other settings, if there are any.
         if challenge::is_wanted(hello) {
             return Err(NoCertificate::NoChallenge);
         }
-        let found = self.uploaded.find(host).or_else(|| ordered.find(host)).or(self.uploaded.first());
-        found.ok_or_else(|| ordered.reason(host))
+        found.or_else(|| ordered.find(host)).or_else(first).ok_or_else(|| ordered.reason(host))
     }
+}
+
+/// Whether the client knows a signature that the certificate's key can make, and the cipher suites that go with it.
+fn can_verify(hello: &ClientHello<'_>, certificate: &CertifiedKey) -> bool {
+    let key = &certificate.key;
+    let suites_of_tls12 = match key.algorithm() {
+        SignatureAlgorithm::RSA => "TLS_ECDHE_RSA_",
+        _ => "TLS_ECDHE_ECDSA_",
+    };
+    // From TLS 1.3 on a suite says nothing of keys.
+    let goes_with_key = |suite: &CipherSuite| {
+        suite.as_str().is_some_and(|name| name.starts_with("TLS13_") || name.starts_with(suites_of_tls12))
+    };
+    key.choose_scheme(hello.signature_schemes()).is_some() && hello.cipher_suites().iter().any(goes_with_key)
 }
 
 impl ResolvesServerCert for CertificateChoice {

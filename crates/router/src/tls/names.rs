@@ -7,37 +7,54 @@ use std::sync::Arc;
 use rustls::sign::CertifiedKey;
 
 /// Certificates by host name.
+///
+/// A name may have several, of which a client gets the first that it can verify: one with a key of RSA, one of ECDSA.
 pub(super) struct ServerNames<T = Arc<CertifiedKey>> {
-    /// For clients that name no known host.
-    first: Option<T>,
+    /// For clients that name no known host: the first that was added, and those that share a name with it.
+    first: Vec<T>,
+    /// The names of the first.
+    first_names: Vec<String>,
     /// In lower case; `*.example.com` as it is.
-    by_name: HashMap<String, T>,
+    by_name: HashMap<String, Vec<T>>,
 }
 
 impl<T: Clone> ServerNames<T> {
     pub(super) fn new() -> Self {
-        Self { first: None, by_name: HashMap::new() }
+        Self { first: Vec::new(), first_names: Vec::new(), by_name: HashMap::new() }
     }
 
-    /// Adds a certificate for these names in lower case. What was added first wins.
+    /// Adds a certificate for these names in lower case. What was added first wins where a client can verify both.
     pub(super) fn add(&mut self, certificate: T, names: Vec<String>) {
-        for name in names {
-            self.by_name.entry(name).or_insert_with(|| certificate.clone());
+        if self.first.is_empty() {
+            self.first_names.clone_from(&names);
+            self.first.push(certificate.clone());
+        } else if names.iter().any(|name| self.first_names.contains(name)) {
+            self.first.push(certificate.clone());
         }
-        self.first.get_or_insert(certificate);
+        for name in names {
+            self.by_name.entry(name).or_default().push(certificate.clone());
+        }
     }
 
-    /// The certificate for a host: by its name, or by a wildcard in the place of its first label.
-    pub(super) fn find(&self, host: Option<&str>) -> Option<T> {
+    /// The certificate for a host: by its name, or by a wildcard in the place of its first label. The first that
+    /// `suits` the client, or just the first.
+    pub(super) fn find(&self, host: Option<&str>, suits: impl Fn(&T) -> bool) -> Option<T> {
         let host = host?.to_ascii_lowercase();
         let wildcard = || self.by_name.get(&wildcard(&host)?);
-        self.by_name.get(&host).or_else(wildcard).cloned()
+        choose(self.by_name.get(&host).or_else(wildcard)?, suits)
     }
 
     /// The certificate for all other clients.
-    pub(super) fn first(&self) -> Option<T> {
-        self.first.clone()
+    pub(super) fn first(&self, suits: impl Fn(&T) -> bool) -> Option<T> {
+        choose(&self.first, suits)
     }
+}
+
+fn choose<T: Clone>(certificates: &[T], suits: impl Fn(&T) -> bool) -> Option<T> {
+    let [only] = certificates else {
+        return certificates.iter().find(|certificate| suits(certificate)).or(certificates.first()).cloned();
+    };
+    Some(only.clone())
 }
 
 /// The name with `*` in the place of its first label; none if it has but one.
@@ -63,7 +80,24 @@ mod tests {
         for (idx, bundle) in bundles.iter().enumerate() {
             names.add(idx, bundle.split(',').map(str::to_owned).collect());
         }
-        assert_eq!(names.find(host).or(names.first()), Some(expect), "{bundles:?} {host:?}");
+        let any = |_: &usize| true;
+        assert_eq!(names.find(host, any).or(names.first(any)), Some(expect), "{bundles:?} {host:?}");
+    }
+
+    #[test]
+    fn a_client_gets_the_first_that_it_can_verify() {
+        let mut names = ServerNames::new();
+        for (idx, name) in ["a", "b", "a", "a"].into_iter().enumerate() {
+            names.add(idx, vec![name.to_owned()]);
+        }
+        let chosen = |suits: &[usize]| {
+            let suits = |idx: &usize| suits.contains(idx);
+            [names.find(Some("a"), suits), names.find(Some("b"), suits), names.first(suits)]
+                .map(Option::unwrap)
+        };
+        assert_eq!(chosen(&[0, 1, 2, 3]), [0, 1, 0]);
+        assert_eq!(chosen(&[2, 3]), [2, 1, 2]);
+        assert_eq!(chosen(&[1]), [0, 1, 0]);
     }
 
     const BUNDLES: &[&str] =

@@ -33,10 +33,12 @@ impl World {
     fn start() -> Self {
         let site = site().file("index.php", "<?php echo 'x';").file("php.ini", "").writable_folder("tmp");
         let server = daemon().start_unconfigured();
-        let bundle = Authority::new("options").server("example.com", &["example.com"]).pem();
+        let authority = Authority::new("options");
+        let bundle = authority.server("example.com", &["example.com"]).pem();
+        let other = bundle.clone() + &authority.revocation_list(&[], 2090);
         for (path, body) in [
             ("/certificates/bundle", bundle.as_str()),
-            ("/certificates/other", bundle.as_str()),
+            ("/certificates/other", other.as_str()),
             ("/js_modules/module", "export default { answer() { return 42 } }"),
         ] {
             server.control().send(&Request::new("PUT", path).body(body)).0.expect(200);

@@ -1,6 +1,7 @@
 //! TLS (contract 7), and certificates of clients.
 
 use corral_testkit::{Address, Authority, Bundle, Client, ControlReply, Daemon, Request, TlsClient, daemon};
+use rustls::SupportedCipherSuite;
 use rustls::version::{TLS12, TLS13};
 use rustls_pki_types::CertificateDer;
 use serde_json::{Value, json};
@@ -184,6 +185,52 @@ mod http1_only {
         assert_eq!(setup.shown(&client, "x.ex.test"), 1);
         assert_eq!(setup.shown(&client, "d.a.ex.test"), 2);
         assert_eq!(setup.shown(&client.without_name(), "a.ex.test"), 0);
+    }
+
+    /// Options: listeners.{addr}.tls.certificate
+    #[test]
+    fn one_name_may_have_keys_of_rsa_and_ecdsa() {
+        let mut setup = Setup::start(&["ecdsa=localhost"], json!({ "certificate": "ecdsa" }));
+        let rsa = setup.authority.server_of_rsa("rsa", &["localhost"]);
+        upload(&setup.daemon, "rsa", &rsa.pem()).0.expect(200);
+        setup.bundles.push(rsa);
+        let only = |key: &'static str| {
+            let client = setup.client().versions(&[&TLS12]);
+            client.provider(|provider| {
+                let names =
+                    |suite: &SupportedCipherSuite| suite.suite().as_str().unwrap_or_default().to_owned();
+                provider.cipher_suites.retain(|suite| names(suite).contains(key));
+            })
+        };
+        let shown = |client: &TlsClient| {
+            let nameless = client.clone().without_name();
+            [setup.shown(client, "localhost"), setup.shown(&nameless, "localhost")]
+        };
+        let any = setup.client();
+        setup.put(json!({ "certificate": ["ecdsa", "rsa"] })).expect_done();
+        assert_eq!([shown(&any), shown(&only("_ECDSA_")), shown(&only("_RSA_"))], [[0; 2], [0; 2], [1; 2]]);
+        setup.put(json!({ "certificate": ["rsa", "ecdsa"] })).expect_done();
+        assert_eq!([shown(&any), shown(&only("_ECDSA_")), shown(&only("_RSA_"))], [[1; 2], [0; 2], [1; 2]]);
+    }
+
+    /// Options: listeners.{addr}.tls.reject_unknown
+    #[test]
+    fn clients_of_unknown_names_can_be_refused() {
+        let setup = Setup::start(&["a=localhost,*.example.com"], json!({ "certificate": "a" }));
+        let client = setup.client();
+        let connects = |client: &TlsClient, host: &str| {
+            Client::try_connect_tls(setup.daemon.address().socket(), client, host).is_ok()
+        };
+        assert!(!connects(&client, "elsewhere.org"), "the name is not that of the certificate");
+        setup.put(json!({ "certificate": "a", "reject_unknown": true })).expect_done();
+        for host in ["localhost", "www.example.com"] {
+            assert!(connects(&client, host), "{host}");
+        }
+        let log = |text: &str| setup.daemon.expect_log(text);
+        assert!(!connects(&client, "elsewhere.org"));
+        log("elsewhere.org");
+        assert!(!connects(&client.without_name(), "localhost"));
+        setup.put(json!({ "certificate": "a", "reject_unknown": "yes" })).0.expect(400);
     }
 
     #[test]
@@ -414,6 +461,82 @@ mod http1_only {
         let plain = daemon().routes(json!([{ "action": { "return": 301, "location": SCRIPT } }])).start();
         // Without values; two slashes in front would begin a host.
         plain.get("/").expect_field("Location", "/");
+    }
+
+    /// Options: listeners.{addr}.tls.client.crl
+    #[test]
+    fn revoked_certificates_are_refused() {
+        let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a" }));
+        let (alice, mallory) = (setup.authority.client("Alice"), setup.authority.client("Mallory"));
+        let with = |bundle: &Bundle| setup.client().identity(bundle);
+        let upload = |name: &str, pem: &str| {
+            setup.daemon.control().put_text(&format!("/certificates/{name}?ca=true"), pem).0
+        };
+        upload("ca", &setup.authority.bundle().certificate).expect(200);
+        let list = |revoked: &[&Bundle], year| setup.authority.revocation_list(revoked, year);
+        upload("revoked", &list(&[&mallory], 2090)).expect(200);
+        let shown = setup.daemon.control().get("/certificates/revoked").json();
+        assert_eq!(shown["revocation_lists"][0]["revoked"], 1, "{shown}");
+        assert_eq!(shown["revocation_lists"][0]["issuer"]["common_name"], "Testers", "{shown}");
+        let client = |crl: Value| json!({ "certificate": "a", "client": { "ca": "ca", "crl": crl } });
+        setup.put(client(json!("revoked"))).expect_done();
+        assert!(setup.is_served(&with(&alice)));
+        assert!(!setup.is_served(&with(&mallory)));
+        setup.daemon.expect_log("invalid peer certificate: Revoked");
+        // A list that is out of date says nothing, as one of another authority does.
+        upload("old", &list(&[&mallory], 2021)).expect(200);
+        upload("other", &Authority::new("Others").revocation_list(&[], 2090)).expect(200);
+        for name in ["old", "other"] {
+            setup.put(client(json!(name))).expect_done();
+            assert!(!setup.is_served(&with(&alice)), "{name}");
+        }
+        // A bundle without a list, a list without an end, and one that is none.
+        assert!(
+            setup.put(client(json!("ca"))).0.expect(500).text().contains("no list of revoked certificates")
+        );
+        upload("none", "-----BEGIN X509 CRL-----\nYWJj\n-----END X509 CRL-----\n").expect(400);
+        setup.daemon.control().put_text("/certificates/none", &list(&[], 2090)).0.expect(400);
+    }
+
+    #[test]
+    fn a_certificate_that_was_revoked_meanwhile_resumes_no_session() {
+        let session = json!({ "tickets": "AAAA".repeat(16), "cache_size": 10 });
+        let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a" }));
+        let alice = setup.authority.client("Alice");
+        let put = |name: &str, pem: &str| {
+            let path = format!("/certificates/{name}?ca=true&replace=true");
+            setup.daemon.control().put_text(&path, pem).0.expect(200);
+        };
+        put("ca", &setup.authority.bundle().certificate);
+        put("crl", &setup.authority.revocation_list(&[], 2090));
+        let client = json!({ "ca": "ca", "crl": "crl" });
+        setup.put(json!({ "certificate": "a", "session": session, "client": client })).expect_done();
+        let client = setup.client().identity(&alice);
+        assert!(resumes(&setup, &client));
+        put("crl", &setup.authority.revocation_list(&[&alice], 2090));
+        assert!(!setup.is_served(&client));
+    }
+
+    /// Options: listeners.{addr}.tls.client.depth
+    #[test]
+    fn chains_are_as_long_as_the_depth_allows() {
+        let setup = Setup::start(&["a=localhost"], json!({ "certificate": "a" }));
+        upload(&setup.daemon, "ca", &setup.authority.bundle().pem()).0.expect(200);
+        let office = setup.authority.intermediate("Office");
+        let desk = office.intermediate("Desk");
+        let direct = setup.authority.client("Alice");
+        let below = office.client("Bob").with_issuer(&office);
+        let lowest = desk.client("Carol").with_issuer(&desk).with_issuer(&office);
+        let with = |bundle: &Bundle| setup.client().identity(bundle);
+        let served = |depth: Value| {
+            setup.put(json!({ "certificate": "a", "client": depth })).expect_done();
+            [&direct, &below, &lowest].map(|bundle| setup.is_served(&with(bundle)))
+        };
+        assert_eq!(served(json!({ "ca": "ca" })), [true; 3]);
+        assert_eq!(served(json!({ "ca": "ca", "depth": 2 })), [true; 3]);
+        assert_eq!(served(json!({ "ca": "ca", "depth": 1 })), [true, true, false]);
+        assert_eq!(served(json!({ "ca": "ca", "depth": 0 })), [true, false, false]);
+        setup.daemon.expect_log("longer than 0");
     }
 
     /// `openssl x509 -req` makes certificates of version 1 unless it is told otherwise, and `openssl req -x509`

@@ -4,6 +4,7 @@
 //! === what it is about
 //! http: lines for nginx's http block
 //! server: lines for its server block
+//! apache: lines for a virtual host of Apache, which is asked in the place of nginx
 //! corral: a document, or an array of routes; a listener is added
 //! compare: headers, beside the status and the body
 //! file: PATH = CONTENT
@@ -12,8 +13,9 @@
 //! differs: METHOD /path  Header: value = the reason why the answers to this one must differ
 //! ```
 //!
-//! Lines that begin with a blank continue the one before. `{root}` is the folder of the files, `{origin}` the address
-//! of a server that answers with the request that it got. Headers of requests are set apart by two blanks.
+//! Lines that begin with a blank continue the one before; in the content of a file they are lines of it. `{root}` is
+//! the folder of the files, `{origin}` the address of a server that answers with the request that it got, `{fpm}` that
+//! of a php-fpm. Headers of requests are set apart by two blanks.
 
 use corral_testkit::Request;
 use serde_json::{Value, json};
@@ -24,6 +26,7 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) http: String,
     pub(crate) server: String,
+    pub(crate) apache: String,
     corral: String,
     pub(crate) compared: Vec<String>,
     pub(crate) files: Vec<(String, String)>,
@@ -42,11 +45,12 @@ pub(crate) struct CaseRequest {
 pub(crate) struct CasePlaces {
     pub(crate) root: String,
     pub(crate) origin: String,
+    pub(crate) fpm: String,
 }
 
 impl CasePlaces {
     pub(crate) fn fill(&self, text: &str) -> String {
-        text.replace("{root}", &self.root).replace("{origin}", &self.origin)
+        text.replace("{root}", &self.root).replace("{origin}", &self.origin).replace("{fpm}", &self.fpm)
     }
 }
 
@@ -70,6 +74,7 @@ impl Case {
         match key {
             "http" => self.http += &format!("{value}\n"),
             "server" => self.server += &format!("{value}\n"),
+            "apache" => self.apache += &format!("{value}\n"),
             "corral" => self.corral += value,
             "compare" => self.compared.extend(value.split_whitespace().map(str::to_owned)),
             "file" => {

@@ -1,17 +1,18 @@
-//! Configurations of nginx, and the same sites for Corral: both get the same requests, and their answers are compared.
+//! Configurations of nginx or Apache, and the same sites for Corral: both get the same requests, and their answers are
+//! compared.
 //!
-//! Cases are text files in `cases`, one for each subject; `case.rs` says how they are written. nginx itself is asked
-//! each time, so that no answer is written down from memory.
+//! Cases are text files in `cases`, one for each subject; `case.rs` says how they are written. The other server itself is
+//! asked each time, so that no answer is written down from memory.
 
 mod case;
-mod nginx;
+mod reference;
 
 use std::fmt::Write as _;
 
-use corral_testkit::{Client, Daemon, Origin, Response, daemon, eventually, site};
+use corral_testkit::{Client, Daemon, Origin, PhpFpm, Response, daemon, eventually, site};
 
 use self::case::{Case, CasePlaces};
-use self::nginx::Nginx;
+use self::reference::Reference;
 
 /// Runs all cases of a subject, and tells of all that differ.
 #[track_caller]
@@ -19,24 +20,26 @@ fn check(cases: &str) {
     let (mut differences, mut n_requests) = (String::new(), 0);
     let server = daemon().start_unconfigured();
     let origin = Origin::echo();
+    let fpm = cases.contains("{fpm}").then(|| PhpFpm::at_socket("pm = static\npm.max_children = 2"));
+    let fpm = fpm.as_ref().map_or("", PhpFpm::address);
     for case in case::parse(cases) {
         n_requests += case.requests.len();
-        differences += &run(&case, &server, &origin);
+        differences += &run(&case, &server, &origin, fpm);
     }
     assert!(n_requests > 0, "no request at all");
     assert!(differences.is_empty(), "{differences}");
 }
 
-fn run(case: &Case, server: &Daemon, origin: &Origin) -> String {
+fn run(case: &Case, server: &Daemon, origin: &Origin, fpm: &str) -> String {
     let folder = site();
     for (path, content) in &case.files {
         folder.write(&format!("www/{path}"), content);
     }
     let root = folder.path("www");
     std::fs::create_dir_all(&root).expect("make the root");
-    let places = CasePlaces { root: root.display().to_string(), origin: origin.address() };
-    let nginx =
-        Nginx::start(&folder.path(""), &places.fill(&case.http), &places.fill(&case.server), &places.root);
+    let places =
+        CasePlaces { root: root.display().to_string(), origin: origin.address(), fpm: fpm.to_owned() };
+    let reference = Reference::start(case, &places, &folder.path(""));
     let document = case.document(&places, &server.address().to_string());
     let answer = server.control().put("/config", &document);
     if answer.0.status != 200 {
@@ -45,14 +48,14 @@ fn run(case: &Case, server: &Daemon, origin: &Origin) -> String {
     let mut differences = String::new();
     for request in &case.requests {
         // A connection of its own for each request: a server may close it.
-        let mut theirs = eventually("nginx listens", || Client::try_connect(nginx.address.socket()).ok());
+        let mut theirs = eventually("it listens", || Client::try_connect(reference.address.socket()).ok());
         let theirs = theirs.try_send(&request.request);
         let ours = server.connect().try_send(&request.request);
         let [theirs, ours] = [theirs, ours].map(|response| shown(case, response));
         if (theirs != ours) != request.differs {
             let (name, line) = (&case.name, &request.line);
             let but = if request.differs { " (they were to differ)" } else { "" };
-            writeln!(differences, "{name}: {line}{but}\n  nginx:  {theirs}\n  Corral: {ours}")
+            writeln!(differences, "{name}: {line}{but}\n  theirs: {theirs}\n  Corral: {ours}")
                 .expect("a text");
         }
     }
@@ -122,4 +125,34 @@ fn access() {
 #[test]
 fn proxying() {
     check(include_str!("cases/proxying.txt"));
+}
+
+#[test]
+fn files_that_are_tried() {
+    check(include_str!("cases/try.txt"));
+}
+
+#[test]
+fn captures_and_prefixes() {
+    check(include_str!("cases/captures.txt"));
+}
+
+#[test]
+fn maps() {
+    check(include_str!("cases/maps.txt"));
+}
+
+#[test]
+fn variables() {
+    check(include_str!("cases/variables.txt"));
+}
+
+#[test]
+fn limits() {
+    check(include_str!("cases/limits.txt"));
+}
+
+#[test]
+fn whole_sites() {
+    check(include_str!("cases/sites.txt"));
 }

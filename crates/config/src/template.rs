@@ -168,7 +168,7 @@ pub enum TlsVariable {
     ClientNotAfter,
     /// Whole days until then.
     ClientDaysLeft,
-    /// That certificate in PEM, percent-encoded.
+    /// The certificate in PEM, percent-encoded.
     ClientCertificate,
 }
 

@@ -9,7 +9,7 @@ pub struct VariableRow {
     pub name: &'static str,
     /// The names that nginx has for it, without `$` and with blanks between them.
     pub nginx: &'static str,
-    /// What Apache writes for it in a log format or in a rewriting rule.
+    /// The form in which Apache has it in a log format or in a rewriting rule.
     pub apache: &'static str,
     /// In Markdown: the value; or, in a sentence, what is done in its place.
     pub meaning: &'static str,

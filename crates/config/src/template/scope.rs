@@ -33,7 +33,7 @@ impl Scope<'_> {
 /// A map, as a variable names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MapName {
-    /// Its place among the maps of the configuration.
+    /// The place among the maps of the configuration.
     pub key: Key<NamedMap>,
     /// Whether all its values are the document's own text.
     pub is_constant: bool,

@@ -1,4 +1,4 @@
-//! What is said of a variable that a template cannot have.
+//! Messages about variables that a template cannot have.
 
 use super::context::{Context, nearest};
 use crate::template::{TemplateError, VariableRow};
@@ -28,7 +28,7 @@ fn report_unknown(cx: &mut Context<'_>, detail: String, written: &str) {
     cx.problem_that_means(detail, advice.unwrap_or_default(), meant);
 }
 
-/// What is right in the place of a name that is not finished, or another server's.
+/// The right name in the place of one that is not finished, or another server's.
 fn advice(written: &str) -> Option<String> {
     if VariableRow::all().iter().any(|row| row.is_family() && row.stem() == written) {
         return Some(format!(

@@ -42,7 +42,7 @@ fn uses(map: &Map) -> Vec<Key<NamedMap>> {
 /// The way through all maps.
 struct Search {
     uses: Table<NamedMap, Vec<Key<NamedMap>>>,
-    /// What is known already.
+    /// Depths that are known already.
     depths: HashMap<Key<NamedMap>, usize>,
 }
 

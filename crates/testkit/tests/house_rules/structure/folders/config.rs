@@ -6,6 +6,7 @@ pub(super) const ALLOWED: super::Table = &[
         "validate",
         &[
             "tables",
+            "map",
             "destination",
             "listener",
             "route",
@@ -34,8 +35,19 @@ pub(super) const ALLOWED: super::Table = &[
     ),
     (
         "tables",
-        &["listener", "authentication", "mirror", "gateway", "upstream", "throttle", "abandoned", "table"],
+        &[
+            "map",
+            "listener",
+            "authentication",
+            "mirror",
+            "gateway",
+            "upstream",
+            "throttle",
+            "abandoned",
+            "table",
+        ],
     ),
+    ("map", &["template", "pattern"]),
     ("destination", &["route", "plan", "upstream", "json", "percent", "protocol", "table"]),
     ("listener", &["route", "authentication", "throttle", "pattern", "address", "table", "tls"]),
     (
@@ -65,8 +77,8 @@ pub(super) const ALLOWED: super::Table = &[
     ("condition", &["template"]),
     ("throttle", &["pattern", "template"]),
     ("json", &["percent"]),
+    ("template", &["pattern", "percent", "table"]),
     ("pattern", &["percent", "query"]),
-    ("template", &["percent"]),
     ("abandoned", &[]),
     ("address", &[]),
     ("cors", &[]),

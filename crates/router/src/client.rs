@@ -6,6 +6,7 @@ pub(crate) mod connection;
 mod http1;
 mod http2;
 pub(crate) mod internal;
+mod layer4;
 mod linger;
 pub(crate) mod listener_handle;
 pub(crate) mod prelude;

@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -215,6 +216,14 @@ pub fn has_unread(socket: impl AsFd) -> bool {
 /// The errors of shutdown(2).
 pub fn finish_writing(socket: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::shutdown(socket, rustix::net::Shutdown::Write)?)
+}
+
+/// Has a connection of TCP reset when it is closed, instead of ended.
+///
+/// # Errors
+/// The errors of setsockopt(2).
+pub fn reset_on_close(socket: impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO))?)
 }
 
 /// Sends bytes of a stream that are to be joined with what follows at once (`MSG_MORE`).

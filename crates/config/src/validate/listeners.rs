@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use super::context::Context;
 use super::destination::destination;
+use super::layer4::Layer4Draft;
 use super::scalars::{INT_MAX, integer};
-use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, STRING, optional};
-use super::{advice, authentication, forms, forwarded, https_only, throttle, tls};
+use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, Rows, STRING, optional};
+use super::{advice, authentication, forms, forwarded, https_only, layer4, throttle, tls};
 use crate::address::ListenAddress;
 use crate::authentication::Authentication;
 use crate::json::{Bytes, Value};
@@ -51,7 +52,16 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         return None;
     };
     let mut draft = ListenerDraft::default();
-    schema::read_object(cx, members, &[LISTENER], &mut draft);
+    let mut raw = Layer4Draft::default();
+    let mut requests = Rows { tables: &[LISTENER], draft: &mut draft };
+    let mut connections = Rows { tables: &[layer4::OPTIONS], draft: &mut raw };
+    schema::read_parts(cx, members, &mut [&mut requests, &mut connections]);
+    let names =
+        LISTENER.iter().map(|row| row.label.name).chain(layer4::OPTIONS.iter().map(|row| row.label.name));
+    let names: Vec<_> = names.collect();
+    layer4::report_what_is_for_others(cx, members, &raw, |name| {
+        names.iter().any(|known| known.as_bytes() == name)
+    });
     if !members.contains_key(b"pass".as_slice()) && !members.contains_key(b"application".as_slice()) {
         cx.late_problem("The listener must have the \"pass\" option set.");
     }
@@ -70,6 +80,7 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
     } = draft;
     let forwarded = forwarded.into_iter().chain(client_ip).collect();
     let (address, pass) = (address?, pass.or(application)?);
+    let layer4 = layer4::finish(cx, raw, &pass, &limits);
     Some(Listener {
         address,
         backlog,
@@ -81,6 +92,7 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         http2,
         proxy_protocol,
         forwarded,
+        layer4,
     })
 }
 

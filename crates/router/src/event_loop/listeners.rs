@@ -50,9 +50,14 @@ impl LoopListeners {
     }
 
     /// Closes listeners; `done` counts each until its socket is closed, so that its address can be bound again.
-    pub(super) fn close(&self, keep: impl Fn(&ListenAddress) -> bool, keep_idle: Duration, done: &Countdown) {
+    pub(super) fn close(
+        &self,
+        keep: impl Fn(&ListenerHandle) -> bool,
+        keep_idle: Duration,
+        done: &Countdown,
+    ) {
         self.handles.borrow_mut().retain(|_, handle| {
-            let keep = keep(&handle.address);
+            let keep = keep(handle);
             if !keep {
                 handle.close(keep_idle, Arc::clone(done));
                 self.services.deadlines.expire_idle(handle.id(), keep_idle);

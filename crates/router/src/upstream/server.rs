@@ -240,10 +240,15 @@ impl UpstreamServer {
             && self.options.tls.ca.is_none()
     }
 
+    /// Where it is, as `/status` has it.
+    pub(crate) fn address(&self) -> String {
+        if self.origin.tls { self.text.clone() } else { self.origin.host.to_string() }
+    }
+
     fn status(&self, now: Millis) -> ServerStatus {
         let sum = |figure: fn(&ServerCounters) -> u64| self.figures.iter().map(figure).sum();
         ServerStatus {
-            address: if self.origin.tls { self.text.clone() } else { self.origin.host.to_string() },
+            address: self.address(),
             state: match (self.health.is_up(), self.health.is_avoided(now)) {
                 (false, _) => ServerState::Down,
                 (true, true) => ServerState::Avoided,

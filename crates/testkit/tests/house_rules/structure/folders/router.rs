@@ -32,6 +32,7 @@ pub(super) const ALLOWED: super::Table = &[
         &[
             "dispatch",
             "exchange",
+            "layer4",
             "services",
             "generation",
             "reply",
@@ -40,6 +41,7 @@ pub(super) const ALLOWED: super::Table = &[
             "tls",
             "clock",
             "dev_reload",
+            "limits",
             "storage",
         ],
     ),
@@ -83,6 +85,7 @@ pub(super) const ALLOWED: super::Table = &[
             "limits",
         ],
     ),
+    ("layer4", &["services", "upstream", "request", "io", "tls", "clock", "error_chain", "storage"]),
     (
         "services",
         &["generation", "upstream", "tls", "mirrors", "io", "counters", "log_throttle", "clock", "main_link"],

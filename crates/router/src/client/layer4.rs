@@ -1,0 +1,157 @@
+//! Connections of listeners that pass them on: what comes before, the limits, and what is logged of their end.
+
+use std::future::poll_fn;
+use std::mem;
+use std::rc::Rc;
+
+use corral_config::layer4::Layer4;
+use corral_config::upstream::Balance;
+use corral_ipc::log;
+use corral_syntax::client_network;
+
+use crate::client::connection::ClientConnection;
+use crate::client::linger;
+use crate::client::listener_handle::ListenerHandle;
+use crate::client::prelude::{PreludeOutcome, ShownPeer};
+use crate::generation::listener_settings::ListenerSettings;
+use crate::io::session::ServerSession;
+use crate::layer4::{
+    self, Connected, ConnectionEnd, ConnectionRecord, ConnectionVariables, RawClient, Relay, RelayEnd,
+};
+use crate::limits::ConcurrencyPermit;
+use crate::storage::buffers;
+
+/// Passes a connection on until its end.
+pub(super) async fn run(mut connection: Box<ClientConnection>) {
+    let counters = &Rc::clone(&connection.services).counters;
+    counters.active.add(1);
+    let id = connection.id;
+    let mut passing = Box::pin(connection.pass_on());
+    poll_fn(|context| log::about(id, || passing.as_mut().poll(context))).await;
+    drop(passing);
+    connection.stream.say_goodbye();
+    counters.active.subtract(1);
+    counters.closed.add(1);
+}
+
+impl ClientConnection {
+    async fn pass_on(&mut self) {
+        let started = self.now();
+        let mut record =
+            ConnectionRecord { started, server: None, n_received: 0, n_sent: 0, end: ConnectionEnd::Prelude };
+        let mut input = buffers::take();
+        let lingers = match self.prepare(&mut input).await {
+            PreludeOutcome::Ready | PreludeOutcome::Waiting => {
+                self.pass_to_server(mem::take(&mut input), &mut record).await;
+                record.end == ConnectionEnd::Relay(RelayEnd::Server)
+            }
+            PreludeOutcome::NoCertificate(reason) => {
+                self.note_no_certificate(reason);
+                true
+            }
+            PreludeOutcome::Broken | PreludeOutcome::Validated => true,
+            PreludeOutcome::PlainOnTls | PreludeOutcome::Refused | PreludeOutcome::Gone => false,
+        };
+        self.log(&record);
+        if lingers {
+            linger::run(&mut self.stream, &self.deadline, &mut input).await;
+        }
+        buffers::give(input);
+    }
+
+    async fn pass_to_server(&mut self, input: Vec<u8>, record: &mut ConnectionRecord) {
+        // The configuration may be replaced long before the connection ends, and is not kept until then.
+        let settings = self.handle.settings();
+        let Some(layer4) = settings.listener().layer4.as_deref().cloned() else { return };
+        let Ok(held) = self.admit_raw(&settings) else {
+            record.end = ConnectionEnd::Limited;
+            return;
+        };
+        let connected = self.connect(&settings, &layer4).await;
+        drop(settings);
+        match connected {
+            Ok(connected) => self.relay(connected, input, &layer4, record).await,
+            Err(reason) => record.end = ConnectionEnd::NoServer(reason),
+        }
+        drop(held);
+    }
+
+    async fn connect(
+        &mut self,
+        settings: &ListenerSettings,
+        layer4: &Layer4,
+    ) -> Result<Connected, layer4::NoServer> {
+        let group = &settings.generation.servers.upstreams[layer4.pass];
+        let mut key = Vec::new();
+        if let Balance::Hash(template) = &group.shared.upstream.balance {
+            // A text that a script would make is empty here: the same server for all.
+            let _ = template.render(&mut self.variables(None), &mut key);
+        }
+        let Self { services, stream, deadline, peer, .. } = self;
+        let client = RawClient { services, stream, deadline, peer: *peer };
+        Box::pin(layer4::connect(&client, group, &key)).await
+    }
+
+    async fn relay(
+        &mut self,
+        connected: Connected,
+        input: Vec<u8>,
+        layer4: &Layer4,
+        record: &mut ConnectionRecord,
+    ) {
+        let Connected { mut connection, server } = connected;
+        record.server = Some(server.address());
+        let Self { stream, deadline, handle, .. } = self;
+        let mut relay = Relay::new(stream, &mut connection, input);
+        record.end = tokio::select! {
+            end = relay.run(deadline, layer4.idle_timeout) => ConnectionEnd::Relay(end),
+            () = drained(handle, layer4) => ConnectionEnd::Drained,
+        };
+        (record.n_received, record.n_sent) = relay.n_passed();
+    }
+
+    /// Asks the limits of the listener; `Err` is a refusal.
+    fn admit_raw(&self, settings: &ListenerSettings) -> Result<Vec<ConcurrencyPermit>, ()> {
+        let mut permits = Vec::new();
+        let generation = &settings.generation;
+        for &key in &settings.listener().limits {
+            let limit = generation.shared.limits.get(key).zip(generation.config.tables.throttles.get(key));
+            let Some((limit, throttle)) = limit.filter(|(_, throttle)| !throttle.exempt.matches(self.peer))
+            else {
+                continue;
+            };
+            let network = self.peer.map(|peer| client_network(peer.ip()));
+            let answer = limit.ask(limit.count(network), self.now());
+            if answer.is_refused {
+                limit.warn(ShownPeer(self.peer), self.now());
+            }
+            if answer.is_refused && !throttle.dry_run {
+                return Err(());
+            }
+            permits.extend(answer.held);
+        }
+        Ok(permits)
+    }
+
+    fn log(&self, record: &ConnectionRecord) {
+        let settings = self.handle.settings();
+        for log in &settings.generation.shared.access_logs {
+            log.write(self.services.lane, &mut self.variables(Some(record)));
+        }
+    }
+
+    fn variables<'v>(&'v self, record: Option<&'v ConnectionRecord>) -> ConnectionVariables<'v> {
+        ConnectionVariables {
+            peer: self.peer,
+            tls: self.stream.tls().map(ServerSession::peer),
+            listener: &self.handle.address,
+            record,
+        }
+    }
+}
+
+/// Waits for the end of the time that connections have after that of their listener. Cancel safe.
+async fn drained(handle: &ListenerHandle, layer4: &Layer4) {
+    handle.closed_for_streams().await;
+    tokio::time::sleep(layer4.drain_timeout).await;
+}

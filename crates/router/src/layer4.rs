@@ -3,15 +3,18 @@
 //! `client` accepts a connection, reads what comes before (the PROXY protocol, TLS) and logs its end. In between,
 //! `attempts` finds a server of the group that takes it, and `relay` passes bytes on in both directions: a buffer for
 //! each as long as there is something in it, and nothing is read while the other side takes nothing. What one side does
-//! with its connection is done with the other one: an end of what it sends, a reset.
+//! with its connection is done with the other one: an end of what it sends, a reset. `hello` reads which host name a
+//! client of TLS asks for, where that decides about the servers.
 
 mod attempts;
+mod hello;
 mod record;
 mod relay;
 
 use std::net::SocketAddr;
 
 pub(crate) use self::attempts::{Connected, NoServer, connect};
+pub(crate) use self::hello::{ClientHello, HelloError, fuzz_server_name, read_hello};
 pub(crate) use self::record::{ConnectionEnd, ConnectionRecord, ConnectionVariables};
 pub(crate) use self::relay::{Relay, RelayEnd};
 use crate::clock::deadline::Deadline;

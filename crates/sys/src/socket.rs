@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(receive_local(&b, &mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         drop(a);
         assert_eq!(receive_local(&b, &mut buffer).unwrap(), (0, false));
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
         while !crate::poll::has_hung_up(reader.as_fd()) {
             assert!(std::time::Instant::now() < deadline, "they are still open");
             std::thread::yield_now();

@@ -62,7 +62,8 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
     layer4::report_what_is_for_others(cx, members, &raw, |name| {
         names.iter().any(|known| known.as_bytes() == name)
     });
-    if !members.contains_key(b"pass".as_slice()) && !members.contains_key(b"application".as_slice()) {
+    let leads = [b"pass".as_slice(), b"application", b"sni"];
+    if !leads.iter().any(|name| members.contains_key(*name)) {
         cx.late_problem("The listener must have the \"pass\" option set.");
     }
     let ListenerDraft {
@@ -79,8 +80,11 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         authentication,
     } = draft;
     let forwarded = forwarded.into_iter().chain(client_ip).collect();
-    let (address, pass) = (address?, pass.or(application)?);
-    let layer4 = layer4::finish(cx, raw, &pass, &limits);
+    let pass = pass.or(application);
+    let layer4 = layer4::finish(cx, raw, pass.as_ref(), &limits);
+    // Where there are servers for names alone, none of them is more than the others.
+    let any = || layer4.as_ref().and_then(|layer4| layer4.sni.upstreams().next()).map(Destination::Upstream);
+    let (address, pass) = (address?, pass.or_else(any)?);
     Some(Listener {
         address,
         backlog,

@@ -2,10 +2,13 @@
 
 use std::future::poll_fn;
 use std::mem;
+use std::pin::pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use corral_config::layer4::Layer4;
-use corral_config::upstream::Balance;
+use corral_config::table::Key;
+use corral_config::upstream::{Balance, Upstream};
 use corral_ipc::log;
 use corral_syntax::client_network;
 
@@ -13,13 +16,22 @@ use crate::client::connection::ClientConnection;
 use crate::client::linger;
 use crate::client::listener_handle::ListenerHandle;
 use crate::client::prelude::{PreludeOutcome, ShownPeer};
+use crate::clock::deadline::Elapsed;
 use crate::generation::listener_settings::ListenerSettings;
 use crate::io::session::ServerSession;
 use crate::layer4::{
-    self, Connected, ConnectionEnd, ConnectionRecord, ConnectionVariables, RawClient, Relay, RelayEnd,
+    self, ClientHello, Connected, ConnectionEnd, ConnectionRecord, ConnectionVariables, HelloError, NoServer,
+    RawClient, Relay, RelayEnd,
 };
 use crate::limits::ConcurrencyPermit;
 use crate::storage::buffers;
+
+/// The times that a connection has, whatever the configuration becomes.
+#[derive(Clone, Copy)]
+struct RelayTimeouts {
+    idle: Duration,
+    drain: Duration,
+}
 
 /// Passes a connection on until its end.
 pub(super) async fn run(mut connection: Box<ClientConnection>) {
@@ -37,8 +49,14 @@ pub(super) async fn run(mut connection: Box<ClientConnection>) {
 impl ClientConnection {
     async fn pass_on(&mut self) {
         let started = self.now();
-        let mut record =
-            ConnectionRecord { started, server: None, n_received: 0, n_sent: 0, end: ConnectionEnd::Prelude };
+        let mut record = ConnectionRecord {
+            started,
+            server_name: Box::default(),
+            server: None,
+            n_received: 0,
+            n_sent: 0,
+            end: ConnectionEnd::Prelude,
+        };
         let mut input = buffers::take();
         let lingers = match self.prepare(&mut input).await {
             PreludeOutcome::Ready | PreludeOutcome::Waiting => {
@@ -59,29 +77,75 @@ impl ClientConnection {
         buffers::give(input);
     }
 
-    async fn pass_to_server(&mut self, input: Vec<u8>, record: &mut ConnectionRecord) {
+    async fn pass_to_server(&mut self, mut input: Vec<u8>, record: &mut ConnectionRecord) {
         // The configuration may be replaced long before the connection ends, and is not kept until then.
         let settings = self.handle.settings();
-        let Some(layer4) = settings.listener().layer4.as_deref().cloned() else { return };
+        let Some(layer4) = settings.listener().layer4.as_deref() else { return };
+        let timeouts = RelayTimeouts { idle: layer4.idle_timeout, drain: layer4.drain_timeout };
         let Ok(held) = self.admit_raw(&settings) else {
             record.end = ConnectionEnd::Limited;
             return;
         };
-        let connected = self.connect(&settings, &layer4).await;
+        let upstream = match self.choose(&settings, layer4, &mut input, record).await {
+            Ok(upstream) => upstream,
+            Err(end) => {
+                record.end = end;
+                return buffers::give(input);
+            }
+        };
+        let connected = self.connect(&settings, upstream).await;
         drop(settings);
         match connected {
-            Ok(connected) => self.relay(connected, input, &layer4, record).await,
+            Ok(connected) => self.relay(connected, input, timeouts, record).await,
             Err(reason) => record.end = ConnectionEnd::NoServer(reason),
         }
         drop(held);
     }
 
-    async fn connect(
+    /// The servers for the name that the client asks for, or those for all others.
+    async fn choose(
         &mut self,
         settings: &ListenerSettings,
         layer4: &Layer4,
-    ) -> Result<Connected, layer4::NoServer> {
-        let group = &settings.generation.servers.upstreams[layer4.pass];
+        input: &mut Vec<u8>,
+        record: &mut ConnectionRecord,
+    ) -> Result<Key<Upstream>, ConnectionEnd> {
+        if !layer4.sni.is_empty() {
+            record.server_name = match self.stream.tls() {
+                Some(session) => session.server_name().into(),
+                None => self.asked_name(settings, input).await.ok_or(ConnectionEnd::Prelude)?,
+            };
+        }
+        let named = layer4.sni.find(&record.server_name);
+        named.or(layer4.pass).ok_or(ConnectionEnd::NoServer(NoServer::Named))
+    }
+
+    /// The name that a client asks for whose TLS is passed on; empty if it asks for none. None if that cannot be known.
+    async fn asked_name(&mut self, settings: &ListenerSettings, input: &mut Vec<u8>) -> Option<Box<str>> {
+        let limit = settings.generation.shared.request_settings.header_read_timeout;
+        let Self { stream, deadline, peer, .. } = self;
+        let reading = Box::pin(layer4::read_hello(stream, input));
+        match deadline.limit_greeting(limit, pin!(reading)).await {
+            Ok(Ok(ClientHello::Named(name))) => Some(name),
+            Ok(Ok(ClientHello::Nameless | ClientHello::Other)) => Some(Box::default()),
+            Ok(Err(HelloError::Gone)) => None,
+            Ok(Err(error)) => {
+                tracing::info!("{}: {error}", ShownPeer(*peer));
+                None
+            }
+            Err(Elapsed) => {
+                tracing::info!("{}: the connection was not ready in time", ShownPeer(*peer));
+                None
+            }
+        }
+    }
+
+    async fn connect(
+        &mut self,
+        settings: &ListenerSettings,
+        upstream: Key<Upstream>,
+    ) -> Result<Connected, NoServer> {
+        let group = &settings.generation.servers.upstreams[upstream];
         let mut key = Vec::new();
         if let Balance::Hash(template) = &group.shared.upstream.balance {
             // A text that a script would make is empty here: the same server for all.
@@ -96,7 +160,7 @@ impl ClientConnection {
         &mut self,
         connected: Connected,
         input: Vec<u8>,
-        layer4: &Layer4,
+        timeouts: RelayTimeouts,
         record: &mut ConnectionRecord,
     ) {
         let Connected { mut connection, server } = connected;
@@ -104,8 +168,8 @@ impl ClientConnection {
         let Self { stream, deadline, handle, .. } = self;
         let mut relay = Relay::new(stream, &mut connection, input);
         record.end = tokio::select! {
-            end = relay.run(deadline, layer4.idle_timeout) => ConnectionEnd::Relay(end),
-            () = drained(handle, layer4) => ConnectionEnd::Drained,
+            end = relay.run(deadline, timeouts.idle) => ConnectionEnd::Relay(end),
+            () = drained(handle, timeouts.drain) => ConnectionEnd::Drained,
         };
         (record.n_received, record.n_sent) = relay.n_passed();
     }
@@ -151,7 +215,7 @@ impl ClientConnection {
 }
 
 /// Waits for the end of the time that connections have after that of their listener. Cancel safe.
-async fn drained(handle: &ListenerHandle, layer4: &Layer4) {
+async fn drained(handle: &ListenerHandle, limit: Duration) {
     handle.closed_for_streams().await;
-    tokio::time::sleep(layer4.drain_timeout).await;
+    tokio::time::sleep(limit).await;
 }

@@ -283,7 +283,7 @@ impl AnySocket {
         // One that is broken needs no reset.
         let _ = match self {
             Self::Tcp(stream) => reset_on_close(stream.as_fd()),
-            Self::Accepted(stream) => stream.with_fd(reset_on_close).flatten(),
+            Self::Accepted(stream) => stream.with_fd(|fd| reset_on_close(fd)).flatten(),
             Self::Unix(_) => Ok(()),
         };
     }

@@ -52,6 +52,8 @@ pub(crate) enum NoServer {
     InTime,
     /// The client has left.
     Wanted,
+    /// There is none for the name that the client asks for.
+    Named,
 }
 
 /// Connects to a server of the group; `key` is the text by which one is chosen, if that is so.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use corral_config::template::{UpstreamVariable, Variable, Variables};
+use corral_config::template::{TlsVariable, UpstreamVariable, Variable, Variables};
 
 use super::attempts::NoServer;
 use super::relay::RelayEnd;
@@ -16,6 +16,8 @@ use crate::tls::TlsPeer;
 /// The record of one connection.
 pub(crate) struct ConnectionRecord {
     pub(crate) started: Instant,
+    /// The host name that the client has asked for, where that was looked at.
+    pub(crate) server_name: Box<str>,
     /// The address of the server that has taken it.
     pub(crate) server: Option<String>,
     /// Bytes from the client that the server has got.
@@ -44,7 +46,7 @@ impl ConnectionEnd {
         match self {
             Self::Relay(_) | Self::Drained => 200,
             Self::Prelude | Self::NoServer(NoServer::Wanted) => 400,
-            Self::NoServer(NoServer::Available) => 502,
+            Self::NoServer(NoServer::Available | NoServer::Named) => 502,
             Self::NoServer(NoServer::InTime) => 504,
             Self::Limited => 503,
         }
@@ -60,6 +62,7 @@ impl ConnectionEnd {
             Self::Relay(RelayEnd::Idle) => "idle_timeout",
             Self::Drained => "drain_timeout",
             Self::NoServer(NoServer::Available) => "no_server",
+            Self::NoServer(NoServer::Named) => "no_name",
             Self::NoServer(NoServer::InTime) => "connect_timeout",
             Self::Prelude => "handshake",
             Self::Limited => "limit",
@@ -77,6 +80,16 @@ pub(crate) struct ConnectionVariables<'v> {
 }
 
 impl ConnectionVariables<'_> {
+    fn append_tls(&self, variable: TlsVariable, out: &mut Vec<u8>) {
+        match (&self.tls, self.record, variable) {
+            (Some(peer), _, variable) => peer.append(variable, out),
+            (None, Some(record), TlsVariable::ServerName) => {
+                out.extend_from_slice(record.server_name.as_bytes());
+            }
+            (None, ..) => {}
+        }
+    }
+
     fn append_record(&self, record: &ConnectionRecord, variable: &Variable, out: &mut Vec<u8>) {
         let server = record.server.as_deref().unwrap_or("-");
         let written = match variable {
@@ -108,11 +121,7 @@ impl Variables for ConnectionVariables<'_> {
             Variable::TimeIso8601 => clock::append_iso_time(clock::now(), out),
             Variable::RemoteAddr => ip_text::append(self.peer.map(|peer| peer.ip()), out),
             Variable::TimeLocal => clock::append_local_time(clock::now(), out),
-            Variable::Tls(variable) => {
-                if let Some(peer) = &self.tls {
-                    peer.append(*variable, out);
-                }
-            }
+            Variable::Tls(variable) => self.append_tls(*variable, out),
             variable => {
                 if let Some(record) = self.record {
                     self.append_record(record, variable, out);

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::time::Duration;
 
-use crate::clock::deadline::{Deadline, Elapsed};
+use crate::clock::deadline::Deadline;
 use crate::io::{ClientStream, SocketInterest, now};
 use crate::storage::buffers;
 use crate::upstream::ServerConnection;

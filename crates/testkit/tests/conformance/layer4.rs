@@ -5,6 +5,7 @@ mod connections;
 mod databases;
 mod limits;
 mod servers;
+mod tls;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

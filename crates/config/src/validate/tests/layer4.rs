@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{check_problems, config};
-use crate::layer4::Layer4;
+use crate::layer4::{Layer4, ServerNames};
 use crate::listener::Listener;
 use crate::table::Key;
 
@@ -31,7 +31,12 @@ fn check(members: &str, expect: &[(&str, &str)]) {
 fn connections_have_timeouts() {
     let tcp = listener(r#""protocol": "tcp", "pass": "upstreams/b""#).layer4.unwrap();
     let seconds = Duration::from_secs;
-    let expect = Layer4 { pass: Key::nth(1), idle_timeout: seconds(600), drain_timeout: seconds(3600) };
+    let expect = Layer4 {
+        pass: Some(Key::nth(1)),
+        sni: ServerNames::default(),
+        idle_timeout: seconds(600),
+        drain_timeout: seconds(3600),
+    };
     assert_eq!(*tcp, expect);
     let members = r#""protocol": "tcp", "pass": "upstreams/a", "idle_timeout": 5, "drain_timeout": 0"#;
     let tcp = listener(members).layer4.unwrap();

@@ -22,7 +22,7 @@ pub(super) const ALLOWED: super::Table = &[
             "storage",
         ],
     ),
-    ("fuzz", &["client", "tls"]),
+    ("fuzz", &["client", "layer4", "tls"]),
     (
         "event_loop",
         &["client", "services", "generation", "instance", "counters", "clock", "files", "storage"],

@@ -1,4 +1,4 @@
-//! Listeners whose connections go to servers as they are, whatever is spoken on them (beyond Unit).
+//! Listeners whose connections and datagrams go to servers as they are, whatever is spoken on them (beyond Unit).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,11 +15,13 @@ pub enum ListenerProtocol {
     Http,
     /// Connections, which are passed on.
     Tcp,
+    /// Datagrams, which are passed on.
+    Udp,
 }
 
 impl ListenerProtocol {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Http, Self::Tcp];
+    pub const ALL: [Self; 3] = [Self::Http, Self::Tcp, Self::Udp];
 
     /// As the document calls it.
     #[must_use]
@@ -27,6 +29,7 @@ impl ListenerProtocol {
         match self {
             Self::Http => "http",
             Self::Tcp => "tcp",
+            Self::Udp => "udp",
         }
     }
 }
@@ -37,7 +40,7 @@ impl fmt::Display for ListenerProtocol {
     }
 }
 
-/// How the connections of a listener are passed on.
+/// How the connections of a listener are passed on, or its datagrams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer4 {
     /// The servers; `None` if there are some for names alone.
@@ -48,6 +51,24 @@ pub struct Layer4 {
     pub idle_timeout: Duration,
     /// How long connections go on when the listener has left the configuration.
     pub drain_timeout: Duration,
+    /// The session of a client that sends datagrams.
+    pub sessions: SessionLimits,
+}
+
+/// Bounds on sessions: a client's address and port, and the server that its datagrams go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// At the same time.
+    pub most: u32,
+    /// Datagrams of the server for each of the client; a session ends with the last one of them. `None` means any
+    /// number.
+    pub responses: Option<u32>,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self { most: 10_000, responses: None }
+    }
 }
 
 /// Groups of servers by the host names that clients of TLS ask for.

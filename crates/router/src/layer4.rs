@@ -4,19 +4,22 @@
 //! `attempts` finds a server of the group that takes it, and `relay` passes bytes on in both directions: a buffer for
 //! each as long as there is something in it, and nothing is read while the other side takes nothing. What one side does
 //! with its connection is done with the other one: an end of what it sends, a reset. `hello` reads which host name a
-//! client of TLS asks for, where that decides about the servers.
+//! client of TLS asks for, where that decides about the servers. `sessions` does for datagrams what the others do for
+//! connections.
 
 mod attempts;
 mod hello;
 mod record;
 mod relay;
+mod sessions;
 
 use std::net::SocketAddr;
 
 pub(crate) use self::attempts::{Connected, NoServer, connect};
 pub(crate) use self::hello::{ClientHello, HelloError, fuzz_server_name, read_hello};
-pub(crate) use self::record::{ConnectionEnd, ConnectionRecord, ConnectionVariables};
+pub(crate) use self::record::{ConnectionEnd, ConnectionRecord, ConnectionVariables, TCP, UDP};
 pub(crate) use self::relay::{Relay, RelayEnd};
+pub(crate) use self::sessions::{Session, SessionKey, Sessions};
 use crate::clock::deadline::Deadline;
 use crate::io::ClientStream;
 use crate::services::LoopServices;

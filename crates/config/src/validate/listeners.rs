@@ -37,7 +37,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Listener> {
 }
 
 fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Listener> {
-    let address = ListenAddress::parse(name);
+    let address = ListenAddress::parse_listener(name);
     if address.is_none() {
         let meant = ListenAddress::meant(name).map(|address| address.to_string());
         cx.problem_that_means(
@@ -56,6 +56,7 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
     let mut requests = Rows { tables: &[LISTENER], draft: &mut draft };
     let mut connections = Rows { tables: &[layer4::OPTIONS], draft: &mut raw };
     schema::read_parts(cx, members, &mut [&mut requests, &mut connections]);
+    let address = address.and_then(|address| layer4::address(cx, address, &mut raw));
     let names =
         LISTENER.iter().map(|row| row.label.name).chain(layer4::OPTIONS.iter().map(|row| row.label.name));
     let names: Vec<_> = names.collect();

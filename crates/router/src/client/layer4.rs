@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::mem;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,9 +22,10 @@ use crate::generation::listener_settings::ListenerSettings;
 use crate::io::session::ServerSession;
 use crate::layer4::{
     self, ClientHello, Connected, ConnectionEnd, ConnectionRecord, ConnectionVariables, HelloError, NoServer,
-    RawClient, Relay, RelayEnd,
+    RawClient, Relay, RelayEnd, TCP,
 };
 use crate::limits::ConcurrencyPermit;
+use crate::services::LoopServices;
 use crate::storage::buffers;
 
 /// The times that a connection has, whatever the configuration becomes.
@@ -82,7 +84,7 @@ impl ClientConnection {
         let settings = self.handle.settings();
         let Some(layer4) = settings.listener().layer4.as_deref() else { return };
         let timeouts = RelayTimeouts { idle: layer4.idle_timeout, drain: layer4.drain_timeout };
-        let Ok(held) = self.admit_raw(&settings) else {
+        let Ok(held) = ask_limits(&self.services, &settings, self.peer) else {
             record.end = ConnectionEnd::Limited;
             return;
         };
@@ -174,29 +176,6 @@ impl ClientConnection {
         (record.n_received, record.n_sent) = relay.n_passed();
     }
 
-    /// Asks the limits of the listener; `Err` is a refusal.
-    fn admit_raw(&self, settings: &ListenerSettings) -> Result<Vec<ConcurrencyPermit>, ()> {
-        let mut permits = Vec::new();
-        let generation = &settings.generation;
-        for &key in &settings.listener().limits {
-            let limit = generation.shared.limits.get(key).zip(generation.config.tables.throttles.get(key));
-            let Some((limit, throttle)) = limit.filter(|(_, throttle)| !throttle.exempt.matches(self.peer))
-            else {
-                continue;
-            };
-            let network = self.peer.map(|peer| client_network(peer.ip()));
-            let answer = limit.ask(limit.count(network), self.now());
-            if answer.is_refused {
-                limit.warn(ShownPeer(self.peer), self.now());
-            }
-            if answer.is_refused && !throttle.dry_run {
-                return Err(());
-            }
-            permits.extend(answer.held);
-        }
-        Ok(permits)
-    }
-
     fn log(&self, record: &ConnectionRecord) {
         let settings = self.handle.settings();
         for log in &settings.generation.shared.access_logs {
@@ -206,12 +185,39 @@ impl ClientConnection {
 
     fn variables<'v>(&'v self, record: Option<&'v ConnectionRecord>) -> ConnectionVariables<'v> {
         ConnectionVariables {
+            protocol: TCP,
             peer: self.peer,
             tls: self.stream.tls().map(ServerSession::peer),
             listener: &self.handle.address,
             record,
         }
     }
+}
+
+/// Asks the limits of a listener for one more connection; `Err` is a refusal.
+pub(super) fn ask_limits(
+    services: &LoopServices,
+    settings: &ListenerSettings,
+    peer: Option<SocketAddr>,
+) -> Result<Vec<ConcurrencyPermit>, ()> {
+    let mut permits = Vec::new();
+    let (generation, now) = (&settings.generation, services.deadlines.now());
+    for &key in &settings.listener().limits {
+        let limit = generation.shared.limits.get(key).zip(generation.config.tables.throttles.get(key));
+        let Some((limit, throttle)) = limit.filter(|(_, throttle)| !throttle.exempt.matches(peer)) else {
+            continue;
+        };
+        let network = peer.map(|peer| client_network(peer.ip()));
+        let answer = limit.ask(limit.count(network), now);
+        if answer.is_refused {
+            limit.warn(ShownPeer(peer), now);
+        }
+        if answer.is_refused && !throttle.dry_run {
+            return Err(());
+        }
+        permits.extend(answer.held);
+    }
+    Ok(permits)
 }
 
 /// Waits for the end of the time that connections have after that of their listener. Cancel safe.

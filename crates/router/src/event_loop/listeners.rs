@@ -10,6 +10,7 @@ use std::time::Duration;
 use corral_config::address::ListenAddress;
 
 use crate::client::accept::{self, Acceptor};
+use crate::client::datagrams;
 use crate::client::listener_handle::ListenerHandle;
 use crate::generation::LoopGeneration;
 use crate::services::LoopServices;
@@ -37,6 +38,14 @@ impl LoopListeners {
         let known = self.handles.borrow().get(&address).map(Rc::clone);
         if let Some(handle) = known {
             handle.configure(Rc::clone(generation), listener);
+            return;
+        }
+        if let ListenAddress::Udp(_) = address {
+            let handle = ListenerHandle::new(address.clone(), Rc::clone(generation), listener);
+            self.handles.borrow_mut().insert(address, Rc::clone(&handle));
+            if let Some(socket) = sockets.into_iter().next() {
+                tokio::task::spawn_local(datagrams::run(Rc::clone(&self.services), socket, handle));
+            }
             return;
         }
         match Acceptor::new(&address, sockets) {

@@ -12,7 +12,7 @@ use super::RawClient;
 use crate::clock::Millis;
 use crate::clock::deadline::Elapsed;
 use crate::error_chain::Chain;
-use crate::upstream::{LoopGroup, LoopServer, ServerConnection, ServerFailure, TriedServers};
+use crate::upstream::{LoopGroup, LoopServer, ServerConnection, ServerFailure, ServerGroup, TriedServers};
 
 /// A server that has taken a connection.
 pub(crate) struct Connected {
@@ -24,11 +24,15 @@ pub(crate) struct Connected {
 pub(crate) struct ServerUse(Rc<LoopServer>);
 
 impl ServerUse {
-    fn begin(server: &Rc<LoopServer>) -> Self {
+    pub(super) fn begin(server: &Rc<LoopServer>) -> Self {
         let figures = server.figures();
         figures.active.add(1);
         figures.requests.add(1);
         Self(Rc::clone(server))
+    }
+
+    pub(super) fn server(&self) -> &Rc<LoopServer> {
+        &self.0
     }
 
     /// Where the server is, as `/status` has it.
@@ -67,7 +71,7 @@ pub(crate) async fn connect(
     let (begun, mut tried) = (now(), TriedServers::new());
     loop {
         let Some(chosen) = group.choose(&tried, key, now()) else {
-            note_absence(group, client.peer, now());
+            note_absence(&group.shared, client.peer, now());
             return Err(NoServer::Available);
         };
         let server = &group.servers[chosen];
@@ -80,7 +84,7 @@ pub(crate) async fn connect(
             }
             Some(Err(failure)) => failure,
         };
-        note_failure(group, server, &failure, client.peer, now());
+        note_failure(&group.shared, server, &failure, client.peer, now());
         let is_last = tried.len() as u32 >= most.min(group.servers.len() as u32);
         if is_last || timeout.is_some_and(|limit| now().saturating_duration_since(begun) >= limit) {
             let is_late = matches!(failure, ServerFailure::ConnectTimedOut(_));
@@ -107,15 +111,15 @@ async fn attempt(
     connected.unwrap_or_else(|Elapsed| Some(Err(ServerFailure::ConnectTimedOut(limit))))
 }
 
-fn note_failure(
-    group: &LoopGroup,
+pub(super) fn note_failure(
+    group: &ServerGroup,
     server: &LoopServer,
     failure: &ServerFailure,
     peer: Option<SocketAddr>,
     now: Instant,
 ) {
     let (shared, now) = (&server.shared, Millis::of(now));
-    let title = || group.shared.title(Some(shared));
+    let title = || group.title(Some(shared));
     if let Some(suppressed) = shared.throttle.admit(now) {
         tracing::error!("{}: {}, client {}{suppressed}", title(), Chain(failure), ShownClient(peer));
     }
@@ -129,9 +133,9 @@ fn note_failure(
     }
 }
 
-fn note_absence(group: &LoopGroup, peer: Option<SocketAddr>, now: Instant) {
-    if let Some(suppressed) = group.shared.throttle.admit(Millis::of(now)) {
-        let title = group.shared.title(None);
+pub(super) fn note_absence(group: &ServerGroup, peer: Option<SocketAddr>, now: Instant) {
+    if let Some(suppressed) = group.throttle.admit(Millis::of(now)) {
+        let title = group.title(None);
         tracing::error!("{title}: no server is available, client {}{suppressed}", ShownClient(peer));
     }
 }

@@ -9,6 +9,7 @@ use corral_config::template::{TlsVariable, UpstreamVariable, Variable, Variables
 
 use super::attempts::NoServer;
 use super::relay::RelayEnd;
+use super::sessions::SessionEnd;
 use crate::clock;
 use crate::request::ip_text;
 use crate::tls::TlsPeer;
@@ -31,6 +32,7 @@ pub(crate) struct ConnectionRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
     Relay(RelayEnd),
+    Session(SessionEnd),
     /// The listener is gone, and the time that its connections had.
     Drained,
     NoServer(NoServer),
@@ -44,7 +46,8 @@ impl ConnectionEnd {
     /// The status that nginx has for it.
     fn status(self) -> u16 {
         match self {
-            Self::Relay(_) | Self::Drained => 200,
+            Self::Session(SessionEnd::Refused) => 502,
+            Self::Relay(_) | Self::Session(_) | Self::Drained => 200,
             Self::Prelude | Self::NoServer(NoServer::Wanted) => 400,
             Self::NoServer(NoServer::Available | NoServer::Named) => 502,
             Self::NoServer(NoServer::InTime) => 504,
@@ -60,6 +63,10 @@ impl ConnectionEnd {
             Self::Relay(RelayEnd::ClientBroken) => "client_error",
             Self::Relay(RelayEnd::ServerBroken) => "server_error",
             Self::Relay(RelayEnd::Idle) => "idle_timeout",
+            Self::Session(SessionEnd::Answered) => "answered",
+            Self::Session(SessionEnd::Idle) => "idle_timeout",
+            Self::Session(SessionEnd::Refused) => "server_error",
+            Self::Session(SessionEnd::Closed) => "closed",
             Self::Drained => "drain_timeout",
             Self::NoServer(NoServer::Available) => "no_server",
             Self::NoServer(NoServer::Named) => "no_name",
@@ -72,6 +79,7 @@ impl ConnectionEnd {
 
 /// The variables of a connection. Before its end there is no record.
 pub(crate) struct ConnectionVariables<'v> {
+    pub(crate) protocol: &'static str,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) tls: Option<TlsPeer<'v>>,
     /// The listener, as the document calls it.
@@ -93,7 +101,7 @@ impl ConnectionVariables<'_> {
     fn append_record(&self, record: &ConnectionRecord, variable: &Variable, out: &mut Vec<u8>) {
         let server = record.server.as_deref().unwrap_or("-");
         let written = match variable {
-            Variable::RequestLine => write!(out, "{TCP} {} {server}", self.listener),
+            Variable::RequestLine => write!(out, "{} {} {server}", self.protocol, self.listener),
             Variable::Upstream(UpstreamVariable::Address) => out.write_all(server.as_bytes()),
             Variable::Status => write!(out, "{}", record.end.status()),
             Variable::BodyBytesSent | Variable::BytesSent => write!(out, "{}", record.n_sent),
@@ -112,7 +120,7 @@ impl ConnectionVariables<'_> {
 impl Variables for ConnectionVariables<'_> {
     fn append(&mut self, variable: &Variable, out: &mut Vec<u8>) {
         match variable {
-            Variable::Method | Variable::Protocol => out.extend_from_slice(TCP.as_bytes()),
+            Variable::Method | Variable::Protocol => out.extend_from_slice(self.protocol.as_bytes()),
             Variable::Listener => write!(out, "{}", self.listener).expect("writing to memory cannot fail"),
             Variable::RemotePort => {
                 let port = self.peer.map_or(0, |peer| peer.port());
@@ -132,4 +140,5 @@ impl Variables for ConnectionVariables<'_> {
 }
 
 /// What stands in the place of a method.
-const TCP: &str = "TCP";
+pub(crate) const TCP: &str = "TCP";
+pub(crate) const UDP: &str = "UDP";

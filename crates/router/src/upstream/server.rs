@@ -1,6 +1,7 @@
 //! The servers that a configuration names, as all event loops share them.
 
 use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -238,6 +239,15 @@ impl UpstreamServer {
             && self.check == upstream.health
             // The bundle behind the name may be another one by now.
             && self.options.tls.ca.is_none()
+    }
+
+    /// Where datagrams go, of several addresses of its name to the first; none for a Unix socket.
+    pub(super) fn datagram_address(&self, addresses: &[IpAddr]) -> Option<SocketAddr> {
+        match &self.origin.host {
+            UpstreamHost::Address(ListenAddress::Inet(address)) => Some(*address),
+            UpstreamHost::Address(_) => None,
+            UpstreamHost::Named { port, .. } => Some(SocketAddr::new(*addresses.first()?, *port)),
+        }
     }
 
     /// Where it is, as `/status` has it.

@@ -6,6 +6,7 @@ mod databases;
 mod limits;
 mod servers;
 mod tls;
+mod udp;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{check_problems, config};
-use crate::layer4::{Layer4, ServerNames};
+use crate::layer4::{Layer4, ServerNames, SessionLimits};
 use crate::listener::Listener;
 use crate::table::Key;
 
@@ -36,6 +36,7 @@ fn connections_have_timeouts() {
         sni: ServerNames::default(),
         idle_timeout: seconds(600),
         drain_timeout: seconds(3600),
+        sessions: SessionLimits::default(),
     };
     assert_eq!(*tcp, expect);
     let members = r#""protocol": "tcp", "pass": "upstreams/a", "idle_timeout": 5, "drain_timeout": 0"#;
@@ -53,7 +54,7 @@ fn the_others_options_are_refused_by_name() {
             "https_only" | "http2" => "true",
             "forwarded" => r#"{"source": [], "protocol": "X"}"#,
             "limit_requests" => r#"{"rate": "1/s"}"#,
-            _ => r#"{"basic": {"users": "/x"}}"#,
+            _ => r#"{"basic": {"file": "/x"}}"#,
         };
         let detail = format!(
             "The \"{name}\" option is for listeners whose \"protocol\" is \"http\", and that of this one is \"tcp\"."

@@ -133,7 +133,7 @@ fn options_of_requests_are_refused_by_name() {
         json!({ "pass": "upstreams/$host" }),
         "A listener whose \"protocol\" is \"tcp\" passes to servers alone.",
     );
-    check(json!({ "protocol": "tpc" }), "The \"protocol\" value must be \"http\" or \"tcp\".");
+    check(json!({ "protocol": "tpc" }), "The \"protocol\" value must be \"http\", \"tcp\", or \"udp\".");
     check(json!({ "idle_timeout": 0 }), "The \"idle_timeout\" number must be equal to or greater than 1.");
     check(
         json!({ "limit_connections": { "connections": 1, "key": "$host" } }),

@@ -85,7 +85,10 @@ pub(super) const ALLOWED: super::Table = &[
             "limits",
         ],
     ),
-    ("layer4", &["services", "upstream", "request", "io", "tls", "clock", "error_chain", "storage"]),
+    (
+        "layer4",
+        &["services", "upstream", "request", "io", "tls", "counters", "clock", "error_chain", "storage"],
+    ),
     (
         "services",
         &["generation", "upstream", "tls", "mirrors", "io", "counters", "log_throttle", "clock", "main_link"],

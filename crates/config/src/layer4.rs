@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::table::Key;
 use crate::upstream::Upstream;
 
-/// What a listener carries.
+/// The protocol of a listener.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ListenerProtocol {
     /// Requests.

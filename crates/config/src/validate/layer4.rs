@@ -191,8 +191,8 @@ pub(super) const OPTIONS: &[Member<Layer4Draft>] = &[
         .at_most(bounds::RESPONSES)
         .default("any number")
         .means(
-            "datagrams that a server may send for each one of a client of UDP; with the last of them the session \
-             ends: 1 for DNS, 0 where no answer is expected (beyond Unit)",
+            "datagrams that a server of UDP may send for each one of the client, and with the last of which the session \
+             ends: 1 for DNS (beyond Unit)",
         )
         .read(|cx, field, draft| {
             let number = integer(cx, field, 0..=INT_MAX).and_then(|number| u32::try_from(number).ok());

@@ -94,12 +94,7 @@ impl DatagramListener {
         self.sessions.keep_servers(&groups);
     }
 
-    fn pass_on(
-        &self,
-        socket: BorrowedFd<'_>,
-        settings: &ListenerSettings,
-        room: &mut [u8],
-    ) -> Received {
+    fn pass_on(&self, socket: BorrowedFd<'_>, settings: &ListenerSettings, room: &mut [u8]) -> Received {
         for _ in 0..DATAGRAMS_PER_TURN {
             match datagram::receive(socket, room) {
                 Ok(datagram) => {

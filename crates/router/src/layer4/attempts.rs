@@ -50,13 +50,13 @@ impl Drop for ServerUse {
 /// Why there is no server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoServer {
-    /// None takes connections, or none of those that were asked.
+    /// No server takes connections, or none of those that were asked.
     Available,
     /// The last one that was asked did not answer in time.
     InTime,
     /// The client has left.
     Wanted,
-    /// There is none for the name that the client asks for.
+    /// The name that the client asks for leads to none.
     Named,
 }
 

@@ -36,7 +36,7 @@ pub(crate) enum ConnectionEnd {
     /// The listener is gone, and the time that its connections had.
     Drained,
     NoServer(NoServer),
-    /// What comes before has not come as it should: the PROXY protocol, TLS.
+    /// The PROXY protocol or TLS has not come as it should.
     Prelude,
     /// The client has too many connections.
     Limited,
@@ -139,6 +139,6 @@ impl Variables for ConnectionVariables<'_> {
     }
 }
 
-/// What stands in the place of a method.
+/// The words in the place of a method.
 pub(crate) const TCP: &str = "TCP";
 pub(crate) const UDP: &str = "UDP";

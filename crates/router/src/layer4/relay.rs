@@ -46,7 +46,7 @@ enum Broken {
 }
 
 impl<'r> Relay<'r> {
-    /// Of what the client sends, `received` has come.
+    /// A relay for a client of which `received` has come.
     pub(crate) fn new(
         client: &'r mut ClientStream,
         server: &'r mut ServerConnection,

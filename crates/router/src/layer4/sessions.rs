@@ -302,7 +302,7 @@ impl Session {
     }
 }
 
-/// What has been passed on of all that a server has sent.
+/// The part that has been passed on of all that a server has sent.
 enum Passed {
     All,
     Some,

@@ -61,7 +61,7 @@ fn a_server_may_speak_first() {
     check_said(&mut connect(server.address().socket()), "", "220 ready\r\n");
 }
 
-/// What breaks on one side is broken on the other, too: it is not taken for the end of a whole answer.
+/// A connection that breaks on one side is broken on the other: it is not taken for the end of a whole answer.
 #[test]
 fn resets_are_passed_on() {
     let origin = Origin::start(|peer| {

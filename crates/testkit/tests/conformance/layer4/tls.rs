@@ -54,7 +54,7 @@ fn names(listener: Value) -> Names {
     Names { server, authority, _origins: vec![db, any, rest] }
 }
 
-/// Options: listeners.{addr}.sni
+/// Options: listeners.{addr}.sni.{name}
 #[test]
 fn a_name_chooses_the_server() {
     let Names { server, authority, .. } = &names(json!({ "pass": "upstreams/rest" }));

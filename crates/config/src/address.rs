@@ -17,6 +17,8 @@ pub enum ListenAddress {
     Unix(PathBuf),
     /// A name in Linux's abstract socket namespace, without the leading NUL.
     Abstract(Vec<u8>),
+    /// An IPv4 or IPv6 address and port of UDP, where datagrams arrive.
+    Udp(SocketAddr),
 }
 
 impl ListenAddress {
@@ -34,6 +36,24 @@ impl ListenAddress {
             None => IpAddr::V4(host.parse().ok()?),
         };
         Some(Self::Inet(SocketAddr::new(address, parse_port(port)?)))
+    }
+
+    /// Reads the name of a listener: an address, which `/udp` behind it makes one of datagrams.
+    #[must_use]
+    pub fn parse_listener(text: &[u8]) -> Option<Self> {
+        match text.strip_suffix(b"/udp") {
+            Some(address) if !text.starts_with(b"unix:") => Self::parse(address)?.for_datagrams(),
+            _ => Self::parse(text),
+        }
+    }
+
+    /// The same place for datagrams; none for a Unix socket.
+    #[must_use]
+    pub fn for_datagrams(&self) -> Option<Self> {
+        match self {
+            Self::Inet(address) | Self::Udp(address) => Some(Self::Udp(*address)),
+            Self::Unix(_) | Self::Abstract(_) => None,
+        }
     }
 
     /// The address that was probably meant by a text that is none.
@@ -80,11 +100,22 @@ impl fmt::Display for ListenAddress {
     /// In the form of the configuration; `*` stands for any IPv4 address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Inet(address) if address.ip() == Ipv4Addr::UNSPECIFIED => write!(f, "*:{}", address.port()),
-            Self::Inet(address) => write!(f, "{address}"),
+            Self::Inet(address) => write_inet(f, address),
+            Self::Udp(address) => {
+                write_inet(f, address)?;
+                f.write_str("/udp")
+            }
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Abstract(name) => write!(f, "unix:@{}", String::from_utf8_lossy(name)),
         }
+    }
+}
+
+fn write_inet(f: &mut fmt::Formatter<'_>, address: &SocketAddr) -> fmt::Result {
+    if address.ip() == Ipv4Addr::UNSPECIFIED {
+        write!(f, "*:{}", address.port())
+    } else {
+        write!(f, "{address}")
     }
 }
 
@@ -114,6 +145,20 @@ mod tests {
         check("unix:app.sock", Some("unix:app.sock"));
         check("unix:@app", Some("unix:@app"));
         check(&format!("unix:/{}", "x".repeat(106)), Some(&format!("unix:/{}", "x".repeat(106))));
+    }
+
+    #[test]
+    fn names_of_listeners_may_be_of_udp() {
+        let read =
+            |text: &str| ListenAddress::parse_listener(text.as_bytes()).map(|address| address.to_string());
+        for text in ["*:53/udp", "127.0.0.1:53/udp", "[::1]:53/udp", "*:53", "unix:/run/udp", "unix:@a/udp"] {
+            assert_eq!(read(text).as_deref(), Some(text));
+        }
+        assert_eq!(read("0.0.0.0:53/udp").as_deref(), Some("*:53/udp"));
+        for text in ["/udp", "*:53/tcp", "*:53/udp/udp", "*:/udp", "*:53/UDP"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+        check("*:53/udp", None);
     }
 
     #[track_caller]

@@ -17,6 +17,7 @@ pub mod fuzz;
 pub mod gateway;
 pub mod json;
 mod known;
+pub mod layer4;
 pub mod listener;
 pub mod map;
 pub mod mirror;

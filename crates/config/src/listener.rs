@@ -2,6 +2,7 @@
 
 use crate::address::ListenAddress;
 use crate::authentication::Authentication;
+use crate::layer4::Layer4;
 use crate::pattern::address::AddressPatternSet;
 use crate::route::Destination;
 use crate::table::Key;
@@ -31,6 +32,8 @@ pub struct Listener {
     pub proxy_protocol: Option<AddressPatternSet>,
     /// The headers in which trusted peers describe the client: `forwarded`, and after it the old `client_ip`.
     pub forwarded: Vec<Forwarded>,
+    /// How connections are passed on that carry no HTTP.
+    pub layer4: Option<Box<Layer4>>,
 }
 
 impl Listener {
@@ -54,6 +57,7 @@ impl Listener {
             http2: Http2::Off,
             proxy_protocol: None,
             forwarded: vec![forwarded],
+            layer4: None,
         }
     }
 }

@@ -120,6 +120,8 @@ pub enum Variable {
     RequestCompletion,
     /// Something about the servers that were asked.
     Upstream(UpstreamVariable),
+    /// Why a connection has ended that was passed on, in a word.
+    ConnectionEnd,
     /// Something about the TLS of the connection.
     Tls(TlsVariable),
     /// First request field of this name: lower case, `-` where the document has `_`.

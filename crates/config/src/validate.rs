@@ -31,6 +31,7 @@ mod isolation;
 mod java;
 mod json_schema;
 mod label;
+mod layer4;
 mod limits;
 mod listeners;
 mod maintenance;

@@ -74,7 +74,7 @@ impl Ports {
         let plain = config.listeners.iter().filter(|listener| listener.tls.is_none());
         let ports = plain.filter_map(|listener| match &listener.address {
             ListenAddress::Inet(address) => Some(address.port()),
-            ListenAddress::Unix(_) | ListenAddress::Abstract(_) => None,
+            ListenAddress::Unix(_) | ListenAddress::Abstract(_) | ListenAddress::Udp(_) => None,
         });
         let ports: Vec<_> = ports.collect();
         Self { has_http: ports.contains(&80), has_plain: !ports.is_empty() }

@@ -22,6 +22,11 @@ pub(crate) fn value(status: &Status, modules: &[Module], certificates: &[NameSta
     {
         members.insert(Bytes::from("refused"), Value::from(status.refused));
     }
+    if let Value::Object(members) = &mut connections
+        && status.dropped_datagrams > 0
+    {
+        members.insert(Bytes::from("dropped_datagrams"), Value::from(status.dropped_datagrams));
+    }
     let applications = status
         .applications
         .iter()

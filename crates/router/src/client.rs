@@ -3,9 +3,11 @@
 pub(crate) mod accept;
 mod address;
 pub(crate) mod connection;
+pub(crate) mod datagrams;
 mod http1;
 mod http2;
 pub(crate) mod internal;
+mod layer4;
 mod linger;
 pub(crate) mod listener_handle;
 pub(crate) mod prelude;

@@ -298,6 +298,7 @@ impl ControlThread {
             closed,
             refused: sum(|event_loop| event_loop.counters.refused.get()),
             requests: sum(|event_loop| event_loop.counters.requests.get()),
+            dropped_datagrams: sum(|event_loop| event_loop.counters.dropped_datagrams.get()),
             applications: leases.iter().map(|lease| lease.0.status()).take(MOST).collect(),
             background: Vec::new(),
             failed_listeners: Vec::new(),

@@ -16,6 +16,8 @@ pub(crate) struct LoopCounters {
     /// Connections with a request in progress.
     pub(crate) active: Counter,
     pub(crate) requests: Counter,
+    /// Datagrams that went nowhere.
+    pub(crate) dropped_datagrams: Counter,
 }
 
 /// A number with a single writer.

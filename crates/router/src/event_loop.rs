@@ -177,8 +177,7 @@ impl EventLoop {
         let apps = generation.leases.iter().filter_map(|lease| self.apps.find(lease.0.id)).collect();
         let servers = self.services.proxy_servers.groups(&generation.servers, self.services.lane);
         let generation = Rc::new(LoopGeneration::new(Arc::clone(generation), config, apps, servers));
-        let stays = |address: &ListenAddress| generation.find_listener(address).is_some();
-        self.listeners.close(stays, Duration::ZERO, done);
+        self.listeners.close(|handle| handle.stays_in(&generation), Duration::ZERO, done);
         files::forget_all();
         for (address, sockets) in sockets {
             self.listeners.listen(&generation, address, sockets);

@@ -190,6 +190,11 @@ impl ClientStream {
         }
     }
 
+    /// Has the connection reset when it is dropped: the client is to see that something broke.
+    pub(crate) fn reset_on_drop(&self) {
+        self.socket.reset_on_drop();
+    }
+
     /// The address that the client connected to; none for a Unix socket.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
         self.socket.local_address()

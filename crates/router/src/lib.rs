@@ -23,6 +23,7 @@ pub mod fuzz;
 mod generation;
 mod instance;
 mod io;
+mod layer4;
 mod limits;
 mod log_throttle;
 mod main_link;

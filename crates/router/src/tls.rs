@@ -63,10 +63,36 @@ pub(crate) struct TlsContext {
 #[derive(PartialEq, Eq)]
 struct TlsSource {
     settings: TlsSettings,
-    /// Clients may ask for HTTP/2.
-    offers_http2: bool,
+    offers: ApplicationProtocols,
     /// The bundles that the settings name, in their order.
     bundles: Vec<Asset>,
+}
+
+/// The protocols that clients may ask for in a handshake (ALPN).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ApplicationProtocols {
+    Http2,
+    Http1,
+    /// The listener does not know what is spoken, and has nothing to say about it.
+    Unknown,
+}
+
+impl ApplicationProtocols {
+    fn of(listener: &Listener) -> Self {
+        match listener.http2 {
+            _ if listener.layer4.is_some() => Self::Unknown,
+            Http2::Off => Self::Http1,
+            Http2::WithTls | Http2::PriorKnowledge => Self::Http2,
+        }
+    }
+
+    fn names(self) -> &'static [&'static [u8]] {
+        match self {
+            Self::Http2 => &[HTTP_2, b"http/1.1", b"http/1.0"],
+            Self::Http1 => &[b"http/1.1", b"http/1.0"],
+            Self::Unknown => &[],
+        }
+    }
 }
 
 /// The TLS of all listeners.
@@ -91,7 +117,7 @@ pub(crate) fn contexts(
     }
     let context = |listener: &Listener| {
         let Some(settings) = &listener.tls else { return Ok(None) };
-        let source = TlsSource::new(settings, listener.http2 != Http2::Off, assets)?;
+        let source = TlsSource::new(settings, ApplicationProtocols::of(listener), assets)?;
         let known = known.get(&listener.address).map_or(&[][..], Vec::as_slice);
         if let Some(context) = known.iter().find(|context| context.source == source) {
             return Ok(Some(Arc::clone(*context)));
@@ -111,20 +137,20 @@ pub(crate) fn contexts(
 }
 
 impl TlsSource {
-    fn new(settings: &TlsSettings, offers_http2: bool, assets: &Assets) -> anyhow::Result<Self> {
+    fn new(settings: &TlsSettings, offers: ApplicationProtocols, assets: &Assets) -> anyhow::Result<Self> {
         let authorities = settings.client.iter().flat_map(ClientAuth::bundles);
         let names = settings.certificates.iter().chain(authorities);
         let bundle = |name: &String| {
             assets.certificate(name).cloned().with_context(|| format!("certificate \"{name}\" is missing"))
         };
         let bundles = names.map(bundle).collect::<Result<_, _>>()?;
-        Ok(Self { settings: settings.clone(), offers_http2, bundles })
+        Ok(Self { settings: settings.clone(), offers, bundles })
     }
 
     /// Whether the two differ in nothing but certificates that are ordered: a session of one counts for the other.
     fn is_akin(&self, other: &Self) -> bool {
         let without = |settings: &TlsSettings| TlsSettings { acme: None, ..settings.clone() };
-        self.offers_http2 == other.offers_http2
+        self.offers == other.offers
             && self.bundles == other.bundles
             && without(&self.settings) == without(&other.settings)
     }
@@ -137,7 +163,7 @@ impl TlsContext {
         secrets: &Arc<IssuedSecrets>,
         akin: Option<&Arc<Self>>,
     ) -> anyhow::Result<Self> {
-        let TlsSource { settings, offers_http2, bundles } = &source;
+        let TlsSource { settings, offers, bundles } = &source;
         let provider = Arc::new(policy::provider(&settings.policy));
         let (own, authorities) = bundles.split_at(settings.certificates.len());
         let uploaded = names(own, &provider)?;
@@ -155,8 +181,7 @@ impl TlsContext {
         let mut config = builder.with_cert_resolver(Arc::new(choice));
         config.ignore_client_order = settings.policy.server_preference;
         // A client that asks for something else alone is told so (RFC 7301 section 3.2).
-        let spoken = [HTTP_2, b"http/1.1", b"http/1.0"].map(<[u8]>::to_vec);
-        config.alpn_protocols = spoken[usize::from(!*offers_http2)..].to_vec();
+        config.alpn_protocols = offers.names().iter().map(|name| name.to_vec()).collect();
         remember_sessions(&mut config, settings, authorities)?;
         if let Some(akin) = akin {
             config.session_storage = Arc::clone(&akin.config.session_storage);

@@ -399,7 +399,8 @@ impl Variables for RequestVariables<'_> {
             | Variable::Application
             | Variable::Connection
             | Variable::ConnectionRequests => self.append_place(variable, out),
-            Variable::Map(_) | Variable::Group(_) => {}
+            // The last is that of connections that are passed on.
+            Variable::Map(_) | Variable::Group(_) | Variable::ConnectionEnd => {}
         }
     }
 

@@ -44,6 +44,8 @@ impl OwnControlSocket {
             ListenAddress::Unix(path) => bind_file(path, options),
             ListenAddress::Abstract(name) => Ok(listen::abstract_name(name, None)?),
             ListenAddress::Inet(address) => bind_inet(*address),
+            // No text that names a control socket means this.
+            ListenAddress::Udp(_) => bail!("UDP carries no requests"),
         };
         let socket = socket.with_context(|| format!("bind the control socket \"{address}\""))?;
         let file = SocketFile::of(&address);

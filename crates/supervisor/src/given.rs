@@ -96,5 +96,6 @@ fn address(local: Local) -> ListenAddress {
         Local::Inet(address) => ListenAddress::Inet(address),
         Local::Unix(path) => ListenAddress::Unix(path),
         Local::Abstract(name) => ListenAddress::Abstract(name),
+        Local::Udp(address) => ListenAddress::Udp(address),
     }
 }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use corral_config::address::ListenAddress;
 use corral_config::plan::ListenerPlan;
+use corral_sys::datagram;
 use corral_sys::listen::{self, Inet};
 
 use crate::decide::changes;
@@ -159,7 +160,7 @@ fn advice(address: &ListenAddress, error: &io::Error) -> &'static str {
              choose another path"
         }
         (_, io::ErrorKind::AddrInUse) => "; another program listens there: stop it or choose another port",
-        (ListenAddress::Inet(_), io::ErrorKind::PermissionDenied) => {
+        (ListenAddress::Inet(_) | ListenAddress::Udp(_), io::ErrorKind::PermissionDenied) => {
             "; only root may use ports below 1024: start the daemon as root, give it the capability \
              CAP_NET_BIND_SERVICE, or choose a port from 1024"
         }
@@ -217,6 +218,10 @@ fn bind(listener: &ListenerPlan, ours: &[ListenAddress], n_sockets: u16) -> Resu
             let exclusive = !changes::overlaps_ours(ours, &listener.address);
             listen::inet(&Inet { address: *address, backlog, n_sockets, exclusive })
         }
+        ListenAddress::Udp(address) => {
+            let exclusive = !changes::overlaps_ours(ours, &listener.address);
+            datagram::bind(*address, exclusive).map(|socket| vec![socket])
+        }
         ListenAddress::Unix(path) => listen::unix(path, SOCKET_FILE_MODE, backlog).map(|socket| vec![socket]),
         ListenAddress::Abstract(name) => listen::abstract_name(name, backlog).map(|socket| vec![socket]),
     };
@@ -243,7 +248,7 @@ mod tests {
     use super::*;
 
     fn plan(address: &str) -> ListenerPlan {
-        ListenerPlan { address: ListenAddress::parse(address.as_bytes()).unwrap(), backlog: None }
+        ListenerPlan { address: ListenAddress::parse_listener(address.as_bytes()).unwrap(), backlog: None }
     }
 
     fn bind_strictly(
@@ -315,6 +320,20 @@ mod tests {
         assert_eq!(three[0].n_open.get(), 3);
         let two = bind_strictly(wanted, &three, 2).unwrap();
         assert!(Rc::ptr_eq(&three[0], &two[0]), "what waits in the third queue is accepted as well");
+    }
+
+    #[test]
+    fn datagrams_have_one_socket_which_stays() {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = format!("{}/udp", socket.local_addr().unwrap());
+        let error = bind_strictly(&[plan(&address)], &[], 3).unwrap_err();
+        assert!(error.to_string().contains("another program listens there"), "{error}");
+        drop(socket);
+        let first = bind_strictly(&[plan(&address)], &[], 3).unwrap();
+        assert_eq!(first[0].sockets.len(), 1);
+        let second = bind_strictly(&[plan(&address)], &first, 4).unwrap();
+        adjust(&[plan(&address)], &second);
+        assert!(Rc::ptr_eq(&first[0], &second[0]));
     }
 
     #[test]

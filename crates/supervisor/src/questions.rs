@@ -78,12 +78,13 @@ impl Questions {
 
     /// A router has finished: what it has counted goes on counting, its connections are closed.
     pub(crate) fn keep_totals(&mut self, status: &Status) {
-        let Status { accepted, refused, requests, .. } = *status;
+        let Status { accepted, refused, requests, dropped_datagrams, .. } = *status;
         self.ended_routers.count(&Status {
             accepted,
             closed: accepted,
             refused,
             requests,
+            dropped_datagrams,
             ..Status::default()
         });
     }

@@ -17,7 +17,7 @@ impl SocketFile {
     pub(crate) fn of(address: &ListenAddress) -> Self {
         let path = match address {
             ListenAddress::Unix(path) => Some(path.clone()),
-            ListenAddress::Inet(_) | ListenAddress::Abstract(_) => None,
+            ListenAddress::Inet(_) | ListenAddress::Abstract(_) | ListenAddress::Udp(_) => None,
         };
         Self { path, is_ours: Cell::new(true) }
     }

@@ -2,6 +2,7 @@
 
 pub mod child_check;
 pub mod confined;
+pub mod datagram;
 pub mod deferred_close;
 pub mod descriptor_kind;
 pub mod doorbell;

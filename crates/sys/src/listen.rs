@@ -13,6 +13,7 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
+use crate::datagram;
 use crate::socket::refuse_descriptors;
 
 /// How to listen on an IPv4 or IPv6 address.
@@ -191,14 +192,20 @@ pub enum Local {
     Unix(PathBuf),
     /// A name in the abstract namespace.
     Abstract(Vec<u8>),
+    /// IPv4 or IPv6, for datagrams.
+    Udp(SocketAddr),
 }
 
 /// Prepares a socket that another process has made for being listened on here: non-blocking, and what `inet` says.
 ///
 /// # Errors
-/// `InvalidInput` for anything but a stream socket that listens.
+/// `InvalidInput` for anything but a stream socket that listens, or a socket of UDP.
 pub fn adopt(socket: &OwnedFd) -> io::Result<Local> {
-    let is_stream = sockopt::socket_type(socket)? == SocketType::STREAM;
+    let kind = sockopt::socket_type(socket)?;
+    if kind == SocketType::DGRAM && sockopt::socket_domain(socket)? != AddressFamily::UNIX {
+        return datagram::adopt(socket).map(Local::Udp);
+    }
+    let is_stream = kind == SocketType::STREAM;
     if !is_stream || !sockopt::socket_acceptconn(socket)? {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a stream socket that listens"));
     }
@@ -346,7 +353,10 @@ mod tests {
         let name = format!("corral-given-{}", std::process::id()).into_bytes();
         assert_eq!(adopt(&abstract_name(&name, None).unwrap()).unwrap(), Local::Abstract(name));
         let datagram = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert!(adopt(&datagram.into()).is_err());
+        let address = datagram.local_addr().unwrap();
+        assert_eq!(adopt(&datagram.into()).unwrap(), Local::Udp(address));
+        let local = std::os::unix::net::UnixDatagram::unbound().unwrap();
+        assert!(adopt(&local.into()).is_err());
         assert!(adopt(&stream_socket(AddressFamily::INET).unwrap()).is_err(), "it does not listen");
     }
 }

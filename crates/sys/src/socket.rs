@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -217,6 +218,14 @@ pub fn finish_writing(socket: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::shutdown(socket, rustix::net::Shutdown::Write)?)
 }
 
+/// Has a connection of TCP reset when it is closed, instead of ended.
+///
+/// # Errors
+/// The errors of setsockopt(2).
+pub fn reset_on_close(socket: impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO))?)
+}
+
 /// Sends bytes of a stream that are to be joined with what follows at once (`MSG_MORE`).
 ///
 /// # Errors
@@ -367,7 +376,7 @@ mod tests {
         assert_eq!(receive_local(&b, &mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         drop(a);
         assert_eq!(receive_local(&b, &mut buffer).unwrap(), (0, false));
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
         while !crate::poll::has_hung_up(reader.as_fd()) {
             assert!(std::time::Instant::now() < deadline, "they are still open");
             std::thread::yield_now();

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -242,6 +243,21 @@ impl OriginPeer {
         if let OriginStream::Plain(stream) = &self.stream {
             let _ = stream.shutdown(Shutdown::Write);
         }
+    }
+
+    /// Has the connection reset when the function of this peer returns.
+    ///
+    /// # Panics
+    /// With TLS.
+    pub fn reset(&self) {
+        let OriginStream::Plain(stream) = &self.stream else { panic!("this is for plain connections") };
+        rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO)).expect("it is a socket");
+    }
+
+    /// Reads until the end; the error that is there instead, if one is.
+    pub fn read_error(&mut self) -> Option<ErrorKind> {
+        let OriginStream::Plain(stream) = &mut self.stream else { return None };
+        std::io::copy(stream, &mut std::io::sink()).err().map(|error| error.kind())
     }
 
     fn read_until(&mut self, end: &[u8]) -> Option<usize> {

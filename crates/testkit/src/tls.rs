@@ -263,7 +263,9 @@ impl TlsClient {
         self
     }
 
-    pub(crate) fn config(&self) -> Arc<ClientConfig> {
+    /// The settings, for connections of a test's own.
+    #[must_use]
+    pub fn config(&self) -> Arc<ClientConfig> {
         Arc::clone(self.config.get_or_init(|| self.build()))
     }
 

@@ -166,7 +166,7 @@ const ROWS: &[VariableRow] = &[
         .apache("%{NAME}C")
         .means("the first cookie of this name"),
     one("request_length", &Variable::RequestLength)
-        .nginx("request_length")
+        .nginx("request_length bytes_received")
         .apache("%I")
         .means(
             "bytes of the request: its head, with HTTP/2 as HTTP/1 would have it, and its body if `Content-Length` \
@@ -313,6 +313,8 @@ const ROWS: &[VariableRow] = &[
         .nginx("bytes_sent")
         .apache("%O")
         .means("the same with the head, which is counted as HTTP/1 has it, and without what frames the body (beyond Unit)"),
+    one("connection_end", &Variable::ConnectionEnd)
+        .means("why a [connection](tcp.md#logs-and-figures) has ended that was passed on; nothing for requests (beyond Unit)"),
     one("request_completion", &Variable::RequestCompletion)
         .nginx("request_completion")
         .apache("%X")

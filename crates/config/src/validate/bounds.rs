@@ -43,6 +43,13 @@ pub(super) const SCRIPTS: Maximum = Maximum::new(10_000, "each script is a proce
 
 pub(super) const KEPT_CONNECTIONS: Maximum = Maximum::new(100_000, "each connection takes an open file");
 
+/// Clients that send datagrams.
+pub(super) const SESSIONS: Maximum = Maximum::new(1_000_000, "each session takes a port and an open file");
+
+/// Datagrams for one.
+pub(super) const RESPONSES: Maximum =
+    Maximum::new(1_000_000, "a client that lies about its address would have them sent to others");
+
 pub(super) const RETRIES: Maximum = Maximum::new(1000, "each is a further connection for the same request");
 
 /// Checks or failures in a row.

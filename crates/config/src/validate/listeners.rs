@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use super::context::Context;
 use super::destination::destination;
+use super::layer4::Layer4Draft;
 use super::scalars::{INT_MAX, integer};
-use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, STRING, optional};
-use super::{advice, authentication, forms, forwarded, https_only, throttle, tls};
+use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, Rows, STRING, optional};
+use super::{advice, authentication, forms, forwarded, https_only, layer4, throttle, tls};
 use crate::address::ListenAddress;
 use crate::authentication::Authentication;
 use crate::json::{Bytes, Value};
@@ -36,7 +37,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Listener> {
 }
 
 fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Listener> {
-    let address = ListenAddress::parse(name);
+    let address = ListenAddress::parse_listener(name);
     if address.is_none() {
         let meant = ListenAddress::meant(name).map(|address| address.to_string());
         cx.problem_that_means(
@@ -51,8 +52,19 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         return None;
     };
     let mut draft = ListenerDraft::default();
-    schema::read_object(cx, members, &[LISTENER], &mut draft);
-    if !members.contains_key(b"pass".as_slice()) && !members.contains_key(b"application".as_slice()) {
+    let mut raw = Layer4Draft::default();
+    let mut requests = Rows { tables: &[LISTENER], draft: &mut draft };
+    let mut connections = Rows { tables: &[layer4::OPTIONS], draft: &mut raw };
+    schema::read_parts(cx, members, &mut [&mut requests, &mut connections]);
+    let address = address.and_then(|address| layer4::address(cx, address, &mut raw));
+    let names =
+        LISTENER.iter().map(|row| row.label.name).chain(layer4::OPTIONS.iter().map(|row| row.label.name));
+    let names: Vec<_> = names.collect();
+    layer4::report_what_is_for_others(cx, members, &raw, |name| {
+        names.iter().any(|known| known.as_bytes() == name)
+    });
+    let leads = [b"pass".as_slice(), b"application", b"sni"];
+    if !leads.iter().any(|name| members.contains_key(*name)) {
         cx.late_problem("The listener must have the \"pass\" option set.");
     }
     let ListenerDraft {
@@ -69,7 +81,11 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         authentication,
     } = draft;
     let forwarded = forwarded.into_iter().chain(client_ip).collect();
-    let (address, pass) = (address?, pass.or(application)?);
+    let pass = pass.or(application);
+    let layer4 = layer4::finish(cx, raw, pass.as_ref(), &limits);
+    // Where there are servers for names alone, none of them is more than the others.
+    let any = || layer4.as_ref().and_then(|layer4| layer4.sni.upstreams().next()).map(Destination::Upstream);
+    let (address, pass) = (address?, pass.or_else(any)?);
     Some(Listener {
         address,
         backlog,
@@ -81,6 +97,7 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         http2,
         proxy_protocol,
         forwarded,
+        layer4,
     })
 }
 

@@ -142,7 +142,14 @@ const TABLES: &[(&str, &[Source])] = &[
         &[Source::new(PHP, "/applications/name/isolation/automount").prefix("automount.")],
     ),
     ("isolation.cgroup", &[Source::new(PHP, "/applications/name/isolation/cgroup").prefix("cgroup.")]),
-    ("listeners", &[Source::new(LISTENER, "/listeners/*:80")]),
+    (
+        "listeners",
+        &[
+            Source::new(LISTENER, "/listeners/*:80"),
+            Source::new(LISTENER, "/listeners/*:80").part(1).only("protocol"),
+        ],
+    ),
+    ("tcp", &[Source::new(LISTENER, "/listeners/*:80").part(1)]),
     ("listeners.tls", &[Source::new(LISTENER, "/listeners/*:80/tls")]),
     ("listeners.tls.client", &[Source::new(LISTENER, "/listeners/*:80/tls/client").prefix("client.")]),
     ("listeners.https_only", &[Source::new(LISTENER, "/listeners/*:80/https_only")]),

@@ -9,6 +9,7 @@ mod cgi;
 mod gateway;
 mod http;
 mod isolation;
+mod layer4;
 mod listeners;
 mod observe;
 mod perl;

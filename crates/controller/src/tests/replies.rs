@@ -62,6 +62,7 @@ fn figures() -> Status {
         idle: 2,
         closed: 7,
         refused: 3,
+        dropped_datagrams: 6,
         requests: 99,
         applications,
         background: Vec::new(),
@@ -86,7 +87,7 @@ fn figures() -> Status {
 
 const FIGURES: &str = r#"{
     "modules": {"php": [{"version": "8.2.30", "lib": "/m/b"}, {"version": "8.2.9", "lib": "/m/a"}]},
-    "connections": {"accepted": 10, "active": 1, "idle": 2, "closed": 7, "refused": 3},
+    "connections": {"accepted": 10, "active": 1, "idle": 2, "closed": 7, "refused": 3, "dropped_datagrams": 6},
     "requests": {"total": 99},
     "applications": {
         "blog": {"processes": {"running": 3, "starting": 1, "idle": 2}, "requests": {"active": 4}},

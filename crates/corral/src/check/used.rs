@@ -23,6 +23,7 @@ impl Used {
         let mut used = Self::default();
         for listener in &config.listeners {
             used.destination(&listener.pass)?;
+            used.upstreams.extend(listener.layer4.iter().flat_map(|layer4| layer4.sni.upstreams()));
         }
         for step in config.routes.iter().flat_map(Route::steps) {
             used.action(&step.action)?;

@@ -57,7 +57,9 @@ impl Address {
             }
             Self::Socket(ListenAddress::Inet(address)) => Box::new(TcpStream::connect(address)?),
             Self::Http { host, port } => Box::new(TcpStream::connect((host.as_str(), *port))?),
-            Self::Remote(_) => return Err(io::ErrorKind::Unsupported.into()),
+            Self::Socket(ListenAddress::Udp(_)) | Self::Remote(_) => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
         })
     }
 }

@@ -20,6 +20,8 @@ pub struct Status {
     pub closed: u64,
     /// Refused connections whose client address had too many others.
     pub refused: u64,
+    /// Datagrams that went nowhere.
+    pub dropped_datagrams: u64,
     /// Requests begun since the router started.
     pub requests: u64,
     /// By application, in the order of the configuration.
@@ -71,6 +73,7 @@ impl Status {
             (&mut self.idle, other.idle),
             (&mut self.closed, other.closed),
             (&mut self.refused, other.refused),
+            (&mut self.dropped_datagrams, other.dropped_datagrams),
             (&mut self.requests, other.requests),
         ] {
             *sum = sum.saturating_add(n);

@@ -19,6 +19,7 @@ use tokio::net::UnixStream;
 
 use crate::client::address;
 use crate::client::connection::ClientConnection;
+use crate::client::layer4;
 use crate::client::listener_handle::ListenerHandle;
 use crate::client::serve;
 use crate::clock::Millis;
@@ -111,8 +112,11 @@ fn take(
     let settings = handle.settings();
     let is_refused =
         !settings.will_name_client(peer) && !address::admit(services, &settings, peer, &mut permit);
+    let is_raw = settings.listener().layer4.is_some();
     // In a flood clients are not told why.
-    if is_refused && (settings.tls().is_some() || Rc::strong_count(&services.refusing) > MOST_REFUSING) {
+    let is_silent =
+        is_raw || settings.tls().is_some() || Rc::strong_count(&services.refusing) > MOST_REFUSING;
+    if is_refused && is_silent {
         services.counters.closed.add(1);
         return;
     }
@@ -127,7 +131,11 @@ fn take(
     if is_refused {
         connection.refuse();
     }
-    tokio::task::spawn_local(serve::run(Box::new(connection)));
+    if is_raw {
+        tokio::task::spawn_local(layer4::run(Box::new(connection)));
+    } else {
+        tokio::task::spawn_local(serve::run(Box::new(connection)));
+    }
 }
 
 /// Whether the client was gone before it was accepted, which is not a fault and nothing to wait for.

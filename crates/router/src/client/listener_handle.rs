@@ -47,6 +47,13 @@ impl ListenerHandle {
         self.settings.replace(ListenerSettings::new(generation, listener));
     }
 
+    /// Whether a configuration has the listener, with connections of the same kind.
+    pub(crate) fn stays_in(&self, generation: &LoopGeneration) -> bool {
+        let listener = generation.find_listener(&self.address).map(|idx| &generation.config.listeners[idx]);
+        let is_raw = self.settings.borrow().listener().layer4.is_some();
+        listener.is_some_and(|listener| listener.layer4.is_some() == is_raw)
+    }
+
     pub(crate) fn settings(&self) -> ListenerSettings {
         self.settings.borrow().clone()
     }

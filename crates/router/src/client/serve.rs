@@ -149,7 +149,7 @@ impl ClientConnection {
     }
 
     /// Does what comes before the first request.
-    async fn prepare(&mut self, input: &mut Vec<u8>) -> PreludeOutcome {
+    pub(super) async fn prepare(&mut self, input: &mut Vec<u8>) -> PreludeOutcome {
         self.is_prepared = true;
         let settings = self.handle.settings();
         if self.refused.is_some() {
@@ -177,7 +177,7 @@ impl ClientConnection {
         }
     }
 
-    fn note_no_certificate(&self, reason: NoCertificate) {
+    pub(super) fn note_no_certificate(&self, reason: NoCertificate) {
         let name = self.stream.tls().map(ServerSession::server_name).unwrap_or_default();
         self.services.uncertified.note(name, reason, self.peer, self.now());
     }

@@ -265,6 +265,11 @@ fn share_out(groups: Vec<ListenerSockets>, n_lanes: usize) -> anyhow::Result<Vec
             bail!("no descriptor is left for the sockets of the listener \"{address}\"");
         }
         let group: Vec<_> = group.into_iter().map(Arc::new).collect();
+        if let ListenAddress::Udp(place) = address {
+            // One event loop has all sessions of a listener, the same one in each configuration.
+            shares[usize::from(place.port()) % n_lanes].push((address, group));
+            continue;
+        }
         for (lane, shares) in shares.iter_mut().enumerate() {
             let own = group.iter().skip(lane % group.len()).step_by(n_lanes).map(Arc::clone);
             shares.push((address.clone(), own.collect()));

@@ -10,6 +10,7 @@ use std::time::Duration;
 use corral_config::address::ListenAddress;
 
 use crate::client::accept::{self, Acceptor};
+use crate::client::datagrams;
 use crate::client::listener_handle::ListenerHandle;
 use crate::generation::LoopGeneration;
 use crate::services::LoopServices;
@@ -39,6 +40,14 @@ impl LoopListeners {
             handle.configure(Rc::clone(generation), listener);
             return;
         }
+        if let ListenAddress::Udp(_) = address {
+            let handle = ListenerHandle::new(address.clone(), Rc::clone(generation), listener);
+            self.handles.borrow_mut().insert(address, Rc::clone(&handle));
+            if let Some(socket) = sockets.into_iter().next() {
+                tokio::task::spawn_local(datagrams::run(Rc::clone(&self.services), socket, handle));
+            }
+            return;
+        }
         match Acceptor::new(&address, sockets) {
             Ok(acceptor) => {
                 let handle = ListenerHandle::new(address.clone(), Rc::clone(generation), listener);
@@ -50,9 +59,14 @@ impl LoopListeners {
     }
 
     /// Closes listeners; `done` counts each until its socket is closed, so that its address can be bound again.
-    pub(super) fn close(&self, keep: impl Fn(&ListenAddress) -> bool, keep_idle: Duration, done: &Countdown) {
+    pub(super) fn close(
+        &self,
+        keep: impl Fn(&ListenerHandle) -> bool,
+        keep_idle: Duration,
+        done: &Countdown,
+    ) {
         self.handles.borrow_mut().retain(|_, handle| {
-            let keep = keep(&handle.address);
+            let keep = keep(handle);
             if !keep {
                 handle.close(keep_idle, Arc::clone(done));
                 self.services.deadlines.expire_idle(handle.id(), keep_idle);

@@ -14,7 +14,7 @@ use std::time::Duration;
 use corral_sys::file::sendfile;
 use corral_sys::poll;
 use corral_sys::socket::{
-    finish_writing, has_unread, receive, receive_local, send_more, send_pieces, send_some,
+    finish_writing, has_unread, receive, receive_local, reset_on_close, send_more, send_pieces, send_some,
 };
 use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
@@ -276,6 +276,16 @@ impl AnySocket {
             Self::Accepted(stream) => stream.shut_down(),
             Self::Unix(stream) => stream.shutdown().await,
         }
+    }
+
+    /// Has the connection reset when it is dropped, as far as sockets of its kind know that.
+    pub(crate) fn reset_on_drop(&self) {
+        // One that is broken needs no reset.
+        let _ = match self {
+            Self::Tcp(stream) => reset_on_close(stream.as_fd()),
+            Self::Accepted(stream) => stream.with_fd(|fd| reset_on_close(fd)).flatten(),
+            Self::Unix(_) => Ok(()),
+        };
     }
 
     /// The address that the client connected to; none for a Unix socket.

@@ -35,6 +35,8 @@ pub(crate) async fn connect(
             path.extend_from_slice(name);
             unix(OsStr::from_bytes(&path)).await
         }
+        // No text that names a server means this.
+        UpstreamHost::Address(ListenAddress::Udp(_)) => Err(io::ErrorKind::Unsupported.into()),
         UpstreamHost::Named { port, .. } => any(addresses, *port).await?,
     };
     let socket = socket.map_err(ServerFailure::of_connecting)?;

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -223,6 +223,11 @@ impl LoopServer {
         self.resolved().await;
         let addresses = self.addresses();
         connect(&self.shared, &addresses).await
+    }
+
+    /// Where datagrams go, as far as that is known now; none for a Unix socket.
+    pub(crate) fn datagram_address(&self) -> Option<SocketAddr> {
+        self.shared.datagram_address(&self.addresses())
     }
 
     /// A place for a request to a server that speaks HTTP/2; `servers` are those of this event loop. The caller limits

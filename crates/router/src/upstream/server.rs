@@ -1,6 +1,7 @@
 //! The servers that a configuration names, as all event loops share them.
 
 use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -240,10 +241,24 @@ impl UpstreamServer {
             && self.options.tls.ca.is_none()
     }
 
+    /// Where datagrams go, of several addresses of its name to the first; none for a Unix socket.
+    pub(super) fn datagram_address(&self, addresses: &[IpAddr]) -> Option<SocketAddr> {
+        match &self.origin.host {
+            UpstreamHost::Address(ListenAddress::Inet(address)) => Some(*address),
+            UpstreamHost::Address(_) => None,
+            UpstreamHost::Named { port, .. } => Some(SocketAddr::new(*addresses.first()?, *port)),
+        }
+    }
+
+    /// Where it is, as `/status` has it.
+    pub(crate) fn address(&self) -> String {
+        if self.origin.tls { self.text.clone() } else { self.origin.host.to_string() }
+    }
+
     fn status(&self, now: Millis) -> ServerStatus {
         let sum = |figure: fn(&ServerCounters) -> u64| self.figures.iter().map(figure).sum();
         ServerStatus {
-            address: if self.origin.tls { self.text.clone() } else { self.origin.host.to_string() },
+            address: self.address(),
             state: match (self.health.is_up(), self.health.is_avoided(now)) {
                 (false, _) => ServerState::Down,
                 (true, true) => ServerState::Avoided,

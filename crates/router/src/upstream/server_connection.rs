@@ -136,6 +136,11 @@ impl ServerConnection {
         self.socket.has_hung_up()
     }
 
+    /// Has the connection reset when it is dropped: the server is to see that something broke.
+    pub(crate) fn reset_on_drop(&self) {
+        self.socket.reset_on_drop();
+    }
+
     /// As `shut_down`, at once and for a socket that nothing is on top of.
     pub(crate) fn finish_writing(&self) -> io::Result<()> {
         self.socket.finish_writing()

@@ -52,7 +52,9 @@ fn with(spec: &AppSpec) -> Option<&str> {
 /// for all addresses of the machine and the other for one of them.
 pub(crate) fn overlaps_ours(ours: &[ListenAddress], new: &ListenAddress) -> bool {
     ours.iter().any(|other| match (other, new) {
-        (ListenAddress::Inet(a), ListenAddress::Inet(b)) => inet_overlap(a, b),
+        (ListenAddress::Inet(a), ListenAddress::Inet(b)) | (ListenAddress::Udp(a), ListenAddress::Udp(b)) => {
+            inet_overlap(a, b)
+        }
         _ => false,
     })
 }
@@ -126,7 +128,7 @@ mod tests {
 
     #[track_caller]
     fn check_overlap(ours: &str, new: &str, expected: bool) {
-        let [ours, new] = [ours, new].map(|text| ListenAddress::parse(text.as_bytes()).unwrap());
+        let [ours, new] = [ours, new].map(|text| ListenAddress::parse_listener(text.as_bytes()).unwrap());
         assert_eq!(overlaps_ours(&[ours], &new), expected);
     }
 
@@ -139,6 +141,8 @@ mod tests {
         check_overlap("*:80", "127.0.0.1:81", false);
         check_overlap("*:80", "[::1]:80", false);
         check_overlap("[::]:80", "[::1]:80", true);
+        check_overlap("*:80/udp", "127.0.0.1:80/udp", true);
+        check_overlap("*:80/udp", "*:80", false);
         check_overlap("unix:/a", "*:80", false);
         check_overlap("unix:/a", "unix:/a", false);
     }

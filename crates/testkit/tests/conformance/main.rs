@@ -12,6 +12,7 @@ mod control;
 mod files;
 mod http;
 mod isolation;
+mod layer4;
 mod lifecycle;
 mod limits;
 mod listeners;

@@ -8,10 +8,10 @@ use std::fs;
 use std::process::Command;
 
 use corral_testkit::{
-    Authority, Client, Daemon, Origin, PhpFpm, Request, Run, Site, TlsClient, WebSocket, build_go, daemon,
-    examples, recipe, serve_recipe, serve_recipe_with, site,
+    Address, Authority, Client, Daemon, Origin, PhpFpm, Request, Run, Site, TlsClient, WebSocket, build_go,
+    daemon, examples, recipe, serve_recipe, serve_recipe_with, site,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 const PHP: &[&str] = &[
     "drupal",
@@ -33,7 +33,7 @@ const NODE: &[&str] = &["astro", "nuxt", "sveltekit"];
 const OTHERS: &[&str] = &["acme", "go", "sinatra", "spa", "spring-boot", "static-site"];
 
 /// Served with what stands beside or before them, by tests below.
-const WITH_OTHERS: &[&str] = &["php-fpm", "proxy-tls"];
+const WITH_OTHERS: &[&str] = &["php-fpm", "proxy-tls", "tcp-udp"];
 
 /// Served as whole applications from packages, by tests of their own.
 const WHOLE: &[&str] = &[
@@ -151,6 +151,33 @@ fn a_proxy_ends_tls() {
     server.control().put("/config", &config).expect_done();
     let tls = TlsClient::new(&authority);
     try_requests("proxy-tls", &server, || Client::connect_tls(server.address().socket(), &tls, "localhost"));
+}
+
+/// The listeners are at addresses of the test, in front of a server that answers all of them.
+#[test]
+fn connections_are_passed_on() {
+    let file = examples().join("tcp-udp/corral.json");
+    Run::to_end(&["check", file.to_str().expect("text")]).expect_success();
+    let mut config: Value =
+        serde_json::from_str(&fs::read_to_string(file).expect("it is a recipe")).expect("it is JSON");
+    let origin = Origin::saying("here");
+    let server = daemon().start_unconfigured();
+    let (places, mut listeners) = (config["listeners"].take(), serde_json::Map::new());
+    let addresses = ["*:5432", "127.0.0.1:6379", "*:53"].map(|name| (name, Address::fresh()));
+    for (name, address) in addresses {
+        listeners.insert(address.to_string(), places[name].clone());
+    }
+    let [.., (_, last)] = addresses;
+    listeners.insert(format!("{last}/udp"), places["*:53/udp"].clone());
+    config["listeners"] = json!(listeners);
+    for name in ["postgres", "redis", "dns"] {
+        config["upstreams"][name]["servers"] = json!({ origin.address(): {} });
+    }
+    config["access_log"] = json!(server.path("access.log"));
+    server.control().put("/config", &config).expect_done();
+    for (_, address) in addresses {
+        Client::connect(address.socket()).get("/").expect(200).expect_body("here");
+    }
 }
 
 /// A recipe that no test serves is a guess.

@@ -31,6 +31,12 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
         "TLS belongs to a listener: \"listeners\": {\"*:443\": {\"pass\": \"routes\", \"tls\": {…}}}.",
     ),
     (
+        &["stream", "streams", "tcp", "udp"],
+        "listeners",
+        "Another protocol than HTTP is passed on by a listener: \"*:5432\": {\"protocol\": \"tcp\", \"pass\": \
+        \"upstreams/NAME\"}.",
+    ),
+    (
         &["certificates"],
         "listeners",
         "Certificates are uploaded: by `corral certificate put NAME FILE`, or to /certificates/NAME of the control \

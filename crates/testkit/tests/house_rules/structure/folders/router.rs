@@ -22,7 +22,7 @@ pub(super) const ALLOWED: super::Table = &[
             "storage",
         ],
     ),
-    ("fuzz", &["client", "tls"]),
+    ("fuzz", &["client", "layer4", "tls"]),
     (
         "event_loop",
         &["client", "services", "generation", "instance", "counters", "clock", "files", "storage"],
@@ -32,6 +32,7 @@ pub(super) const ALLOWED: super::Table = &[
         &[
             "dispatch",
             "exchange",
+            "layer4",
             "services",
             "generation",
             "reply",
@@ -40,6 +41,7 @@ pub(super) const ALLOWED: super::Table = &[
             "tls",
             "clock",
             "dev_reload",
+            "limits",
             "storage",
         ],
     ),
@@ -82,6 +84,10 @@ pub(super) const ALLOWED: super::Table = &[
             "storage",
             "limits",
         ],
+    ),
+    (
+        "layer4",
+        &["services", "upstream", "request", "io", "tls", "counters", "clock", "error_chain", "storage"],
     ),
     (
         "services",

@@ -131,7 +131,8 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
             share::ShareOutcome::Sent => return Ok(()),
             share::ShareOutcome::Missed(status) => status,
         };
-        let Some(action) = &share.fallback else { return response.send_error(status).await };
+        let page = share.spa.as_ref().filter(|_| share::wants_page(response.request));
+        let Some(action) = page.or(share.fallback.as_ref()) else { return response.send_error(status).await };
         if response.request.request_settings().log_route {
             log::fallback();
         }

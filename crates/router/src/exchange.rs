@@ -20,10 +20,12 @@ mod internal_redirect;
 pub(crate) mod key_authorization;
 mod maintenance;
 pub(crate) mod opening;
+mod pace;
 mod pages;
 pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod routing;
+mod response_options;
 mod stand_in;
 pub(crate) mod writer;
 

@@ -189,6 +189,7 @@ const TABLES: &[(&str, &[Source])] = &[
     ("actions", &[Source::new(RETURN, "/routes/0/action").part(1)]),
     ("rewrite", &[Source::new(RETURN, "/routes/0/action/rewrite")]),
     ("errors", &[Source::new(RETURN, "/routes/0/action/errors")]),
+    ("actions.limit_rate", &[Source::new(RETURN, "/routes/0/action/limit_rate")]),
     ("maintenance", &[Source::new(RETURN, "/routes/0/action/maintenance")]),
     ("mirror", &[Source::new(RETURN, "/routes/0/action/mirror")]),
     ("cors", &[Source::new(RETURN, "/routes/0/action/cors")]),

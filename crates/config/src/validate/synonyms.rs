@@ -87,6 +87,11 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("follow_symlinks", &["disable_symlinks", "symlinks"]),
     ("listing", &["autoindex", "browse", "directory_listing"]),
     ("cache_control", &["cache", "caching", "max_age"]),
+    ("expires", &["cache_control", "cache", "caching", "max_age"]),
+    ("charset", &["add_default_charset", "override_charset", "source_charset"]),
+    ("limit_rate", &["bandwidth", "bandwidth_limit", "throttle_rate", "set_output_filter_rate_limit"]),
+    ("clean_urls", &["clean_url", "pretty_urls", "strip_html", "try_html"]),
+    ("spa", &["single", "single_page", "history_fallback", "history_api_fallback", "fallback_resource"]),
     (
         "response_headers",
         &[

@@ -5,8 +5,8 @@ use corral_cgi::variables::is_one_variable;
 use corral_config::plan::AppSpec;
 use corral_config::route::Route;
 use corral_config::table::Key;
-use corral_http::list;
 use corral_http::request::{HttpVersion, KnownField};
+use corral_http::{list, trim};
 
 use crate::generation::listener_settings::ListenerSettings;
 use crate::generation::request_settings::RequestSettings;
@@ -159,6 +159,15 @@ impl<'c> RoutedRequest<'c> {
     /// Whether the client prefers an error page for programs.
     pub(super) fn wants_problem(&self) -> bool {
         prefers_json(self.values(b"Accept"), &[b"application/json", PROBLEM])
+    }
+
+    /// Whether the client names HTML as a type that it accepts, as browsers do where a page is to be shown.
+    pub(crate) fn accepts_pages(&self) -> bool {
+        let media_type =
+            |range: &'c [u8]| range.split(|&byte| byte == b';').next().map(trim).unwrap_or_default();
+        self.values(b"Accept")
+            .flat_map(list)
+            .any(|range| media_type(range).eq_ignore_ascii_case(b"text/html"))
     }
 
     /// The request's variables, with those of its connection and its reply.

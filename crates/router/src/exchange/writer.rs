@@ -7,6 +7,7 @@ use std::io;
 use corral_http::range::ByteRange;
 use corral_http::response::ReplyFraming;
 
+use super::pace::Pace;
 use super::response::ResponseWriter;
 use crate::reply::compression::Encoder;
 use crate::reply::compression::cache::PartEncoder;
@@ -25,6 +26,7 @@ pub(crate) struct BodyWriter {
     /// Lines behind the body.
     trailers: Vec<u8>,
     encoding: Option<Box<BodyEncoder>>,
+    pace: Option<Box<Pace>>,
 }
 
 /// A body that is compressed on its way.
@@ -52,7 +54,12 @@ impl BodyWriter {
             ReplyFraming::Chunked | ReplyFraming::UntilClose | ReplyFraming::UntilEnd => u64::MAX,
         };
         let is_measured = matches!(framing, ReplyFraming::Length(_));
-        Self { left, is_measured, is_head, trailers: Vec::new(), encoding: None }
+        Self { left, is_measured, is_head, trailers: Vec::new(), encoding: None, pace: None }
+    }
+
+    /// Sends the body at a pace, if there is one.
+    pub(super) fn paced(self, pace: Option<Box<Pace>>) -> Self {
+        Self { pace, ..self }
     }
 
     /// Compresses the body, of which `length` is known. Server-sent events are `live`.
@@ -108,8 +115,30 @@ impl BodyWriter {
 
     /// Sends what is held with a piece.
     async fn send_piece(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &[u8]) -> Result<(), Gone> {
+        if self.pace.is_some() {
+            return Box::pin(self.send_paced(response, piece)).await;
+        }
         let piece = self.join(response, piece);
         response.client.send(piece).await
+    }
+
+    /// The same at the body's pace.
+    async fn send_paced(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &[u8]) -> Result<(), Gone> {
+        let mut rest = piece;
+        loop {
+            let wanted = self.left.min(rest.len() as u64);
+            let n = match &mut self.pace {
+                Some(pace) if wanted > 0 => pace.take(wanted).await as usize,
+                _ => rest.len(),
+            };
+            let (now, later) = rest.split_at(n);
+            let piece = self.join(response, now);
+            response.client.send(piece).await?;
+            if later.is_empty() {
+                return Ok(());
+            }
+            rest = later;
+        }
     }
 
     /// Sends the last piece and what ends the body.
@@ -128,7 +157,12 @@ impl BodyWriter {
     }
 
     async fn send_last(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &[u8]) -> Result<(), Gone> {
-        let piece = self.join(response, piece);
+        let piece = if self.pace.is_some() {
+            Box::pin(self.send_paced(response, piece)).await?;
+            b""
+        } else {
+            self.join(response, piece)
+        };
         if !piece.is_empty() {
             response.client.send(piece).await?;
         }
@@ -177,7 +211,15 @@ impl BodyWriter {
     ) -> Result<(), Gone> {
         let mut offset = first;
         while offset < end {
-            match response.client.carrier.try_send_file(file, offset, end - offset) {
+            let wanted = match &mut self.pace {
+                Some(pace) => pace.take(end - offset).await,
+                None => end - offset,
+            };
+            let sent = response.client.carrier.try_send_file(file, offset, wanted);
+            if let Some(pace) = &mut self.pace {
+                pace.give_back(wanted - sent.as_ref().map_or(0, |&n| n as u64).min(wanted));
+            }
+            match sent {
                 // The file was cut short after its length was announced.
                 Ok(0) => return Err(Gone),
                 Ok(n) => {

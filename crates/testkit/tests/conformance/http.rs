@@ -6,4 +6,5 @@ mod errors;
 mod hosts;
 mod replies;
 mod requests;
+mod response_options;
 mod smuggling;

@@ -151,7 +151,9 @@ pub(crate) fn note_end(exchange: &Exchange<'_>) {
     }
     let telemetry = generation.telemetry.as_ref().zip(exchange.request.trace.as_ref());
     if let Some((telemetry, trace)) = telemetry.filter(|(_, trace)| trace.is_sampled()) {
-        let record = telemetry::record(Trace::clone(trace), exchange.request.received, &exchange.variables());
+        let header = generation.request_settings.request_id.as_ref().map(|rule| rule.header.as_str());
+        let (trace, received) = (Trace::clone(trace), exchange.request.received);
+        let record = telemetry::record(trace, received, &exchange.variables(), header);
         telemetry.finish(record);
     }
 }

@@ -23,9 +23,10 @@ pub(crate) mod opening;
 mod pace;
 mod pages;
 pub(crate) mod request;
+mod request_id;
 pub(crate) mod response;
-pub(crate) mod routing;
 mod response_options;
+pub(crate) mod routing;
 mod stand_in;
 pub(crate) mod writer;
 
@@ -62,7 +63,15 @@ impl<'c> Exchange<'c> {
     ) -> Self {
         let connected = RequestClient { address: carrier.peer(), tls: carrier.speaks_tls() };
         let client = forwarded::client(&settings.listener().forwarded, connected, received);
-        let request = RoutedRequest::new(received, settings, client);
+        let mut request = RoutedRequest::new(received, settings, client);
+        if let Some(rule) = &request.request_settings().request_id {
+            let mut trusted = settings.listener().forwarded.iter();
+            request_id::settle(
+                &mut request,
+                rule,
+                trusted.any(|trust| trust.source.matches(connected.address)),
+            );
+        }
         Self {
             client: Downstream::new(carrier, deadline, request.request_settings()),
             request,

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::carrier::{ConnectionUse, ReplyHead};
 use super::response::ResponseWriter;
 use super::writer::BodyWriter;
-use super::{cors, https_only};
+use super::{cors, https_only, request_id};
 use crate::clock;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::reply::{disarm, secure};
@@ -118,7 +118,11 @@ impl ResponseWriter<'_, '_> {
     /// With what the server adds, unless the reply has its own.
     fn hold_head(&mut self, status: u16, framing: ReplyFraming, has_body: bool, then: ConnectionUse) {
         https_only::secure_transport(self.request, &mut self.reply.fields);
-        let server = self.request.request_settings().server.as_bytes();
+        let settings = self.request.request_settings();
+        if let Some(rule) = &settings.request_id {
+            request_id::tell(self.request, rule, &mut self.reply.fields);
+        }
+        let server = settings.server.as_bytes();
         let Self { client, reply, .. } = self;
         let fields = &reply.fields;
         let has = |name: &[u8]| fields.get(name).is_some();

@@ -122,7 +122,7 @@ impl<'c> RoutedRequest<'c> {
     }
 
     /// Values of the request's fields of this name, as they came.
-    pub(super) fn values(&self, name: &'static [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
+    pub(super) fn values(&self, name: &'c [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
         let ReceivedRequest { head, bytes, .. } = self.received;
         head.fields(bytes).filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
@@ -146,6 +146,19 @@ impl<'c> RoutedRequest<'c> {
     pub(crate) fn change_field(&mut self, change: FieldChange<'c>) {
         self.field_changes.retain(|known| !known.name.eq_ignore_ascii_case(change.name));
         self.field_changes.push(change);
+    }
+
+    /// The text that the request is known by.
+    pub(super) fn id(&self) -> &[u8] {
+        self.memo.id(self.received.started)
+    }
+
+    /// The same, which is `sent` if it came with one.
+    pub(super) fn settle_id(&self, sent: Option<&[u8]>) -> &[u8] {
+        if let Some(sent) = sent {
+            self.memo.set_id(sent);
+        }
+        self.id()
     }
 
     /// Whether the client has said that it understands fields behind a body (RFC 9110 sections 6.5.1 and 10.1.4).

@@ -140,6 +140,8 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("realm", &["auth_basic", "auth_name"]),
     ("jwt", &["token", "bearer", "auth_jwt", "oauth2", "openid"]),
     ("forward", &["auth_request", "forward_auth", "subrequest"]),
+    ("signed_link", &["secure_link", "signed_url", "secure_link_md5", "signed_urls"]),
+    ("secrets", &["secret", "key", "keys", "secure_link_secret"]),
     ("client_certificate", &["mtls", "certificate", "ssl_verify_client"]),
     ("exempt", &["except", "allow", "whitelist", "allowlist", "allow_list"]),
     ("errors", &["error_page", "error_pages", "error_document", "handle_errors"]),

@@ -244,6 +244,11 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
         "How long responses may be kept says \"expires\": \"1d\", or by type {\"image/*\": \"30d\"}.",
     ),
     (
+        &["secure_link", "secure_link_md5", "signed_link"],
+        "authenticate",
+        "It is a method of \"authenticate\": {\"signed_link\": {\"secrets\": FILE}}.",
+    ),
+    (
         &["limit_rate_after"],
         "limit_rate",
         "It is the burst of \"limit_rate\": {\"rate\": BYTES, \"burst\": BYTES}.",

@@ -30,7 +30,7 @@ pub enum LinkFault {
     Short {
         /// Counted from 1.
         line: usize,
-        /// Its bytes.
+        /// The number of its bytes.
         length: usize,
     },
     /// Each is tried for each link.
@@ -126,10 +126,10 @@ mod tests {
 
     const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-    /// Of `1700000000 /a b.pdf`, by another implementation.
+    /// The signature of `1700000000 /a b.pdf`, by another implementation.
     const SIGNATURE: &str = "351d9395f5630036bac88788f24805e923628d0b89210d52512ae518deb16655";
 
-    /// Of `1700000000 2001:db8::1 /a b.pdf`.
+    /// The signature of `1700000000 2001:db8::1 /a b.pdf`.
     const FOR_ADDRESS: &str = "aba0e4ea4f20331487e6111f89b74928c3e6318af45f3c6b0526462b2e70fba3";
 
     #[track_caller]

@@ -2,10 +2,12 @@
 //! one says its own.
 
 mod expiry;
+mod substitution;
 
 use crate::pattern::{GivenUp, PatternSet};
 
 pub use self::expiry::{ExpiryError, cache_control};
+pub use self::substitution::{Substitution, SubstitutionRule};
 
 /// These options of one action; absent where it has nothing of its own to say.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +18,12 @@ pub struct ResponseOptions {
     pub charset: Option<Charset>,
     /// The pace of a response body.
     pub limit_rate: Option<RateLimit>,
+    /// Texts of bodies that are replaced.
+    pub substitute: Option<Substitution>,
+    /// The MIME types of these bodies; those of HTML where nothing is said.
+    pub substitute_types: Option<PatternSet>,
+    /// Bodies are unpacked for clients that do not take gzip.
+    pub gunzip: Option<bool>,
 }
 
 /// Something that is said of responses by their path or MIME type.

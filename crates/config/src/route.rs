@@ -131,7 +131,7 @@ pub struct ActionOptions {
     pub response_headers: Vec<HeaderChange>,
     /// Replies have fields that make browsers careful.
     pub secure: bool,
-    /// What is said of responses beside their headers.
+    /// Options about responses beside their headers.
     pub responses: Option<Box<ResponseOptions>>,
     /// The copies of its requests.
     pub mirror: Option<Key<Mirror>>,

@@ -15,6 +15,7 @@ pub(crate) mod client_presence;
 mod cors;
 pub(crate) mod downstream;
 mod encoded;
+mod filter;
 pub(crate) mod https_only;
 mod internal_redirect;
 pub(crate) mod key_authorization;

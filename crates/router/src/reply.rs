@@ -8,7 +8,9 @@ pub(crate) mod html;
 pub(crate) mod interim;
 pub(crate) mod preference;
 pub(crate) mod secure;
+pub(crate) mod substituting;
 pub(crate) mod trailers;
+pub(crate) mod unpacking;
 pub(crate) mod upstreams;
 
 use corral_http::response::{self, FIELD_OVERHEAD, ReplyFraming};

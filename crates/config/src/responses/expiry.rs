@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// Why a text is not a value of `expires`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExpiryError {
-    /// There is nothing in it.
+    /// A text without a word.
     #[error("The \"expires\" value must not be empty.")]
     Empty,
     /// A word that is neither a time nor one of Cache-Control.

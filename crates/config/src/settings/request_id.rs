@@ -14,9 +14,9 @@ pub struct RequestIdSettings {
 /// The requests that keep the value they come with, if it is well formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptIds {
-    /// None.
+    /// No request.
     Never,
-    /// Those from peers that `forwarded` trusts.
+    /// Requests from peers that `forwarded` trusts.
     Trusted,
     /// All.
     Always,

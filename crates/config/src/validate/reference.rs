@@ -190,6 +190,7 @@ const TABLES: &[(&str, &[Source])] = &[
     ),
     ("actions", &[Source::new(RETURN, "/routes/0/action").part(1)]),
     ("actions.limit_rate", &[Source::new(RETURN, "/routes/0/action/limit_rate")]),
+    ("actions.substitute", &[Source::new(RETURN, "/routes/0/action/substitute/0")]),
     ("rewrite", &[Source::new(RETURN, "/routes/0/action/rewrite")]),
     ("errors", &[Source::new(RETURN, "/routes/0/action/errors")]),
     ("maintenance", &[Source::new(RETURN, "/routes/0/action/maintenance")]),

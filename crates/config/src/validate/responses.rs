@@ -2,12 +2,14 @@
 
 mod content;
 mod expires;
+mod substitute;
 
 use super::context::Context;
-use super::scalars::integer;
-use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING, optional, required};
-use super::strings::name;
+use super::scalars::{integer, is_true};
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
+use super::strings::{name, patterns};
 use crate::json::Value;
+use crate::pattern::Flavor;
 use crate::responses::{Charset, RateLimit, ResponseOptions};
 use crate::route::ActionOptions;
 
@@ -34,6 +36,27 @@ pub(super) const RESPONSES: &[Member<ActionOptions>] = &[
              limit (beyond Unit)",
         )
         .read(|cx, field, options| own(options).limit_rate = limit_rate(cx, field)),
+    optional("substitute", ARRAY)
+        .default("none")
+        .means(
+            "[texts of bodies](responses.md#text-substitution) that are replaced: \
+             `[{ \"from\": \"http://old\", \"to\": \"https://$host\" }]`; an empty list ends what an outer action says \
+             (beyond Unit)",
+        )
+        .read(|cx, field, options| own(options).substitute = substitute::read(cx, field)),
+    optional("substitute_types", STRING.or(ARRAY))
+        .default("`\"text/html\"`")
+        .means("the MIME types of bodies in which `substitute` replaces texts, as patterns (beyond Unit)")
+        .read(|cx, field, options| {
+            own(options).substitute_types = patterns(cx, field, Flavor::CaseInsensitive);
+        }),
+    optional("gunzip", BOOL)
+        .default("`false`")
+        .means(
+            "`true`: bodies that an application or a server sends in gzip are [unpacked](responses.md#gunzip) for \
+             clients that do not take it (beyond Unit)",
+        )
+        .read(|_, field, options| own(options).gunzip = Some(is_true(field))),
 ];
 
 fn own(options: &mut ActionOptions) -> &mut ResponseOptions {

@@ -90,7 +90,11 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("expires", &["cache_control", "cache", "caching", "max_age"]),
     ("charset", &["add_default_charset", "override_charset", "source_charset"]),
     ("limit_rate", &["bandwidth", "bandwidth_limit", "throttle_rate", "set_output_filter_rate_limit"]),
+    ("substitute", &["sub_filter", "subs_filter", "replace", "substitution", "replacements"]),
+    ("substitute_types", &["sub_filter_types"]),
+    ("gunzip", &["decompress", "inflate", "uncompress"]),
     ("clean_urls", &["clean_url", "pretty_urls", "strip_html", "try_html"]),
+    ("request_id", &["x_request_id", "correlation_id", "unique_id", "trace_id"]),
     ("spa", &["single", "single_page", "history_fallback", "history_api_fallback", "fallback_resource"]),
     (
         "response_headers",

@@ -14,6 +14,7 @@ use corral_http::path;
 
 pub(super) use self::lookup::leads_on;
 use self::lookup::{FileFinding, FileLookup};
+use self::representation::FileRepresentation;
 use crate::exchange::request::RoutedRequest;
 use crate::exchange::response::ResponseWriter;
 use crate::files::CacheTime;
@@ -89,7 +90,11 @@ async fn try_path(
                 Err(undecided) => return sent(response.fail_script(&undecided).await),
             };
             let place = (&lookup.place(path), lookup.moment);
-            let reply = representation::choose(response.request, place, file, content_type, cache_control);
+            let reply = if response.substitutes(content_type) {
+                FileRepresentation::changed(file, content_type, cache_control)
+            } else {
+                representation::choose(response.request, place, file, content_type, cache_control)
+            };
             // The client may take long.
             buffers::give(std::mem::take(path));
             sent(send::file(response, reply).await)

@@ -14,7 +14,7 @@ fn secrets(content: &str) -> Site {
     site().file("links", content)
 }
 
-/// What `openssl` makes of a text.
+/// The signature that `openssl` makes of a text.
 fn signature(secret: &str, text: &str) -> String {
     let printed = output("openssl", &["dgst", "-sha256", "-hmac", secret, "-r"], text);
     printed.split(' ').next().expect("a digest").to_owned()
@@ -142,8 +142,8 @@ fn the_manuals_functions_sign_links() {
     let site = secrets(&format!("{SECRET}\n{OTHER}\n"));
     let server = serve(&json!({ "secrets": site.path("links") }));
     let block = |language: &str| {
-        let blocks =
-            page.split(&format!("```{language}\n")).skip(1).filter_map(|rest| rest.split_once("```"));
+        let fence = format!("```{language}\n");
+        let blocks = page.split(&fence).skip(1).filter_map(|rest| rest.split_once("```"));
         let code = blocks
             .map(|(code, _)| code)
             .find(|code| code.contains("function signed_link") || code.contains("def signed_link"));

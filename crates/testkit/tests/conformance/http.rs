@@ -1,5 +1,6 @@
 //! HTTP/1 over sockets: requests, replies, and the connections that carry them.
 
+mod changed_bodies;
 mod compression;
 mod connections;
 mod errors;

@@ -11,17 +11,17 @@ use corral_sys::process::is_descriptor_shortage;
 use crate::exchange::request::RoutedRequest;
 use crate::files::{self, CacheTime, ConfinedPath, FoundFile, OpenFile};
 
-/// What a path leads to.
+/// The end of a path.
 pub(super) enum FileFinding {
     File(Rc<OpenFile>),
     /// A folder whose entries are shown.
     Listing(File),
-    /// What is there has this path, as clients write it without its escapes.
+    /// Another path of what is there, without escapes.
     Moved(Vec<u8>),
     /// No file; the status if there is no fallback.
     Missed(u16),
     Failed(u16),
-    /// It is not known whether the file may be sent.
+    /// Unknown whether the file may be sent.
     Undecided(GivenUp),
 }
 

@@ -107,6 +107,18 @@ impl<'c> RouteProgress<'c> {
         layers.filter_map(|layer| layer.options.responses.as_deref()).find_map(said)
     }
 
+    /// Whether `substitute` is for bodies of this type.
+    pub(crate) fn substitutes_in(&self, content_type: &[u8]) -> bool {
+        let bare = content_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii_end();
+        match self.says(|options| options.substitute_types.as_ref()) {
+            None => bare.eq_ignore_ascii_case(b"text/html"),
+            Some(types) => types.matches(bare).unwrap_or_else(|given_up| {
+                tracing::warn!("{given_up}; no texts of a response are replaced");
+                false
+            }),
+        }
+    }
+
     /// Whether another action answers in the place of one.
     fn is_stood_in_for(&self, layer: &'c Action) -> bool {
         !matches!(layer.kind, ActionKind::Pass(_)) && !self.last.is_some_and(|last| ptr::eq(last, layer))

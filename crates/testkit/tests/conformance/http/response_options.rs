@@ -100,7 +100,7 @@ fn expires_gives_way_to_what_a_response_says_itself() {
     }
 }
 
-/// What is said of files is not said of what answers in their place, whatever that says itself.
+/// Headers of files are not those of answers in their place, whatever these say themselves.
 #[test]
 fn what_is_said_of_content_is_not_said_of_a_fallback() {
     let files = site().file("a.txt", "found");
@@ -146,21 +146,18 @@ fn a_charset_is_added_to_texts_that_have_none() {
     let named = Origin::answering(
         "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=koi8-r\r\nContent-Length: 0\r\n\r\n",
     );
-    let server = serve(json!([
+    let server = serve(json!({
+        "main": [
         { "match": { "uri": "/named" }, "action": { "proxy": named.url(), "charset": "utf-8" } },
         { "match": { "uri": "/error" }, "action": { "return": 404, "charset": "utf-8" } },
         { "action": { "pass": "routes/off", "charset": "utf-8" } },
-    ]
-    .as_array()
-    .map(|main| json!({
-        "main": main,
+        ],
         "off": [
             { "match": { "uri": "/a.css" }, "action": { "share": format!("{}$uri", site.root()), "charset": "off" } },
             { "match": { "uri": "/a.js" }, "action": { "share": format!("{}$uri", site.root()), "charset": "latin1" } },
             { "action": { "share": format!("{}$uri", site.root()) } },
         ],
-    }))
-    .expect("an array")));
+    }));
     for (target, status, expect) in [
         ("/a.html", 200, Some("text/html; charset=utf-8")),
         ("/a.css", 200, Some("text/css")),
@@ -195,7 +192,8 @@ fn bodies_are_sent_at_their_rate() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nea60\r\n{body}\r\n0\r\n\r\n"
     ));
     let share = format!("{}$uri", site.root());
-    let server = serve(json!([
+    let server = serve(json!({
+        "main": [
         { "match": { "uri": "/measured" }, "action": { "proxy": measured.url(), "limit_rate": 40_000 } },
         { "match": { "uri": "/chunked" }, "action": { "proxy": chunked.url(), "limit_rate": 40_000 } },
         { "match": { "uri": "/text" }, "action": { "return": 200, "body": body, "limit_rate": 40_000 } },
@@ -205,13 +203,9 @@ fn bodies_are_sent_at_their_rate() {
             "share": share, "limit_rate": { "rate": 200_000, "burst": 400_000 },
         } },
         { "action": { "share": share, "limit_rate": { "rate": 40_000 } } },
-    ]
-    .as_array()
-    .map(|main| json!({
-        "main": main,
+        ],
         "free": [{ "action": { "return": 200, "body": body, "limit_rate": 0 } }],
-    }))
-    .expect("an array")));
+    }));
     let second = Duration::from_secs(1);
     for (target, len) in [
         ("/measured", 60_000),

@@ -14,10 +14,9 @@ fn serve(request_id: Value, forwarded: Value) -> (Daemon, Origin) {
             { "action": { "proxy": origin.url() } },
         ],
     });
-    let builder = daemon();
-    let log = builder.path("access.log");
+    let server = daemon().start_unconfigured();
+    let log = server.path("access.log");
     config["access_log"] = json!({ "path": log, "format": "$request_uri $request_id" });
-    let server = builder.start_unconfigured();
     let mut config = server.with_listener(config);
     if !forwarded.is_null() {
         let listeners = config["listeners"].as_object_mut().expect("listeners");

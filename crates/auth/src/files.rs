@@ -9,6 +9,7 @@ use corral_config::authentication::{Authentication, KeySource, Method};
 use corral_config::{Config, Problem, Stage};
 
 use crate::jwt::{KeyFault, KeyOrigin, Keys};
+use crate::links::{LinkFault, LinkSecrets};
 use crate::passwords::{LineFault, Passwords};
 
 /// The reason why a file cannot be used for checks.
@@ -32,6 +33,9 @@ pub enum FileFault {
     /// The content of a file of keys.
     #[error("it {0}")]
     Key(#[from] KeyFault),
+    /// The content of a file of secrets.
+    #[error("it {0}")]
+    Secret(#[from] LinkFault),
 }
 
 impl FileFault {
@@ -40,7 +44,7 @@ impl FileFault {
     pub fn in_full(&self) -> String {
         match self {
             Self::Open(cause) | Self::Read(cause) => format!("{self}: {cause}"),
-            Self::Kind | Self::Size | Self::Line(_) | Self::Key(_) => self.to_string(),
+            Self::Kind | Self::Size | Self::Line(_) | Self::Key(_) | Self::Secret(_) => self.to_string(),
         }
     }
 }
@@ -95,6 +99,7 @@ fn problems(authentication: &Authentication) -> Vec<Problem> {
         let (option, path) = method.file()?;
         let result = open(path).and_then(|file| content(&file)).and_then(|content| match method {
             Method::Jwt(jwt) => keys(&jwt.keys, &content).map(drop),
+            Method::SignedLink(_) => LinkSecrets::parse(&content).map(drop).map_err(FileFault::from),
             _ => Passwords::parse(&content).map(drop).map_err(FileFault::from),
         });
         let fault = result.err()?;
@@ -118,6 +123,7 @@ fn advice(fault: &FileFault, path: &Path) -> String {
         }
         FileFault::Line(fault) => fault.advice(&path),
         FileFault::Key(fault) => fault.advice().to_owned(),
+        FileFault::Secret(fault) => fault.advice().to_owned(),
         _ => String::new(),
     }
 }

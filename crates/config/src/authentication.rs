@@ -28,6 +28,17 @@ pub enum Method {
     Forward(Box<Forward>),
     /// The certificate that the client has shown in the TLS handshake.
     Certificate(Certificate),
+    /// A signature in the link itself.
+    SignedLink(SignedLinkRules),
+}
+
+/// `signed_link`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedLinkRules {
+    /// The file of the secrets that links are signed with.
+    pub secrets: PathBuf,
+    /// A link is for one client alone.
+    pub address: bool,
 }
 
 /// `basic`.
@@ -135,6 +146,7 @@ impl Method {
                 KeySource::Set(path) => Some(("jwt/jwks", path)),
                 KeySource::Url { .. } => None,
             },
+            Self::SignedLink(rules) => Some(("signed_link/secrets", &rules.secrets)),
             Self::Forward(_) | Self::Certificate(_) => None,
         }
     }

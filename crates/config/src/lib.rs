@@ -27,6 +27,7 @@ pub mod plan;
 mod problem;
 pub mod protocol;
 pub mod query;
+pub mod responses;
 pub mod root;
 pub mod route;
 pub mod schedule;

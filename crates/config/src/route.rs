@@ -13,8 +13,9 @@ use crate::authentication::Authentication;
 use crate::cors::CorsRule;
 use crate::gateway::Gateway;
 use crate::mirror::Mirror;
-use crate::pattern::{GivenUp, PatternSet};
+use crate::pattern::PatternSet;
 use crate::plan::AppSpec;
+use crate::responses::{ContentRule, ResponseOptions};
 use crate::table::Key;
 use crate::template::{Rewrite, Template};
 use crate::throttle::Throttle;
@@ -130,6 +131,8 @@ pub struct ActionOptions {
     pub response_headers: Vec<HeaderChange>,
     /// Replies have fields that make browsers careful.
     pub secure: bool,
+    /// Options about responses beside their headers.
+    pub responses: Option<Box<ResponseOptions>>,
     /// The copies of its requests.
     pub mirror: Option<Key<Mirror>>,
     /// The actions that answer in place of errors.
@@ -144,6 +147,7 @@ impl ActionOptions {
     pub fn concern_replies(&self) -> bool {
         !self.response_headers.is_empty()
             || self.secure
+            || self.responses.is_some()
             || self.cors.is_some()
             || self.errors.is_some()
             || self.internal_redirect.is_some()
@@ -269,10 +273,14 @@ pub struct Return {
 pub struct Share {
     /// File paths to try, in order; at least one.
     pub paths: Vec<Template>,
-    /// Name appended to paths that end in a slash.
-    pub index: String,
+    /// Names appended to paths that end in a slash; the first that is there counts. At least one.
+    pub index: Vec<String>,
+    /// Pages are known by their names without `.html`.
+    pub clean_urls: bool,
     /// MIME types that may be served; `None` means all.
     pub types: Option<PatternSet>,
+    /// The action that shows the page of a single-page application when no path leads to a file.
+    pub spa: Option<Box<Action>>,
     /// The action to take when no path leads to a file.
     pub fallback: Option<Box<Action>>,
     /// Bounds on the way to a file.
@@ -304,26 +312,7 @@ pub struct Listing {
 }
 
 /// A value of Cache-Control and what it is for.
-#[derive(Debug, Clone)]
-pub struct CacheRule {
-    /// On the path of the request, which starts with `/`, or on the MIME type, which never does; `None` is for
-    /// every file.
-    pub pattern: Option<PatternSet>,
-    /// The field's value.
-    pub value: Template,
-}
-
-impl CacheRule {
-    /// Whether it is for a file of this path and type.
-    ///
-    /// # Errors
-    ///
-    /// When a regular expression is given up.
-    pub fn applies(&self, path: &[u8], mime_type: &[u8]) -> Result<bool, GivenUp> {
-        let Some(pattern) = &self.pattern else { return Ok(true) };
-        Ok(pattern.matches(path)? || pattern.matches(mime_type)?)
-    }
-}
+pub type CacheRule = ContentRule<Template>;
 
 #[cfg(test)]
 mod tests;

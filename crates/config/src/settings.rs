@@ -1,12 +1,14 @@
 //! `settings` (contract 15) with every default filled in.
 
 mod observe;
+mod request_id;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use self::observe::{LogFormat, LogLevel, LogSettings, TelemetryProtocol, TelemetrySettings};
+pub use self::request_id::{KeptIds, RequestIdSettings};
 
 use crate::pattern::PatternSet;
 
@@ -88,6 +90,8 @@ pub struct HttpSettings {
     pub log_route: bool,
     /// Error pages are JSON for clients that prefer it.
     pub negotiate_errors: bool,
+    /// The header that requests are known by, if there is one.
+    pub request_id: Option<RequestIdSettings>,
     /// Name the version in the Server field.
     pub server_version: bool,
     /// Accept request bodies in chunks.
@@ -232,6 +236,7 @@ impl Default for HttpSettings {
             discard_unsafe_fields: true,
             log_route: false,
             negotiate_errors: false,
+            request_id: None,
             server_version: true,
             chunked_transform: true,
             mime_types: Vec::new(),

@@ -49,6 +49,7 @@ mod python;
 mod queue;
 mod recorder;
 mod reference;
+mod responses;
 mod restart;
 mod rewrite;
 mod routes;

@@ -16,20 +16,24 @@ pub(crate) mod passwords;
 pub(crate) mod permissions;
 mod remote_keys;
 mod secret_cache;
+pub(crate) mod watched_file;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use corral_auth::jwt::Rules;
+use corral_auth::files::{self, FileFault};
+use corral_auth::jwt::{Keys, Rules};
+use corral_auth::links::LinkSecrets;
 use corral_config::authentication::{Authentication, Jwt, KeySource, Method};
 use corral_config::table::{Key, Table};
 
-use self::keys::{KeyFile, KeyStore};
+use self::keys::KeyStore;
 use self::passwords::PasswordFile;
 use self::permissions::Permissions;
 use self::remote_keys::RemoteKeys;
+use self::watched_file::WatchedFile;
 use crate::log_throttle::LogThrottle;
 use crate::upstream::TlsTrust;
 
@@ -38,7 +42,8 @@ use crate::upstream::TlsTrust;
 pub(crate) struct Authenticators {
     each: Table<Authentication, Authenticator>,
     password_files: HashMap<PathBuf, Arc<PasswordFile>>,
-    key_files: HashMap<KeySource, Arc<KeyFile>>,
+    key_files: HashMap<KeySource, Arc<WatchedFile<Keys>>>,
+    secret_files: HashMap<PathBuf, Arc<WatchedFile<LinkSecrets>>>,
     remotes: HashMap<KeySource, Arc<RemoteKeys>>,
 }
 
@@ -58,6 +63,7 @@ pub(crate) enum AuthMeans {
     Keys(KeyStore, Rules),
     Permissions(Box<Permissions>),
     Certificate,
+    Secrets(Arc<WatchedFile<LinkSecrets>>),
 }
 
 impl Authenticators {
@@ -107,6 +113,14 @@ impl Authenticators {
             Method::Jwt(jwt) => AuthMeans::Keys(self.keys(jwt, previous, trust)?, rules(jwt)),
             Method::Forward(_) => AuthMeans::Permissions(Box::default()),
             Method::Certificate(_) => AuthMeans::Certificate,
+            Method::SignedLink(rules) => {
+                let known = previous.and_then(|previous| previous.secret_files.get(&rules.secrets));
+                let file = self.secret_files.entry(rules.secrets.clone()).or_insert_with(|| {
+                    let parse = |content: &[u8]| LinkSecrets::parse(content).map_err(FileFault::from);
+                    known.cloned().unwrap_or_else(|| Arc::new(WatchedFile::new(rules.secrets.clone(), parse)))
+                });
+                AuthMeans::Secrets(Arc::clone(file))
+            }
         })
     }
 
@@ -117,12 +131,17 @@ impl Authenticators {
         trust: &mut TlsTrust<'_>,
     ) -> anyhow::Result<KeyStore> {
         let source = &jwt.keys;
-        let KeySource::Url { url, tls } = source else {
-            let known = previous.and_then(|previous| previous.key_files.get(source));
-            let file = self.key_files.entry(source.clone());
-            let file = file
-                .or_insert_with(|| known.cloned().unwrap_or_else(|| Arc::new(KeyFile::new(source.clone()))));
-            return Ok(KeyStore::File(Arc::clone(file)));
+        let (url, tls) = match source {
+            KeySource::Url { url, tls } => (url, tls),
+            KeySource::Secret(path) | KeySource::Pem(path) | KeySource::Set(path) => {
+                let known = previous.and_then(|previous| previous.key_files.get(source));
+                let file = self.key_files.entry(source.clone()).or_insert_with(|| {
+                    let source = source.clone();
+                    let parse = move |content: &[u8]| files::keys(&source, content);
+                    known.cloned().unwrap_or_else(|| Arc::new(WatchedFile::new(path.clone(), parse)))
+                });
+                return Ok(KeyStore::File(Arc::clone(file)));
+            }
         };
         let known = [Some(&*self), previous].into_iter().flatten().find_map(|all| all.remotes.get(source));
         let remote = match known {

@@ -131,7 +131,8 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
             share::ShareOutcome::Sent => return Ok(()),
             share::ShareOutcome::Missed(status) => status,
         };
-        let Some(action) = &share.fallback else { return response.send_error(status).await };
+        let page = share.spa.as_ref().filter(|_| share::wants_page(response.request));
+        let Some(action) = page.or(share.fallback.as_ref()) else { return response.send_error(status).await };
         if response.request.request_settings().log_route {
             log::fallback();
         }
@@ -150,7 +151,9 @@ pub(crate) fn note_end(exchange: &Exchange<'_>) {
     }
     let telemetry = generation.telemetry.as_ref().zip(exchange.request.trace.as_ref());
     if let Some((telemetry, trace)) = telemetry.filter(|(_, trace)| trace.is_sampled()) {
-        let record = telemetry::record(Trace::clone(trace), exchange.request.received, &exchange.variables());
+        let header = generation.request_settings.request_id.as_ref().map(|rule| rule.header.as_str());
+        let (trace, received) = (Trace::clone(trace), exchange.request.received);
+        let record = telemetry::record(trace, received, &exchange.variables(), header);
         telemetry.finish(record);
     }
 }

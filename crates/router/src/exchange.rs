@@ -15,14 +15,18 @@ pub(crate) mod client_presence;
 mod cors;
 pub(crate) mod downstream;
 mod encoded;
+mod filter;
 pub(crate) mod https_only;
 mod internal_redirect;
 pub(crate) mod key_authorization;
 mod maintenance;
 pub(crate) mod opening;
+mod pace;
 mod pages;
 pub(crate) mod request;
+mod request_id;
 pub(crate) mod response;
+mod response_options;
 pub(crate) mod routing;
 mod stand_in;
 pub(crate) mod writer;
@@ -60,7 +64,15 @@ impl<'c> Exchange<'c> {
     ) -> Self {
         let connected = RequestClient { address: carrier.peer(), tls: carrier.speaks_tls() };
         let client = forwarded::client(&settings.listener().forwarded, connected, received);
-        let request = RoutedRequest::new(received, settings, client);
+        let mut request = RoutedRequest::new(received, settings, client);
+        if let Some(rule) = &request.request_settings().request_id {
+            let mut trusted = settings.listener().forwarded.iter();
+            request_id::settle(
+                &mut request,
+                rule,
+                trusted.any(|trust| trust.source.matches(connected.address)),
+            );
+        }
         Self {
             client: Downstream::new(carrier, deadline, request.request_settings()),
             request,

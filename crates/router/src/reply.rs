@@ -1,5 +1,6 @@
 //! The state of a reply, and the fields that it gets.
 
+pub(crate) mod charset;
 pub(crate) mod compression;
 pub(crate) mod cors;
 pub(crate) mod explanation;
@@ -7,7 +8,9 @@ pub(crate) mod html;
 pub(crate) mod interim;
 pub(crate) mod preference;
 pub(crate) mod secure;
+pub(crate) mod substituting;
 pub(crate) mod trailers;
+pub(crate) mod unpacking;
 pub(crate) mod upstreams;
 
 use corral_http::response::{self, FIELD_OVERHEAD, ReplyFraming};
@@ -34,6 +37,8 @@ pub(crate) struct Reply {
     pub(crate) linger: bool,
     /// The content coding is decided: the reply is not compressed on its way out.
     pub(crate) coding_is_settled: bool,
+    /// `expires` has had its word on it.
+    pub(crate) expiry_is_settled: bool,
     /// The server has too much to do: the client may try again in so many seconds, whatever is sent as an error page.
     pub(crate) retry_after: Option<u32>,
     /// How much a limit leaves to the client.

@@ -24,6 +24,7 @@ use corral_http::request::{HTTP_2, HttpVersion, KnownField};
 use corral_http::response::{self, ConnectionField, ReplyFraming, Trailer};
 use corral_script::Engine;
 use corral_sys::machine;
+use smallvec::SmallVec;
 
 use crate::clock;
 use crate::reply::Reply;
@@ -34,10 +35,13 @@ use crate::request::ip_text;
 use crate::storage::buffers;
 use crate::tls::TlsPeer;
 
+/// The text that a request is known by: 32 hexadecimal digits, or what it came with.
+type RequestIdText = SmallVec<[u8; 32]>;
+
 /// Values that are worked out once for a request.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct CachedValues {
-    id: OnceCell<[u8; 32]>,
+    id: OnceCell<RequestIdText>,
     /// Since 1970.
     time: OnceCell<Duration>,
     elapsed: OnceCell<Duration>,
@@ -60,13 +64,18 @@ impl CachedValues {
         self.arguments = OnceCell::new();
     }
 
-    fn id(&self, started: Instant) -> &[u8; 32] {
+    /// Has the request known by a text that it came with, unless it has a name already.
+    pub(crate) fn set_id(&self, id: &[u8]) {
+        self.id.get_or_init(|| RequestIdText::from_slice(id));
+    }
+
+    pub(crate) fn id(&self, started: Instant) -> &[u8] {
         self.id.get_or_init(|| {
             // Two differently keyed hashes: unpredictable enough to tell requests apart, which is all it is for.
             let number = (u128::from(random(started)) << 64) | u128::from(random(started));
             let mut digits = [0; 32];
             write!(&mut digits[..], "{number:032x}").expect("128 bits have 32 digits");
-            digits
+            RequestIdText::from_buf(digits)
         })
     }
 

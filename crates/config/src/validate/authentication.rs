@@ -8,11 +8,12 @@ use super::context::Context;
 use super::destination::destination;
 use super::label::Label;
 use super::proxy;
-use super::scalars::{MAX_SECONDS, seconds};
-use super::schema::{self, ARRAY, Field, INTEGER, Member, OBJECT, STRING, optional, required};
-use super::strings::{member_name, name, path, patterns, string_array, text};
+use super::scalars::{MAX_SECONDS, is_true, seconds};
+use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
+use super::strings::{header_name, member_name, name, path, patterns, string_array, text};
 use crate::authentication::{
     ALGORITHMS, AuthRequest, Authentication, Basic, Certificate, Forward, Jwt, KeySource, Method,
+    SignedLinkRules,
 };
 use crate::gateway::Servers;
 use crate::json::{Bytes, Value};
@@ -24,8 +25,8 @@ use crate::upstream::{Origin, ProxyOptions, Upstream, UpstreamTls};
 
 /// The row of `authenticate`.
 pub(super) const AUTHENTICATE: Label = optional("authenticate", OBJECT).means(
-    "[what a client has to show](authentication.md): a password, a token, the word of another server or a \
-    certificate (beyond Unit)",
+    "[what a client has to show](authentication.md): a password, a token, the word of another server, a \
+    certificate or a signed link (beyond Unit)",
 );
 
 /// Reads `authenticate`.
@@ -35,7 +36,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Key<Authent
     if field.value.as_object().is_some_and(crate::json::Object::is_empty) {
         cx.problem_with_advice(
             "The \"authenticate\" object must have at least one method.",
-            "The methods are \"basic\", \"jwt\", \"forward\" and \"client_certificate\".",
+            "The methods are \"basic\", \"jwt\", \"forward\", \"client_certificate\" and \"signed_link\".",
         );
     }
     let place = cx.pointer().to_owned();
@@ -61,6 +62,34 @@ const METHODS: &[Member<Vec<Method>>] = &[
             schema::read_nested(cx, field, &[CERTIFICATE], &mut draft);
             methods.push(Method::Certificate(draft));
         }),
+    optional("signed_link", OBJECT)
+        .means("[a signature](authentication.md#signed-links) in the link, which holds until a time")
+        .read(|cx, field, methods| methods.extend(signed_link(cx, field).map(Method::SignedLink))),
+];
+
+fn signed_link(cx: &mut Context<'_>, field: Field<'_>) -> Option<SignedLinkRules> {
+    let mut draft = SignedLinkDraft::default();
+    schema::read_nested(cx, field, &[SIGNED_LINK], &mut draft);
+    Some(SignedLinkRules { secrets: draft.secrets?, address: draft.address })
+}
+
+#[derive(Default)]
+struct SignedLinkDraft {
+    secrets: Option<PathBuf>,
+    address: bool,
+}
+
+const SIGNED_LINK: &[Member<SignedLinkDraft>] = &[
+    required("secrets", STRING)
+        .means(
+            "a file with a secret of 32 bytes or more in each line, 16 at most; a link is good that is signed with one \
+             of them",
+        )
+        .read(|cx, field, draft| draft.secrets = file(cx, field)),
+    optional("address", BOOL)
+        .default("`false`")
+        .means("whether the client's address is signed, too, so that a link is for one client alone")
+        .read(|_, field, draft| draft.address = is_true(field)),
 ];
 
 fn basic(cx: &mut Context<'_>, field: Field<'_>) -> Option<Basic> {
@@ -354,11 +383,11 @@ const ANSWER: &[Member<ForwardDraft>] = &[
         .means(
             "headers of its answer that the request goes on with; the client's own of these names are removed",
         )
-        .read(|cx, field, draft| draft.copy_fields = string_array(cx, field, field_name)),
+        .read(|cx, field, draft| draft.copy_fields = string_array(cx, field, header_name)),
     optional("user_field", STRING)
         .default("none")
         .means("the header of its answer that becomes `$remote_user`")
-        .read(|cx, field, draft| draft.user_field = field_name(cx, field)),
+        .read(|cx, field, draft| draft.user_field = header_name(cx, field)),
     optional("cache", INTEGER)
         .default("0")
         .means("seconds for which a permission counts for further requests, whatever their path")
@@ -366,7 +395,7 @@ const ANSWER: &[Member<ForwardDraft>] = &[
     optional("cache_key", ARRAY)
         .default("`[\"Authorization\", \"Cookie\"]`")
         .means("request headers that have to be the same for that; without any of them nothing is remembered")
-        .read(|cx, field, draft| draft.cache_key = Some(string_array(cx, field, field_name))),
+        .read(|cx, field, draft| draft.cache_key = Some(string_array(cx, field, header_name))),
 ];
 
 /// The server and the target of a URL.
@@ -421,22 +450,6 @@ fn speaks_http1(upstream: &Upstream) -> bool {
     let all = upstream.servers.iter().all(|server| server.http2 != Some(true));
     options.gateway.is_none() && !options.http2 && all
 }
-
-/// A name that a header may have.
-fn field_name(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
-    let name = name(cx, field)?;
-    let is_sound =
-        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
-    let is_framing = FRAMING.iter().any(|other| name.eq_ignore_ascii_case(other));
-    if !is_sound || is_framing {
-        cx.problem(format!("The \"{}\" name \"{name}\" is not a header that can be used here.", field.name));
-        return None;
-    }
-    Some(name)
-}
-
-/// Fields that say how a message is sent, not what is in it.
-const FRAMING: [&str; 4] = ["connection", "content-length", "transfer-encoding", "host"];
 
 const CERTIFICATE: &[Member<Certificate>] = &[
     optional("subject", STRING.or(ARRAY))

@@ -113,6 +113,9 @@ const FORMS: &[Form] = &[
         TEXT.or(ARRAY),
         "Write an action for each status: {\"404\": {\"share\": \"/srv/www/404.html\"}}.",
     ),
+    from("limit_rate", INTEGER, TEXT, |value| {
+        Some(format!("Write the number of bytes in a second: {}.", bytes_in(value)?))
+    }),
     from("limit_requests", OBJECT, TEXT.or(INTEGER), rate),
     from("limit_connections", OBJECT, TEXT.or(INTEGER), |value| {
         Some(format!("Write {{\"connections\": {}}}.", number_in(value)?))
@@ -264,6 +267,20 @@ fn number_in(value: &Value) -> Option<u32> {
     let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     digits.get(..end)?.parse().ok()
+}
+
+/// The bytes of a size such as `500k`.
+fn bytes_in(value: &Value) -> Option<u64> {
+    let number = u64::from(number_in(value)?);
+    let text = shown(value).to_ascii_lowercase();
+    let unit = text.chars().find(|letter| letter.is_ascii_lowercase());
+    let factor = match unit {
+        Some('k') => 1 << 10,
+        Some('m') => 1 << 20,
+        Some('g') => 1 << 30,
+        _ => 1,
+    };
+    Some(number * factor)
 }
 
 /// Servers as an address, or an array of addresses.

@@ -1,6 +1,7 @@
 //! `settings` (contract 15). Numbers are range-checked, which Unit does not do.
 
 mod observe;
+mod request_id;
 mod scripts;
 
 use std::ops::RangeInclusive;
@@ -149,6 +150,13 @@ const SWITCHES: &[Member<HttpSettings>] = &[
             Some(b"negotiated") => http.negotiate_errors = true,
             _ => cx.problem("The \"error_format\" can either be \"html\" or \"negotiated\"."),
         }),
+    optional("request_id", BOOL.or(OBJECT))
+        .default("`false`")
+        .means(
+            "`true`: each request has an `X-Request-Id`, which applications, other servers, clients and logs see: \
+             [request IDs](logs.md#request-ids) (beyond Unit)",
+        )
+        .read(|cx, field, http| http.request_id = request_id::read(cx, field)),
     optional("server_version", BOOL)
         .default("`true`")
         .means("say the version in the `Server` header")

@@ -1,16 +1,18 @@
-//! `share` (contract 12) and what Corral adds to it: `listing` and `cache_control`.
+//! `share` (contract 12) and what Corral adds to it: clean addresses, single-page applications, `listing` and
+//! `cache_control`.
 
 pub(super) mod draft;
 
 use self::draft::ShareDraft;
 use super::actions::options;
 use super::context::Context;
-use super::scalars::integer;
+use super::responses::content_rules;
+use super::scalars::{integer, is_true};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
-use super::strings::{patterns, template, text};
+use super::strings::{one_or_more, patterns, template, text};
 use crate::json::{Object, Value};
-use crate::pattern::{Flavor, PatternSet};
-use crate::route::{ActionKind, ActionOptions, CacheRule, Listing};
+use crate::pattern::Flavor;
+use crate::route::{ActionKind, ActionOptions, Listing};
 use crate::template::Template;
 
 /// Reads an action that shares files.
@@ -33,9 +35,10 @@ const SHARE: &[Member<ShareDraft>] = &[
         )
         .read(|cx, field, draft| draft.paths = share_paths(cx, field)),
     optional("index", STRING)
+        .or_beyond_unit(ARRAY)
         .default("`\"index.html\"`")
-        .means("shown for a folder")
-        .read(|cx, field, draft| draft.index = text(cx, field)),
+        .means("shown for a folder; of several names the first that is there (beyond Unit)")
+        .read(|cx, field, draft| draft.index = index_names(cx, field)),
     optional("types", STRING.or(ARRAY))
         .default("all")
         .means("only files whose MIME type matches these [patterns](routes.md#conditions)")
@@ -70,13 +73,27 @@ const CONFINEMENT: &[Member<ShareDraft>] = &[
 ];
 
 const BEYOND: &[Member<ShareDraft>] = &[
+    optional("clean_urls", BOOL)
+        .default("`false`")
+        .means(
+            "`true`: `/about` is answered by `about.html`, and `/about.html` is redirected to it: see \
+             [clean addresses](#clean-addresses) (beyond Unit)",
+        )
+        .read(|_, field, draft| draft.clean_urls = is_true(field)),
+    optional("spa", BOOL.or(STRING))
+        .default("`false`")
+        .means(
+            "the path of the page of a [single-page application](#single-page-applications), or `true` for the index \
+             of `/`: it answers addresses that are not files (beyond Unit)",
+        )
+        .read(|cx, field, draft| draft.spa = spa_page(cx, field)),
     optional("listing", BOOL.or(OBJECT))
         .default("`false`")
         .means("`true`: a folder without an index is answered with [its entries](#listings) (beyond Unit)")
         .read(|cx, field, draft| draft.listing = listing(cx, field)),
     optional("cache_control", STRING.or(OBJECT))
         .means("the value of `Cache-Control`, or [values by pattern](#cache-control) (beyond Unit)")
-        .read(|cx, field, draft| draft.cache_control = cache_rules(cx, field)),
+        .read(|cx, field, draft| draft.cache_control = content_rules(cx, field, cache_value)),
 ];
 
 fn check_kernel(cx: &mut Context<'_>, field: Field<'_>) {
@@ -100,6 +117,40 @@ fn share_paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Template> {
         });
     }
     paths
+}
+
+/// One name or several.
+fn index_names(cx: &mut Context<'_>, field: Field<'_>) -> Vec<String> {
+    let names = one_or_more(cx, field, text);
+    match field.value.as_array().map(<[Value]>::len) {
+        Some(0) => cx.problem("The \"index\" array must contain at least one element."),
+        Some(n) if n > MAX_INDEX_NAMES => {
+            cx.problem(format!(
+                "The \"index\" array must contain at most {MAX_INDEX_NAMES} names, but not {n}."
+            ));
+        }
+        _ => {}
+    }
+    names
+}
+
+/// Each name is looked for by a system call.
+const MAX_INDEX_NAMES: usize = 16;
+
+/// The path of the page.
+fn spa_page(cx: &mut Context<'_>, field: Field<'_>) -> Option<Template> {
+    if let Value::Bool(is_on) = field.value {
+        return is_on.then(|| Template::parse(b"/").ok())?;
+    }
+    let page = template(cx, field)?;
+    if page.script().is_none() && !page.begins_with(b"/") {
+        cx.problem_with_advice(
+            "The \"spa\" value must be a path that begins with \"/\".",
+            "It is the address of the page, below the folder of \"share\": \"/index.html\".",
+        );
+        return None;
+    }
+    Some(page)
 }
 
 /// `true`, or an object with options.
@@ -130,39 +181,6 @@ const DEFAULT_PAGE_SIZE: usize = 1000;
 
 /// A listing that is kept in memory for one request stays below some megabytes.
 const MAX_PAGE_SIZE: i64 = 10_000;
-
-/// One value for everything, or values by pattern.
-fn cache_rules(cx: &mut Context<'_>, field: Field<'_>) -> Vec<CacheRule> {
-    let Some(members) = field.value.as_object() else {
-        return cache_value(cx, field).map(|value| CacheRule { pattern: None, value }).into_iter().collect();
-    };
-    let mut rules = Vec::new();
-    for (pattern, value) in members {
-        cx.at(pattern, |cx| {
-            let value = cache_value(cx, Field { name: &pattern.to_string_lossy(), value });
-            let pattern = cache_pattern(cx, pattern);
-            rules.extend(
-                pattern.zip(value).map(|(pattern, value)| CacheRule { pattern: Some(pattern), value }),
-            );
-        });
-    }
-    rules
-}
-
-fn cache_pattern(cx: &mut Context<'_>, text: &[u8]) -> Option<PatternSet> {
-    if text.first() == Some(&b'!') {
-        cx.problem("The \"cache_control\" patterns must not be negated: the first that matches counts.");
-        return None;
-    }
-    let mut set = PatternSet::default();
-    match set.add(text, Flavor::CaseInsensitive) {
-        Ok(()) => Some(set),
-        Err(error) => {
-            cx.problem(error.to_string());
-            None
-        }
-    }
-}
 
 fn cache_value(cx: &mut Context<'_>, field: Field<'_>) -> Option<Template> {
     let Value::String(text) = field.value else {

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
+use corral_syntax::is_token;
+
 use super::context::Context;
 use super::schema::{Field, STRING};
 use super::{advice, variables};
@@ -216,6 +218,21 @@ fn add_address_pattern(cx: &mut Context<'_>, value: &Value, set: &mut AddressPat
     }
     added.is_ok()
 }
+
+/// A name that a header may have.
+pub(super) fn header_name(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
+    let name = name(cx, field)?;
+    let is_sound = is_token(name.as_bytes());
+    let is_framing = FRAMING.iter().any(|other| name.eq_ignore_ascii_case(other));
+    if !is_sound || is_framing {
+        cx.problem(format!("The \"{}\" name \"{name}\" is not a header that can be used here.", field.name));
+        return None;
+    }
+    Some(name)
+}
+
+/// Fields that say how a message is sent, not what is in it.
+const FRAMING: [&str; 4] = ["connection", "content-length", "transfer-encoding", "host"];
 
 /// A member whose name is free, as text.
 pub(super) fn member_name(cx: &mut Context<'_>, name: &Bytes) -> Option<String> {

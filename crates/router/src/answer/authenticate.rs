@@ -5,6 +5,7 @@ mod certificate;
 mod forward;
 mod method_result;
 mod password;
+mod signed_link;
 mod token;
 
 use corral_config::authentication::{Authentication, Method};
@@ -51,11 +52,17 @@ pub(crate) async fn ask<'c>(
             MethodResult::Refused(refusal) => {
                 scope.warn(response, &refusal.reason);
                 refused.is_known |= refusal.status == 403;
+                refused.is_too_late |= refusal.status == 410;
                 refused.challenges.extend(refusal.challenge);
             }
         }
     }
-    let status = if refused.is_known || refused.challenges.is_empty() { 403 } else { 401 };
+    let status = match refused.challenges.is_empty() {
+        _ if refused.is_known => 403,
+        true if refused.is_too_late => 410,
+        true => 403,
+        false => 401,
+    };
     response.reply.challenges = refused.challenges;
     Ok(AuthOutcome::Refused(status))
 }
@@ -66,6 +73,8 @@ struct AuthRefusals {
     challenges: Vec<String>,
     /// The client is known, and may not go on all the same.
     is_known: bool,
+    /// The client came with what was good once.
+    is_too_late: bool,
 }
 
 /// Asks one method.
@@ -84,6 +93,9 @@ async fn ask_method<'c>(
         }
         (Method::Forward(forward), AuthMeans::Permissions(permissions)) => {
             forward::ask(scope, response, forward, permissions).await
+        }
+        (Method::SignedLink(rules), AuthMeans::Secrets(file)) => {
+            signed_link::ask(scope, response, rules, file).await
         }
         (Method::Certificate(certificate), _) => Ok(certificate::ask(response, certificate)),
         // The means are made of the methods.

@@ -4,6 +4,7 @@ use corral_config::route::Return;
 use corral_config::template::Template;
 
 use crate::exchange::response::ResponseWriter;
+use crate::reply::html::is_markup;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 use crate::variables::encoded::{HtmlValues, append_location};
@@ -61,10 +62,4 @@ async fn send_error(response: &mut ResponseWriter<'_, '_>, status: u16) -> Resul
         return response.open_page(status).finish(response, b"").await;
     }
     response.send_error(status).await
-}
-
-/// Whether browsers read elements and scripts in a body of this type.
-fn is_markup(content_type: &str) -> bool {
-    let is_html = content_type.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("text/html"));
-    is_html || content_type.to_ascii_lowercase().contains("xml")
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod folders;
 mod listing;
+mod lookup;
 mod representation;
 mod send;
 
@@ -10,11 +11,13 @@ use std::fs::File;
 use corral_config::route::{Share, Undecided};
 use corral_config::template::{PathFault, Template};
 use corral_http::path;
-use corral_sys::process::is_descriptor_shortage;
 
+pub(super) use self::lookup::leads_on;
+use self::lookup::{FileFinding, FileLookup};
+use self::representation::FileRepresentation;
 use crate::exchange::request::RoutedRequest;
 use crate::exchange::response::ResponseWriter;
-use crate::files::{self, CacheTime, ConfinedPath, FoundFile};
+use crate::files::CacheTime;
 use crate::request::client::Gone;
 use crate::storage::buffers;
 
@@ -75,64 +78,32 @@ async fn try_path(
     path: &mut Vec<u8>,
     chroot: &[u8],
 ) -> Result<ShareOutcome, Gone> {
-    let folder_len = path.len();
-    let is_index = path.ends_with(b"/");
-    if is_index {
-        path.extend_from_slice(share.index.as_bytes());
-    }
-    let content_type = response.request.request_settings().mime_types.lookup(path);
-    if let Some(types) = share.types.as_ref().filter(|_| !is_index) {
-        match types.matches(content_type.unwrap_or_default()) {
-            Ok(true) => {}
-            Ok(false) => return Ok(ShareOutcome::Missed(403)),
-            Err(given_up) => return sent(response.fail_script(&given_up).await),
-        }
-    }
-    let place = place(share, path, chroot);
-    let moment = moment(response);
-    match files::open(&place, moment) {
-        FoundFile::File(file) => {
-            let cache_control = match cache_control(response, share, is_index, content_type) {
+    let requested_len = path.len();
+    let answers_in_place = response.answers_in_place();
+    let lookup =
+        FileLookup { request: response.request, share, chroot, moment: moment(response), answers_in_place };
+    match lookup.find(path) {
+        FileFinding::File(file) => {
+            let content_type = response.request.request_settings().mime_types.lookup(path);
+            let cache_control = match cache_control(response, share, &path[requested_len..], content_type) {
                 Ok(value) => value,
                 Err(undecided) => return sent(response.fail_script(&undecided).await),
             };
-            let reply =
-                representation::choose(response.request, (&place, moment), file, content_type, cache_control);
+            let place = (&lookup.place(path), lookup.moment);
+            let reply = if response.substitutes(content_type) {
+                FileRepresentation::changed(file, content_type, cache_control)
+            } else {
+                representation::choose(response.request, place, file, content_type, cache_control)
+            };
             // The client may take long.
             buffers::give(std::mem::take(path));
             sent(send::file(response, reply).await)
         }
-        FoundFile::Directory(_) if !is_index && leads_on(response.request) => {
-            sent(redirect_to_folder(response).await)
-        }
-        FoundFile::Directory(_) if !is_index => {
-            log_circle(path);
-            Ok(ShareOutcome::Missed(404))
-        }
-        FoundFile::Directory(folder) if folder_len == path.len() => list(response, share, folder).await,
-        FoundFile::Directory(_) => Ok(ShareOutcome::Missed(404)),
-        FoundFile::Nothing if is_index => {
-            list_folder_of(response, share, &place.at(&path[..folder_len])).await
-        }
-        FoundFile::Nothing => Ok(ShareOutcome::Missed(404)),
-        FoundFile::Refused(error) => {
-            log_failure(path, &error);
-            Ok(ShareOutcome::Missed(403))
-        }
-        FoundFile::Failed(error) => {
-            log_failure(path, &error);
-            sent(response.send_error(if is_descriptor_shortage(&error) { 503 } else { 500 }).await)
-        }
-    }
-}
-
-fn place<'p>(share: &Share, path: &'p [u8], chroot: &'p [u8]) -> ConfinedPath<'p> {
-    let confinement = &share.confinement;
-    ConfinedPath {
-        path,
-        chroot: confinement.chroot.is_some().then_some(chroot),
-        follow_symlinks: confinement.follow_symlinks,
-        traverse_mounts: confinement.traverse_mounts,
+        FileFinding::Listing(folder) => list(response, share, folder).await,
+        FileFinding::Moved(address) => sent(redirect(response, &address).await),
+        FileFinding::Missed(status) => Ok(ShareOutcome::Missed(status)),
+        FileFinding::Failed(status) => sent(response.send_error(status).await),
+        FileFinding::Undecided(given_up) => sent(response.fail_script(&given_up).await),
     }
 }
 
@@ -142,25 +113,6 @@ fn moment(response: &ResponseWriter<'_, '_>) -> CacheTime {
 
 fn sent(result: Result<(), Gone>) -> Result<ShareOutcome, Gone> {
     result.map(|()| ShareOutcome::Sent)
-}
-
-fn log_failure(path: &[u8], error: &std::io::Error) {
-    tracing::error!("open \"{}\": {error}", String::from_utf8_lossy(path).escape_debug());
-}
-
-/// A folder whose index is not there.
-async fn list_folder_of(
-    response: &mut ResponseWriter<'_, '_>,
-    share: &Share,
-    place: &ConfinedPath<'_>,
-) -> Result<ShareOutcome, Gone> {
-    if share.listing.is_none() {
-        return Ok(ShareOutcome::Missed(404));
-    }
-    match files::open(place, moment(response)) {
-        FoundFile::Directory(folder) => list(response, share, folder).await,
-        _ => Ok(ShareOutcome::Missed(404)),
-    }
 }
 
 async fn list(
@@ -174,51 +126,53 @@ async fn list(
     }
 }
 
-/// The value of Cache-Control for a file, by the first rule for its path or its type.
+/// The value of Cache-Control for a file: by the first rule for its path or its type, or by `expires`. `found` is what
+/// was found behind the path.
 fn cache_control(
-    response: &ResponseWriter<'_, '_>,
+    response: &mut ResponseWriter<'_, '_>,
     share: &Share,
-    is_index: bool,
+    found: &[u8],
     content_type: Option<&[u8]>,
 ) -> Result<Option<Vec<u8>>, Undecided> {
-    if share.cache_control.is_empty() {
+    if share.cache_control.is_empty() && !response.has_expiry() {
         return Ok(None);
     }
     let mut path = buffers::take_line();
     path.extend_from_slice(response.request.path());
-    if is_index {
-        path.extend_from_slice(share.index.as_bytes());
-    }
+    path.extend_from_slice(found);
+    let mime_type = content_type.unwrap_or_default();
     for rule in &share.cache_control {
-        if rule.applies(&path, content_type.unwrap_or_default())? {
+        if rule.applies(&path, mime_type)? {
             path.clear();
             rule.value.render(&mut response.variables(), &mut path)?;
             return Ok(Some(path));
         }
     }
+    let value = response.expiry(&path, mime_type)?.map(|value| value.as_bytes().to_vec());
     buffers::give(path);
-    Ok(None)
+    Ok(value)
 }
 
-/// Whether a slash behind the path asks for something else than the client has asked for.
-pub(super) fn leads_on(request: &RoutedRequest<'_>) -> bool {
-    let received = request.received.head.path(request.received.bytes);
-    !request.path().ends_with(b"/") && received.strip_suffix(b"/") != Some(request.path())
-}
-
-fn log_circle(path: &[u8]) {
-    let path = String::from_utf8_lossy(path);
-    let (path, folder) = (path.escape_debug(), path.trim_end_matches('/').escape_debug());
-    tracing::error!(
-        "\"share\" is the folder \"{path}\" for a path that ends in a slash: \"{folder}$uri\" serves its files"
-    );
+/// Whether a client that asks for this path, which has no file, is shown the page of a single-page application: a
+/// browser that goes to an address, and not a page that loads a file which is gone.
+pub(crate) fn wants_page(request: &RoutedRequest<'_>) -> bool {
+    if !matches!(request.method(), b"GET" | b"HEAD") {
+        return false;
+    }
+    let is_file = request.path().rsplit(|&byte| byte == b'/').next().is_some_and(|name| name.contains(&b'.'));
+    !is_file || request.accepts_pages()
 }
 
 /// Redirects to the path with the slash that it lacks.
 pub(super) async fn redirect_to_folder(response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
+    let folder = [response.request.path(), b"/"].concat();
+    redirect(response, &folder).await
+}
+
+/// Redirects to a path, with the query.
+async fn redirect(response: &mut ResponseWriter<'_, '_>, address: &[u8]) -> Result<(), Gone> {
     let mut location = Vec::new();
-    path::append_encoded_path(response.request.path(), &mut location);
-    location.push(b'/');
+    path::append_encoded_path(address, &mut location);
     if let Some(query) = response.request.query() {
         location.push(b'?');
         path::append_query(query, &mut location);

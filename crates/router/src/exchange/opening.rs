@@ -1,14 +1,13 @@
 //! How a reply is opened: its status, its fields and the head with which it leaves.
 
-use corral_config::route::HeaderChange;
-use corral_config::template::Exception;
+use corral_config::route::{HeaderChange, Undecided};
 use corral_http::response::ReplyFraming;
 use smallvec::SmallVec;
 
 use super::carrier::{ConnectionUse, ReplyHead};
 use super::response::ResponseWriter;
 use super::writer::BodyWriter;
-use super::{cors, https_only};
+use super::{cors, https_only, request_id};
 use crate::clock;
 use crate::observe::telemetry::TRACEPARENT;
 use crate::reply::{disarm, secure};
@@ -26,22 +25,26 @@ impl ResponseWriter<'_, '_> {
         let status = self.route.final_status(status);
         // What templates of fields see is the reply as it would be without them.
         self.reply.framing = Some(self.client.carrier.framing(status, length));
-        if let Err(exception) = self.change_fields(status) {
-            script::report(&exception);
+        if let Err(undecided) = self.change_fields(status) {
+            script::report(&undecided);
             return self.open_bare_page(500);
         }
         self.open_encoded(status, length)
     }
 
-    /// `headers` and `response_headers` of the actions on the way. Templates see the reply as it was before the latter,
-    /// and its status.
-    pub(super) fn change_fields(&mut self, status: u16) -> Result<(), Exception> {
+    /// `headers`, `expires` and `response_headers` of the actions on the way. Templates see the reply as it was before
+    /// the latter, and its status.
+    pub(super) fn change_fields(&mut self, status: u16) -> Result<(), Undecided> {
         self.restore_fields(status);
+        if self.route.layers.is_empty() {
+            return Ok(());
+        }
         if self.route.layers.iter().any(|layer| layer.options.secure) {
             // A listener that insists on TLS says so itself, in its own words.
             let is_for_all = self.request.settings.listener().https_only.is_some();
             secure::add(&mut self.reply.fields, self.request.client.tls && !is_for_all);
         }
+        self.add_expiry(status)?;
         let changes: SmallVec<[&HeaderChange; 8]> = self.route.changes(status).collect();
         if changes.is_empty() {
             return Ok(());
@@ -97,10 +100,11 @@ impl ResponseWriter<'_, '_> {
             self.reply.fields.push(b"Connection", b"Upgrade");
         }
         cors::share_with_origin(self.request, self.route, &mut self.reply.fields);
+        self.add_charset();
         let is_head = self.request.is_head();
         let then = if self.reply.close { ConnectionUse::Nothing } else { ConnectionUse::More };
         self.hold_head(status, framing, !is_head, then);
-        BodyWriter::new(framing, is_head)
+        BodyWriter::new(framing, is_head).paced(self.pace(status))
     }
 
     /// The head that switches the connection to another protocol, of all that is in the reply's fields.
@@ -114,7 +118,11 @@ impl ResponseWriter<'_, '_> {
     /// With what the server adds, unless the reply has its own.
     fn hold_head(&mut self, status: u16, framing: ReplyFraming, has_body: bool, then: ConnectionUse) {
         https_only::secure_transport(self.request, &mut self.reply.fields);
-        let server = self.request.request_settings().server.as_bytes();
+        let settings = self.request.request_settings();
+        if let Some(rule) = &settings.request_id {
+            request_id::tell(self.request, rule, &mut self.reply.fields);
+        }
+        let server = settings.server.as_bytes();
         let Self { client, reply, .. } = self;
         let fields = &reply.fields;
         let has = |name: &[u8]| fields.get(name).is_some();

@@ -85,8 +85,8 @@ impl ResponseWriter<'_, '_> {
     pub(crate) fn open_page(&mut self, status: u16) -> BodyWriter {
         let page = self.prepare_page(status);
         self.reply.framing = Some(ReplyFraming::Length(page.len() as u64));
-        if let Err(exception) = self.change_fields(status) {
-            script::report(&exception);
+        if let Err(undecided) = self.change_fields(status) {
+            script::report(&undecided);
         }
         self.write_page(status, &page)
     }

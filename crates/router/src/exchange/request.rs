@@ -5,8 +5,8 @@ use corral_cgi::variables::is_one_variable;
 use corral_config::plan::AppSpec;
 use corral_config::route::Route;
 use corral_config::table::Key;
-use corral_http::list;
 use corral_http::request::{HttpVersion, KnownField};
+use corral_http::{list, trim};
 
 use crate::generation::listener_settings::ListenerSettings;
 use crate::generation::request_settings::RequestSettings;
@@ -122,7 +122,7 @@ impl<'c> RoutedRequest<'c> {
     }
 
     /// Values of the request's fields of this name, as they came.
-    pub(super) fn values(&self, name: &'static [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
+    pub(super) fn values(&self, name: &'c [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
         let ReceivedRequest { head, bytes, .. } = self.received;
         head.fields(bytes).filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
@@ -148,6 +148,19 @@ impl<'c> RoutedRequest<'c> {
         self.field_changes.push(change);
     }
 
+    /// The text that the request is known by.
+    pub(super) fn id(&self) -> &[u8] {
+        self.memo.id(self.received.started)
+    }
+
+    /// The same, which is `sent` if it came with one.
+    pub(super) fn settle_id(&self, sent: Option<&[u8]>) -> &[u8] {
+        if let Some(sent) = sent {
+            self.memo.set_id(sent);
+        }
+        self.id()
+    }
+
     /// Whether the client has said that it understands fields behind a body (RFC 9110 sections 6.5.1 and 10.1.4).
     pub(crate) fn takes_trailers(&self) -> bool {
         let ReceivedRequest { head, bytes, .. } = self.received;
@@ -159,6 +172,15 @@ impl<'c> RoutedRequest<'c> {
     /// Whether the client prefers an error page for programs.
     pub(super) fn wants_problem(&self) -> bool {
         prefers_json(self.values(b"Accept"), &[b"application/json", PROBLEM])
+    }
+
+    /// Whether the client names HTML as a type that it accepts, as browsers do where a page is to be shown.
+    pub(crate) fn accepts_pages(&self) -> bool {
+        let media_type =
+            |range: &'c [u8]| range.split(|&byte| byte == b';').next().map(trim).unwrap_or_default();
+        self.values(b"Accept")
+            .flat_map(list)
+            .any(|range| media_type(range).eq_ignore_ascii_case(b"text/html"))
     }
 
     /// The request's variables, with those of its connection and its reply.

@@ -203,6 +203,9 @@ impl<'c> Routing<'_, 'c> {
             script::report(&exception);
             RouteTarget::Nothing(500)
         })?;
+        if action.options.responses.as_ref().is_some_and(|responses| responses.substitute.is_some()) {
+            self.ask_for_whole_text();
+        }
         if let Some(rewrite) = &action.options.rewrite {
             self.rewrite(rewrite).map_err(|error| RouteTarget::Nothing(error.report()))?;
         }

@@ -1,4 +1,4 @@
-//! Sends a reply that has been opened: its head with the first piece of its body, then the other pieces, compressed on
+//! Sends a reply that has been opened: its head with the first piece of its body, then the other pieces, changed on
 //! their way if that was decided, and never more than the client was promised.
 
 use std::fs::File;
@@ -7,13 +7,18 @@ use std::io;
 use corral_http::range::ByteRange;
 use corral_http::response::ReplyFraming;
 
+use super::filter::{BodyFilter, failed};
+use super::pace::Pace;
 use super::response::ResponseWriter;
 use crate::reply::compression::Encoder;
-use crate::reply::compression::cache::PartEncoder;
+use crate::reply::compression::cache::{FileParts, PartEncoder};
 use crate::request::client::Gone;
 
 /// A piece up to this size is copied behind the head.
 const MAX_JOINED: usize = 4096;
+
+/// Steps of a filter after which others have their turn.
+const TURN: u32 = 16;
 
 /// Sends the pieces of a body.
 pub(crate) struct BodyWriter {
@@ -24,24 +29,9 @@ pub(crate) struct BodyWriter {
     is_head: bool,
     /// Lines behind the body.
     trailers: Vec<u8>,
-    encoding: Option<Box<BodyEncoder>>,
+    filter: Option<Box<BodyFilter>>,
+    pace: Option<Box<Pace>>,
 }
-
-/// A body that is compressed on its way.
-struct BodyEncoder {
-    encoder: Encoder,
-    /// Bytes of the body before compression that may still come.
-    left: u64,
-    /// The body's length was announced, so that it can be seen whether all of it came.
-    is_measured: bool,
-    /// The client is to see each piece at once.
-    is_live: bool,
-    /// Something was written since the last flush.
-    is_dirty: bool,
-}
-
-/// Compressed bytes that are sent without waiting for more.
-const ENCODED_STEP: usize = 16 * 1024;
 
 impl BodyWriter {
     /// For a reply whose head is held.
@@ -52,16 +42,18 @@ impl BodyWriter {
             ReplyFraming::Chunked | ReplyFraming::UntilClose | ReplyFraming::UntilEnd => u64::MAX,
         };
         let is_measured = matches!(framing, ReplyFraming::Length(_));
-        Self { left, is_measured, is_head, trailers: Vec::new(), encoding: None }
+        Self { left, is_measured, is_head, trailers: Vec::new(), filter: None, pace: None }
     }
 
-    /// Compresses the body, of which `length` is known. Server-sent events are `live`.
-    pub(super) fn encoded(mut self, encoder: Encoder, length: Option<u64>, is_live: bool) -> Self {
+    /// Sends the body at a pace, if there is one.
+    pub(super) fn paced(self, pace: Option<Box<Pace>>) -> Self {
+        Self { pace, ..self }
+    }
+
+    /// Changes the body on its way.
+    pub(super) fn filtered(mut self, filter: BodyFilter) -> Self {
         if !self.is_head {
-            let left = length.unwrap_or(u64::MAX);
-            let is_measured = length.is_some();
-            self.encoding =
-                Some(Box::new(BodyEncoder { encoder, left, is_measured, is_live, is_dirty: false }));
+            self.filter = Some(Box::new(filter));
         }
         self
     }
@@ -73,43 +65,105 @@ impl BodyWriter {
 
     /// Whether a last piece with so many bytes would leave the body shorter, or make it longer, than was announced.
     pub(crate) fn is_wrong_with(&self, n_last: usize) -> bool {
-        let (is_measured, left) = match &self.encoding {
-            Some(encoding) => (encoding.is_measured, encoding.left),
-            None => (self.is_measured && !self.is_head, self.left),
-        };
-        is_measured && left != n_last as u64
+        match &self.filter {
+            Some(filter) => filter.is_wrong_with(n_last),
+            None => self.is_measured && !self.is_head && self.left != n_last as u64,
+        }
     }
 
-    /// Sends a piece of the body. What is compressed may be kept for later: call `flush` before you wait for
+    /// Sends a piece of the body. What is changed on its way may be kept for later: call `flush` before you wait for
     /// something else than the client.
     pub(crate) async fn send(
         &mut self,
         response: &mut ResponseWriter<'_, '_>,
         piece: &[u8],
     ) -> Result<(), Gone> {
-        let Some(encoding) = &mut self.encoding else { return self.send_piece(response, piece).await };
-        encoding.write(piece)?;
-        if encoding.is_live {
-            return self.flush(response).await;
+        if self.filter.is_some() {
+            return Box::pin(self.send_filtered(response, piece)).await;
         }
-        if encoding.encoder.output().len() < ENCODED_STEP {
-            return Ok(());
-        }
-        let output = std::mem::take(encoding.encoder.output());
-        self.send_piece(response, &output).await
+        self.send_piece(response, piece).await
+    }
+
+    async fn send_filtered(
+        &mut self,
+        response: &mut ResponseWriter<'_, '_>,
+        piece: &[u8],
+    ) -> Result<(), Gone> {
+        let Some(filter) = &mut self.filter else { return Ok(()) };
+        let (piece, is_live) = (filter.clip(piece), filter.is_live);
+        self.filter_piece(response, piece).await?;
+        if is_live { self.flush_filter(response).await } else { Ok(()) }
     }
 
     /// Sends all that was given so far.
     pub(crate) async fn flush(&mut self, response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
-        let Some(encoding) = &mut self.encoding else { return Ok(()) };
-        let output = encoding.flush()?;
+        if self.filter.is_some() {
+            return Box::pin(self.flush_filter(response)).await;
+        }
+        Ok(())
+    }
+
+    async fn flush_filter(&mut self, response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
+        let Some(filter) = &mut self.filter else { return Ok(()) };
+        filter.hurry()?;
+        self.filter_piece(response, b"").await?;
+        let Some(filter) = &mut self.filter else { return Ok(()) };
+        let output = filter.flush()?;
         self.send_piece(response, &output).await
+    }
+
+    /// Has a piece changed, and sends what comes of it as soon as that is much.
+    async fn filter_piece(
+        &mut self,
+        response: &mut ResponseWriter<'_, '_>,
+        piece: &[u8],
+    ) -> Result<(), Gone> {
+        let mut rest = piece;
+        let mut n_steps = 0_u32;
+        loop {
+            let Some(filter) = &mut self.filter else { return Ok(()) };
+            let has_more = filter.advance(&mut rest)?;
+            if filter.is_full() {
+                let output = filter.take();
+                self.send_piece(response, &output).await?;
+            }
+            if !has_more {
+                return Ok(());
+            }
+            n_steps += 1;
+            // A client that takes everything at once is not the only one.
+            if n_steps.is_multiple_of(TURN) {
+                Box::pin(tokio::task::yield_now()).await;
+            }
+        }
     }
 
     /// Sends what is held with a piece.
     async fn send_piece(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &[u8]) -> Result<(), Gone> {
+        if self.pace.is_some() {
+            return Box::pin(self.send_paced(response, piece)).await;
+        }
         let piece = self.join(response, piece);
         response.client.send(piece).await
+    }
+
+    /// The same at the body's pace.
+    async fn send_paced(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &[u8]) -> Result<(), Gone> {
+        let mut rest = piece;
+        loop {
+            let wanted = self.left.min(rest.len() as u64);
+            let n = match &mut self.pace {
+                Some(pace) if wanted > 0 => pace.take(wanted).await as usize,
+                _ => rest.len(),
+            };
+            let (now, later) = rest.split_at(n);
+            let piece = self.join(response, now);
+            response.client.send(piece).await?;
+            if later.is_empty() {
+                return Ok(());
+            }
+            rest = later;
+        }
     }
 
     /// Sends the last piece and what ends the body.
@@ -118,17 +172,35 @@ impl BodyWriter {
         response: &mut ResponseWriter<'_, '_>,
         piece: &[u8],
     ) -> Result<(), Gone> {
-        match self.encoding.take() {
-            Some(encoding) => {
-                let output = encoding.finish(piece)?;
-                self.send_last(response, &output).await
-            }
-            None => self.send_last(response, piece).await,
+        if self.filter.is_some() {
+            return Box::pin(self.finish_filtered(response, piece)).await;
         }
+        self.send_last(response, piece).await
+    }
+
+    async fn finish_filtered(
+        &mut self,
+        response: &mut ResponseWriter<'_, '_>,
+        piece: &[u8],
+    ) -> Result<(), Gone> {
+        let Some(filter) = &mut self.filter else { return Ok(()) };
+        let piece = filter.clip(piece);
+        self.filter_piece(response, piece).await?;
+        let Some(filter) = &mut self.filter else { return Ok(()) };
+        filter.end()?;
+        self.filter_piece(response, b"").await?;
+        let Some(filter) = self.filter.take() else { return Ok(()) };
+        let output = filter.finish()?;
+        self.send_last(response, &output).await
     }
 
     async fn send_last(&mut self, response: &mut ResponseWriter<'_, '_>, piece: &[u8]) -> Result<(), Gone> {
-        let piece = self.join(response, piece);
+        let piece = if self.pace.is_some() {
+            Box::pin(self.send_paced(response, piece)).await?;
+            b""
+        } else {
+            self.join(response, piece)
+        };
         if !piece.is_empty() {
             response.client.send(piece).await?;
         }
@@ -155,8 +227,8 @@ impl BodyWriter {
         file: &File,
         range: ByteRange,
     ) -> Result<(), Gone> {
-        if self.encoding.is_some() {
-            return Box::pin(self.encode_file(response, file, range)).await;
+        if self.filter.is_some() {
+            return Box::pin(self.filter_file(response, file, range)).await;
         }
         if self.is_head || self.left == 0 {
             return self.send_piece(response, b"").await;
@@ -177,7 +249,15 @@ impl BodyWriter {
     ) -> Result<(), Gone> {
         let mut offset = first;
         while offset < end {
-            match response.client.carrier.try_send_file(file, offset, end - offset) {
+            let wanted = match &mut self.pace {
+                Some(pace) => pace.take(end - offset).await,
+                None => end - offset,
+            };
+            let sent = response.client.carrier.try_send_file(file, offset, wanted);
+            if let Some(pace) = &mut self.pace {
+                pace.give_back(wanted - sent.as_ref().map_or(0, |&n| n as u64).min(wanted));
+            }
+            match sent {
                 // The file was cut short after its length was announced.
                 Ok(0) => return Err(Gone),
                 Ok(n) => {
@@ -191,32 +271,50 @@ impl BodyWriter {
         Ok(())
     }
 
-    /// The same through the encoder: in other threads, as for all files.
-    async fn encode_file(
+    /// The same of a body that is changed on its way: in other threads, as for all files.
+    async fn filter_file(
         &mut self,
         response: &mut ResponseWriter<'_, '_>,
         file: &File,
         range: ByteRange,
     ) -> Result<(), Gone> {
-        let Some(mut encoding) = self.encoding.take() else { return Ok(()) };
-        let len = range.len().min(encoding.left);
-        encoding.left -= len;
-        encoding.is_dirty |= len > 0;
-        let mut part = PartEncoder::new(file, range.first, len).map_err(|error| failed(&error))?;
-        let BodyEncoder { mut encoder, .. } = *encoding;
+        let Some(filter) = &mut self.filter else { return Ok(()) };
+        match filter.lend_encoder(range.len()) {
+            Some((encoder, len)) => self.encode_file(response, (file, range.first, len), encoder).await,
+            None => self.filter_parts(response, file, range).await,
+        }
+    }
+
+    async fn encode_file(
+        &mut self,
+        response: &mut ResponseWriter<'_, '_>,
+        (file, first, len): (&File, u64, u64),
+        mut encoder: Encoder,
+    ) -> Result<(), Gone> {
+        let mut part = PartEncoder::new(file, first, len).map_err(|error| failed(&error))?;
         while !part.is_done() {
             let output;
-            (encoder, output) = part.next(encoder).await.map_err(|error| match error.kind() {
-                // It was cut short.
-                io::ErrorKind::UnexpectedEof => Gone,
-                _ => failed(&error),
-            })?;
+            (encoder, output) = part.next(encoder).await.map_err(|error| cut(&error))?;
             if !output.is_empty() {
                 self.send_piece(response, &output).await?;
             }
         }
-        *encoding = BodyEncoder { encoder, ..*encoding };
-        self.encoding = Some(encoding);
+        if let Some(filter) = &mut self.filter {
+            filter.return_encoder(encoder);
+        }
+        Ok(())
+    }
+
+    async fn filter_parts(
+        &mut self,
+        response: &mut ResponseWriter<'_, '_>,
+        file: &File,
+        range: ByteRange,
+    ) -> Result<(), Gone> {
+        let mut parts = FileParts::new(file, range).map_err(|error| failed(&error))?;
+        while let Some(piece) = parts.next().await.map_err(|error| cut(&error))? {
+            self.send(response, &piece).await?;
+        }
         Ok(())
     }
 
@@ -239,32 +337,11 @@ impl BodyWriter {
     }
 }
 
-impl BodyEncoder {
-    fn write(&mut self, piece: &[u8]) -> Result<(), Gone> {
-        let len = self.left.min(piece.len() as u64) as usize;
-        self.left -= len as u64;
-        self.is_dirty |= len > 0;
-        self.encoder.write(&piece[..len]).map_err(|error| failed(&error))
+/// The file cannot be read as far as was promised.
+fn cut(error: &io::Error) -> Gone {
+    match error.kind() {
+        // It was cut short.
+        io::ErrorKind::UnexpectedEof => Gone,
+        _ => failed(error),
     }
-
-    fn flush(&mut self) -> Result<Vec<u8>, Gone> {
-        if std::mem::take(&mut self.is_dirty) {
-            self.encoder.flush().map_err(|error| failed(&error))?;
-        }
-        Ok(std::mem::take(self.encoder.output()))
-    }
-
-    fn finish(mut self, piece: &[u8]) -> Result<Vec<u8>, Gone> {
-        self.write(piece)?;
-        if self.is_measured && self.left > 0 {
-            return Err(Gone);
-        }
-        self.encoder.finish().map_err(|error| failed(&error))
-    }
-}
-
-/// The reply cannot be completed; the client is told by the connection's end.
-fn failed(error: &io::Error) -> Gone {
-    tracing::error!("compress a reply: {error}");
-    Gone
 }

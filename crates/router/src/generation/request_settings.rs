@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corral_config::settings::{Http2Settings, HttpSettings, WebSocketSettings};
+use corral_config::settings::{Http2Settings, HttpSettings, RequestIdSettings, WebSocketSettings};
 use corral_http::mime::MimeTypes;
 use corral_http::request::HeadRules;
 
@@ -24,6 +24,8 @@ pub(crate) struct RequestSettings {
     pub(crate) log_route: bool,
     /// Error pages are JSON for clients that prefer it.
     pub(crate) negotiate_errors: bool,
+    /// The header that requests are known by.
+    pub(crate) request_id: Option<Box<RequestIdSettings>>,
     pub(crate) header_read_timeout: Duration,
     pub(crate) body_read_timeout: Duration,
     pub(crate) send_timeout: Duration,
@@ -63,6 +65,7 @@ impl RequestSettings {
             wants_upstreams,
             log_route: http.log_route,
             negotiate_errors: http.negotiate_errors,
+            request_id: http.request_id.clone().map(Box::new),
             header_read_timeout: http.header_read_timeout,
             body_read_timeout: http.body_read_timeout,
             send_timeout: http.send_timeout,

@@ -120,6 +120,7 @@ pub(crate) fn record(
     trace: Trace,
     request: ReceivedRequest<'_>,
     variables: &crate::variables::RequestVariables<'_>,
+    id_header: Option<&str>,
 ) -> SpanRecord {
-    span::record(trace, request, variables, Instant::now())
+    span::record(trace, request, variables, id_header, Instant::now())
 }

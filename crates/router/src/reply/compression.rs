@@ -94,12 +94,16 @@ impl Compressors {
 /// Whether a reply with these fields could be compressed, whatever the client accepts: it has a body of its own, a
 /// type, no coding yet, and no `no-transform`.
 pub(crate) fn is_compressible(compression: &Compressors, status: u16, fields: &ReplyFields) -> bool {
-    let has_own_body = !matches!(status, 0..=199 | 204 | 206 | 304);
-    has_own_body
+    has_own_body(status)
         && fields.get(b"Content-Encoding").is_none()
         && fields.get(b"Content-Type").is_some_and(|content_type| compression.applies_to(content_type))
         && fields.get(b"Content-Range").is_none()
         && !fields.get(b"Cache-Control").is_some_and(forbids_transformation)
+}
+
+/// Whether replies of this status have a body that is not a part of another.
+pub(crate) fn has_own_body(status: u16) -> bool {
+    !matches!(status, 0..=199 | 204 | 206 | 304)
 }
 
 /// RFC 9111 section 5.2.2.6.
@@ -110,6 +114,11 @@ pub(crate) fn forbids_transformation(cache_control: &[u8]) -> bool {
 /// Makes the fields of a reply those of its compressed form.
 pub(crate) fn change_fields(fields: &mut ReplyFields, coding: ContentCoding) {
     fields.push(b"Content-Encoding", coding.name().as_bytes());
+    lose_identity(fields);
+}
+
+/// Makes the fields of a reply those of other bytes that mean the same.
+pub(crate) fn lose_identity(fields: &mut ReplyFields) {
     // The other bytes are not those that the application had in mind.
     for name in [&b"Accept-Ranges"[..], b"Content-MD5", b"Content-Digest", b"Digest", b"Repr-Digest"] {
         fields.remove(name);

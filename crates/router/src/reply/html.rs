@@ -15,3 +15,9 @@ pub(crate) fn escape(text: &str) -> String {
     }
     escaped
 }
+
+/// Whether browsers read elements and scripts in a body of this type.
+pub(crate) fn is_markup(content_type: &str) -> bool {
+    let is_html = content_type.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("text/html"));
+    is_html || content_type.to_ascii_lowercase().contains("xml")
+}

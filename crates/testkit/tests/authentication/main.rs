@@ -3,6 +3,7 @@
 mod certificates;
 mod forward;
 mod issuer;
+mod links;
 mod mistakes;
 mod passwords;
 mod tokens;

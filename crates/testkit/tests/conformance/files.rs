@@ -3,6 +3,7 @@
 mod beyond;
 mod confined;
 mod fresh;
+mod pages;
 mod share;
 
 use corral_testkit::{Daemon, Site, daemon};

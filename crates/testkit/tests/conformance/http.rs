@@ -1,9 +1,11 @@
 //! HTTP/1 over sockets: requests, replies, and the connections that carry them.
 
+mod changed_bodies;
 mod compression;
 mod connections;
 mod errors;
 mod hosts;
 mod replies;
 mod requests;
+mod response_options;
 mod smuggling;

@@ -1,5 +1,6 @@
 //! Observation of a server: logs, status and telemetry.
 
 mod access_log;
+mod request_id;
 mod status;
 mod telemetry;

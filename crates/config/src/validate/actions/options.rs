@@ -6,6 +6,7 @@ use corral_syntax::is_token;
 use super::super::advice;
 use super::super::authentication;
 use super::super::context::Context;
+use super::super::responses::RESPONSES;
 use super::super::scalars::is_true;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, Rows, STRING, optional};
 use super::super::strings::{member_name, template};
@@ -23,7 +24,7 @@ pub(in super::super) fn read_kind<T>(
     options: &mut ActionOptions,
 ) {
     let mut own = Rows { tables, draft };
-    let mut common = Rows { tables: &[OPTIONS], draft: options };
+    let mut common = Rows { tables: &[OPTIONS, RESPONSES], draft: options };
     schema::read_parts(cx, members, &mut [&mut own, &mut common]);
 }
 

@@ -1,8 +1,8 @@
 //! A share whose options are read: its defaults, and whether its paths make sense.
 
 use crate::pattern::PatternSet;
-use crate::route::{Action, CacheRule, Confinement, Listing, Share};
-use crate::template::Template;
+use crate::route::{Action, ActionKind, ActionOptions, CacheRule, Confinement, Listing, Share};
+use crate::template::{Rewrite, Template};
 use crate::validate::context::Context;
 
 /// The share of one file.
@@ -40,8 +40,11 @@ fn check_folders(cx: &mut Context<'_>, paths: &[Template]) {
 /// The options as far as they are read.
 pub(super) struct ShareDraft {
     pub(super) paths: Vec<Template>,
-    pub(super) index: Option<String>,
+    pub(super) index: Vec<String>,
+    pub(super) clean_urls: bool,
     pub(super) types: Option<PatternSet>,
+    /// The path of the page of a single-page application.
+    pub(super) spa: Option<Template>,
     pub(super) fallback: Option<Action>,
     pub(super) confinement: Confinement,
     pub(super) listing: Option<Listing>,
@@ -52,8 +55,10 @@ impl Default for ShareDraft {
     fn default() -> Self {
         Self {
             paths: Vec::new(),
-            index: None,
+            index: Vec::new(),
+            clean_urls: false,
             types: None,
+            spa: None,
             fallback: None,
             confinement: Confinement { chroot: None, follow_symlinks: true, traverse_mounts: true },
             listing: None,
@@ -64,17 +69,31 @@ impl Default for ShareDraft {
 
 impl ShareDraft {
     pub(super) fn into_share(self, cx: &mut Context<'_>) -> Share {
-        let Self { paths, index, types, fallback, confinement, listing, cache_control } = self;
+        let Self { paths, mut index, clean_urls, types, spa, fallback, confinement, listing, cache_control } =
+            self;
         check_beginnings(cx, &paths, &confinement);
         check_folders(cx, &paths);
-        Share {
+        if index.is_empty() {
+            index.push("index.html".to_owned());
+        }
+        let share = Share {
             paths,
-            index: index.unwrap_or_else(|| "index.html".to_owned()),
+            index,
+            clean_urls,
             types,
-            fallback: fallback.map(Box::new),
+            spa: None,
+            fallback: None,
             confinement,
             listing,
             cache_control,
-        }
+        };
+        let spa = spa.map(|page| Box::new(page_action(page, &share)));
+        Share { spa, fallback: fallback.map(Box::new), ..share }
     }
+}
+
+/// The same share with one path, whatever is asked for.
+fn page_action(page: Template, share: &Share) -> Action {
+    let options = ActionOptions { rewrite: Some(Rewrite::new(page)), ..ActionOptions::default() };
+    Action { kind: ActionKind::Share(share.clone()), options }
 }

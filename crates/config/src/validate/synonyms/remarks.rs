@@ -245,10 +245,24 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
         "It is an application with a name: \"pass\": \"applications/NAME\".",
     ),
     (
-        &["expires", "expires_by_type", "expires_default"],
-        "cache_control",
-        "How long files may be kept says \"cache_control\": \"max-age=86400\", or by pattern \
-        {\"*.css\": \"max-age=86400\"}.",
+        &["expires_by_type", "expires_default", "expires_active"],
+        "expires",
+        "How long responses may be kept says \"expires\": \"1d\", or by type {\"image/*\": \"30d\"}.",
+    ),
+    (
+        &["secure_link", "secure_link_md5", "signed_link"],
+        "authenticate",
+        "It is a method of \"authenticate\": {\"signed_link\": {\"secrets\": FILE}}.",
+    ),
+    (
+        &["limit_rate_after"],
+        "limit_rate",
+        "It is the burst of \"limit_rate\": {\"rate\": BYTES, \"burst\": BYTES}.",
+    ),
+    (
+        &["charset_types", "gzip_types"],
+        "charset",
+        "Texts are known by their MIME types; those of compression are settings/http/compression/types.",
     ),
     (
         &["rewrite_rule", "rewrite_cond", "rewrite_engine", "replace_path_regex"],

@@ -27,6 +27,8 @@ pub(super) struct FileRepresentation<'a> {
 pub(super) enum RepresentationForm {
     /// The bytes of the file.
     Plain,
+    /// The bytes of the file, whose texts are replaced on their way.
+    Changed,
     /// The bytes of the sibling, which are in this coding.
     Sibling(ContentCoding),
     /// The bytes that a compressor makes of the file.
@@ -35,13 +37,24 @@ pub(super) enum RepresentationForm {
     Unacceptable,
 }
 
-impl FileRepresentation<'_> {
+impl<'a> FileRepresentation<'a> {
+    /// A file whose texts are replaced on their way.
+    pub(super) fn changed(
+        file: Rc<OpenFile>,
+        content_type: Option<&'a [u8]>,
+        cache_control: Option<Vec<u8>>,
+    ) -> Self {
+        Self { file, form: RepresentationForm::Changed, varies: false, content_type, cache_control }
+    }
+
     /// The entity tag: weak for what a compressor makes, since other versions of it may make other bytes, and for a
     /// file that may still change within the tick of the clock in which it has changed.
     pub(super) fn etag(&self) -> Cow<'_, [u8]> {
         let etag = self.file.etag.as_bytes();
         match self.form {
-            RepresentationForm::Compressed(_) => Cow::Owned(compression::weakened(etag)),
+            RepresentationForm::Compressed(_) | RepresentationForm::Changed => {
+                Cow::Owned(compression::weakened(etag))
+            }
             _ if !self.file.has_settled() => Cow::Owned(compression::weakened(etag)),
             _ => Cow::Borrowed(etag),
         }
@@ -51,7 +64,9 @@ impl FileRepresentation<'_> {
         match self.form {
             RepresentationForm::Sibling(coding) => coding,
             RepresentationForm::Compressed(chosen) => chosen.coding,
-            RepresentationForm::Plain | RepresentationForm::Unacceptable => ContentCoding::Identity,
+            RepresentationForm::Plain | RepresentationForm::Changed | RepresentationForm::Unacceptable => {
+                ContentCoding::Identity
+            }
         }
     }
 }

@@ -19,7 +19,8 @@ pub(super) async fn file(
     response: &mut ResponseWriter<'_, '_>,
     reply: FileRepresentation<'_>,
 ) -> Result<(), Gone> {
-    response.reply.coding_is_settled = true;
+    // What is changed on its way is compressed behind that.
+    response.reply.coding_is_settled = reply.form != RepresentationForm::Changed;
     if reply.form == RepresentationForm::Unacceptable {
         return response.send_error(406).await;
     }
@@ -57,7 +58,11 @@ fn conditions(request: &RoutedRequest<'_>, reply: &FileRepresentation<'_>) -> Re
     }
     match head.value(bytes, KnownField::Range) {
         // Range has a meaning for GET only (RFC 9110 section 14.2).
-        Some(field) if !request.is_head() && preconditions.permit_range(&current, clock::now()) => {
+        Some(field)
+            if reply.form != RepresentationForm::Changed
+                && !request.is_head()
+                && preconditions.permit_range(&current, clock::now()) =>
+        {
             Ok(range::select(field, reply.file.size))
         }
         _ => Ok(RangeSelection::Whole),
@@ -195,7 +200,7 @@ impl FileRepresentation<'_> {
         if coding != ContentCoding::Identity {
             fields.push(b"Content-Encoding", coding.name().as_bytes());
         }
-        if !matches!(self.form, RepresentationForm::Compressed(_)) {
+        if !matches!(self.form, RepresentationForm::Compressed(_) | RepresentationForm::Changed) {
             fields.push(b"Accept-Ranges", b"bytes");
         }
     }

@@ -25,4 +25,16 @@ impl<'c> Routing<'_, 'c> {
         }
         Ok(())
     }
+
+    /// `substitute`: texts are found in bodies that are neither packed nor parts of others. What is surely of another
+    /// type may come in parts.
+    #[cold]
+    pub(super) fn ask_for_whole_text(&mut self) {
+        let known = self.request.request_settings().mime_types.lookup(self.request.path());
+        let may_be_text = known.is_none_or(|mime_type| self.route.substitutes_in(mime_type));
+        self.request.change_field(FieldChange { name: b"Accept-Encoding", value: None });
+        if may_be_text {
+            self.request.change_field(FieldChange { name: b"Range", value: None });
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use corral_http::request::{HttpVersion, ParsedHead};
 use opentelemetry::trace::{Event, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState};
-use opentelemetry::{InstrumentationScope, KeyValue, Value};
+use opentelemetry::{Array, InstrumentationScope, KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use super::Trace;
@@ -23,12 +23,15 @@ pub(crate) struct SpanRecord {
     tls: bool,
     status: u16,
     n_body_bytes: u64,
+    /// The header that the request is known by, and its value.
+    id: Option<(String, String)>,
 }
 
 pub(super) fn record(
     trace: Trace,
     request: ReceivedRequest<'_>,
     variables: &RequestVariables<'_>,
+    id_header: Option<&str>,
     now: Instant,
 ) -> SpanRecord {
     SpanRecord {
@@ -41,6 +44,7 @@ pub(super) fn record(
         tls: variables.client.tls,
         status: variables.reply.status.unwrap_or_default(),
         n_body_bytes: variables.reply.n_body_bytes,
+        id: id_header.map(|name| (name.to_ascii_lowercase(), text(variables.memo.id(request.started)))),
     }
 }
 
@@ -112,6 +116,10 @@ impl SpanRecord {
         if let Some(client) = self.client {
             attributes.push(KeyValue::new("client.address", client.ip().to_string()));
             attributes.push(KeyValue::new("client.port", i64::from(client.port())));
+        }
+        if let Some((name, id)) = &self.id {
+            let values = Array::String(vec![id.clone().into()]);
+            attributes.push(KeyValue::new(format!("http.request.header.{name}"), Value::Array(values)));
         }
         let agent = head.fields(bytes).find(|(name, _)| name.eq_ignore_ascii_case(b"user-agent"));
         if let Some((_, agent)) = agent {

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, LazyLock};
 
+use corral_http::range::ByteRange;
 use parking_lot::Mutex;
 use tokio::sync::{OnceCell, Semaphore};
 
@@ -203,6 +204,35 @@ impl PartEncoder {
     }
 }
 
+/// A part of a file, a piece at a time.
+pub(crate) struct FileParts {
+    source: Arc<File>,
+    offset: u64,
+    end: u64,
+}
+
+impl FileParts {
+    pub(crate) fn new(file: &File, range: ByteRange) -> io::Result<Self> {
+        Ok(Self { source: Arc::new(file.try_clone()?), offset: range.first, end: range.first + range.len() })
+    }
+
+    /// The next bytes; `None` after the last ones.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read to its end.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let (source, offset) = (Arc::clone(&self.source), self.offset);
+        let len = (self.end - offset).min(STEP as u64);
+        if len == 0 {
+            return Ok(None);
+        }
+        self.offset += len;
+        let read = move || read_piece(&source, offset, len);
+        tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?.map(Some)
+    }
+}
+
 /// No event loop compresses a file.
 async fn beside_the_loop<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -212,9 +242,13 @@ async fn beside_the_loop<T: Send + 'static>(
 }
 
 fn write_piece(encoder: &mut Encoder, source: &File, offset: u64, len: u64) -> io::Result<()> {
+    encoder.write(&read_piece(source, offset, len)?)
+}
+
+fn read_piece(source: &File, offset: u64, len: u64) -> io::Result<Vec<u8>> {
     let mut piece = vec![0; len as usize];
     source.read_exact_at(&mut piece, offset)?;
-    encoder.write(&piece)
+    Ok(piece)
 }
 
 fn encode_piece(

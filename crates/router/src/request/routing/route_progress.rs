@@ -8,6 +8,7 @@ use std::time::Duration;
 use corral_config::abandoned::Abandoned;
 use corral_config::cors::{Cors, CorsRule};
 use corral_config::mirror::Mirror;
+use corral_config::responses::ResponseOptions;
 use corral_config::route::{Action, ActionKind, ActionOptions, ErrorActions, HeaderChange};
 use corral_config::table::Key;
 use smallvec::SmallVec;
@@ -21,6 +22,8 @@ pub(crate) struct RouteProgress<'c> {
     /// by `pass`, as its `fallback` or in the place of an error.
     pub(crate) layers: SmallVec<[&'c Action; 2]>,
     pub(crate) n_actions: u16,
+    /// The action that was gone into last, which answers.
+    last: Option<&'c Action>,
     /// The pages of an action that is closed, which go before all `errors`.
     pub(crate) closed: Option<&'c ErrorActions>,
     /// The copies of it that other servers get; of the last action that has any.
@@ -49,6 +52,7 @@ impl<'c> RouteProgress<'c> {
     /// Goes into an action.
     pub(crate) fn enter(&mut self, action: &'c Action) {
         self.n_actions += 1;
+        self.last = Some(action);
         // One that is come through again says nothing new.
         let is_new = || !self.layers.iter().any(|layer| ptr::eq(*layer, action));
         if action.options.concern_replies() && is_new() {
@@ -92,13 +96,41 @@ impl<'c> RouteProgress<'c> {
         }
     }
 
+    /// The innermost word on responses, which an outer one gives way to.
+    pub(crate) fn says<T>(&self, said: impl Fn(&'c ResponseOptions) -> Option<T>) -> Option<T> {
+        self.layers.iter().rev().filter_map(|layer| layer.options.responses.as_deref()).find_map(said)
+    }
+
+    /// The same of what is said about the content of an action, which is not said of a reply in its place.
+    pub(crate) fn says_of_content<T>(&self, said: impl Fn(&'c ResponseOptions) -> Option<T>) -> Option<T> {
+        let layers = self.layers.iter().rev().filter(|layer| !self.is_stood_in_for(layer));
+        layers.filter_map(|layer| layer.options.responses.as_deref()).find_map(said)
+    }
+
+    /// Whether `substitute` is for bodies of this type.
+    pub(crate) fn substitutes_in(&self, content_type: &[u8]) -> bool {
+        let bare = content_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii_end();
+        match self.says(|options| options.substitute_types.as_ref()) {
+            None => bare.eq_ignore_ascii_case(b"text/html"),
+            Some(types) => types.matches(bare).unwrap_or_else(|given_up| {
+                tracing::warn!("{given_up}; no texts of a response are replaced");
+                false
+            }),
+        }
+    }
+
+    /// Whether another action answers in the place of one.
+    fn is_stood_in_for(&self, layer: &'c Action) -> bool {
+        !matches!(layer.kind, ActionKind::Pass(_)) && !self.last.is_some_and(|last| ptr::eq(last, layer))
+    }
+
     /// The changes of a reply's fields, from the outermost action to the innermost, which has the last word on a field.
     /// A change that is about the content of an action is not made to a reply in its place.
     pub(crate) fn changes(&self, status: u16) -> impl Iterator<Item = &'c HeaderChange> + use<'c, '_> {
         let layers = &self.layers;
         layers.iter().enumerate().flat_map(move |(idx, layer)| {
             let inner = &layers[idx + 1..];
-            let is_stood_in_for = !inner.is_empty() && !matches!(layer.kind, ActionKind::Pass(_));
+            let is_stood_in_for = self.is_stood_in_for(layer);
             layer.options.response_headers.iter().filter(move |change| {
                 change.is_for(status)
                     && !(is_stood_in_for && change.is_about_content())

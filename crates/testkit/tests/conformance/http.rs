@@ -2,6 +2,7 @@
 
 mod compression;
 mod connections;
+mod empty_errors;
 mod errors;
 mod hosts;
 mod replies;

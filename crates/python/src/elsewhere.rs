@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::interpreter::version;
 
-/// Where the module is that an import did not find, and what helps. An application that has a `home` uses an
+/// The place of a module that an import did not find, and the remedy. An application that has a `home` uses an
 /// environment already.
 pub(crate) fn advice(py: Python<'_>, error: &PyErr, home: Option<&Path>) -> Option<String> {
     if !error.is_instance_of::<PyModuleNotFoundError>(py) {

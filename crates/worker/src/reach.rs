@@ -5,7 +5,7 @@ use std::path;
 use corral_config::plan::AppSpec;
 use corral_sys::{folder, user};
 
-/// The first such folder, in words.
+/// The first folder that bars the way, in words.
 pub(crate) fn obstacle(spec: &AppSpec) -> Option<String> {
     let paths = spec.runtime.paths();
     let paths = paths.into_iter().filter_map(|path| path::absolute(path).ok());

@@ -34,7 +34,7 @@ impl Account {
         Some(Self { name, credentials })
     }
 
-    /// Which folder keeps the user from what is at the path, as a sentence.
+    /// The folder that keeps the user from a path, as a sentence.
     pub(super) fn obstacle(&self, path: &Path) -> Option<String> {
         let is_barred = |folder: &Path| {
             self.try_to_enter(folder).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)

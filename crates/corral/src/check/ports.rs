@@ -3,8 +3,8 @@
 use corral_config::address::ListenAddress;
 use corral_sys::port_holder::{self, PortHolder};
 
-/// Who has the address of a listener, as a sentence. A Corral that runs does not count: it may be the one that the
-/// configuration is for.
+/// The program that has the address of a listener, as a sentence. A Corral that runs does not count: it may be the one
+/// that the configuration is for.
 pub(super) fn taken(address: &ListenAddress) -> Option<String> {
     let ListenAddress::Inet(socket) = address else { return None };
     match port_holder::find(*socket)? {

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use corral_config::plan::{AppSpec, PythonSpec};
 
-/// Modules that cannot be found, each with where it is for another Python if it is anywhere. Nothing where it is not
-/// known which folders are searched.
+/// Modules that cannot be found, each with a sentence. None where it is not known which folders are searched.
 pub(super) fn missing<'a>(
     app: &'a AppSpec,
     python: &'a PythonSpec,

@@ -1,6 +1,6 @@
 //! Patterns of `uri` that no path matches, as other servers write them.
 
-/// What is wrong with a pattern, and what is probably meant.
+/// The fault of a pattern, and the remedy.
 pub(super) fn remark(text: &str) -> Option<(String, String)> {
     let (negation, pattern) = text.strip_prefix('!').map_or(("", text), |rest| ("!", rest));
     let means = |pattern: &str| format!("Write \"{negation}{pattern}\".");

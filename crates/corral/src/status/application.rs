@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{members, number};
 
-/// Its processes and requests, and behind them whatever else there is to say.
+/// The application's processes and requests, and further lines where there is more to say.
 pub(super) fn render(text: &mut String, name: &str, app: &Value) -> fmt::Result {
     let processes = &app["processes"];
     writeln!(

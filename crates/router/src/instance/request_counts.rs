@@ -1,4 +1,4 @@
-//! How many requests an application has answered, how many of them failed and how long they took. Each event loop has a
+//! Counts of the requests of an application: all, those that failed, and the time that they took. Each event loop has a
 //! set of its own, so that no two write to the same cache line.
 
 use std::sync::Arc;

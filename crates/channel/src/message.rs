@@ -17,7 +17,8 @@ pub use fields::HeadFields;
 pub use file::{FilePart, split_file};
 pub use request::{RequestHead, RequestView, Version, decode_request, encode_request};
 pub use response::{
-    ResponseView, decode_informational, decode_response, encode_informational, encode_response,
+    ResponseView, decode_informational, decode_response, encode_informational, encode_refusal,
+    encode_response,
 };
 pub use trailers::{check_trailers, decode_trailers, encode_trailers};
 

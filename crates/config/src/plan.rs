@@ -285,6 +285,20 @@ impl RuntimeSpec {
         matches!(self, Self::Wasm(_))
     }
 
+    /// Files and folders that the application cannot do without.
+    #[must_use]
+    pub fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Php(php) => php.targets.iter().map(|target| &*target.root).collect(),
+            Self::Python(python) => python.path.iter().chain(&python.home).map(|path| &**path).collect(),
+            Self::Perl(perl) => vec![&perl.script],
+            Self::Ruby(ruby) => vec![&ruby.script],
+            Self::Wasm(wasm) => vec![&wasm.component],
+            Self::Http(http) => http.executable_path().into_iter().chain(http.roots()).collect(),
+            Self::Process(_) | Self::Unusable(_) => Vec::new(),
+        }
+    }
+
     /// The protocol that its workers are spoken to in, if they are programs that speak another one than HTTP.
     #[must_use]
     pub fn gateway(&self) -> Option<Protocol> {

@@ -139,6 +139,9 @@ struct DocumentDraft {
 }
 
 const ROOT: &[Member<DocumentDraft>] = &[
+    optional("$schema", STRING)
+        .means("the [schema](configuration-files.md#editors) by which an editor completes and checks the file; ignored")
+        .read(|_, _, _| {}),
     optional("settings", OBJECT)
         .means(
             "[settings](configuration/settings.md): limits and timeouts of HTTP, compression, the log, \

@@ -152,10 +152,19 @@ fn application(app: &AppStatus) -> Value {
         ("idle", Value::from(u64::from(app.idle))),
     ]);
     let mut requests = vec![("active", Value::from(u64::from(app.active_requests)))];
+    if app.requests > 0 {
+        let millis = u64::try_from(app.request_time.as_millis()).unwrap_or(u64::MAX);
+        requests.push(("total", Value::from(app.requests)));
+        requests.push(("failed", Value::from(app.failed_requests)));
+        requests.push(("duration_ms", Value::from(millis)));
+    }
     if app.left_state.requests > 0 {
         requests.push(("left_state", left_state(&app.left_state)));
     }
     let mut members = vec![("processes", processes), ("requests", object(requests))];
+    if app.memory > 0 {
+        members.push(("memory", Value::from(app.memory)));
+    }
     if let Some(error) = &app.last_error {
         members.push(("last_error", Value::from(error.as_str())));
     }

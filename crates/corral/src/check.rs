@@ -1,7 +1,13 @@
 //! `corral check`: everything that is wrong with configuration files, without a daemon.
 
+mod access;
+mod hosts;
 mod missing_files;
+mod ports;
+mod python;
 mod remarks;
+mod steps;
+mod uris;
 mod used;
 
 use std::path::{Path, PathBuf};

@@ -51,6 +51,9 @@ pub(crate) enum Command {
     /// Validate configuration files and list everything that is wrong with them
     Check(CheckOptions),
 
+    /// Print the JSON Schema of configuration files, by which editors complete and check them
+    Schema,
+
     /// Show what a running daemon is doing
     Status {
         /// Show it again and again, each SECONDS (default: 1)

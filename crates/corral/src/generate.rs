@@ -1,4 +1,5 @@
-//! Shell completions and manual pages, generated from the definition of the command line.
+//! Shell completions and manual pages, generated from the definition of the command line, and the schema of
+//! configurations, generated from the tables of their options.
 
 use std::fs;
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Command;
 use clap_complete::Shell;
+use corral_config::json::{Bytes, Object, Value};
 
 use crate::{daemon, output, unit};
 
@@ -36,5 +38,21 @@ pub(crate) fn manual(cli: Command, folder: &Path) -> anyhow::Result<ExitCode> {
     let context = || format!("write manual pages to {}", folder.display());
     fs::create_dir_all(folder).with_context(context)?;
     clap_mangen::generate_to(whole(cli), folder).with_context(context)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the schema of configuration files for editors. The draft is one that all of them know, with every keyword that
+/// is used.
+pub(crate) fn schema() -> anyhow::Result<ExitCode> {
+    let mut schema = Object::new();
+    for (name, text) in
+        [("$schema", "http://json-schema.org/draft-07/schema#"), ("title", "Corral configuration")]
+    {
+        schema.insert(Bytes::from(name), Value::from(text));
+    }
+    let members = corral_config::configuration_schema();
+    let members = members.as_object().into_iter().flatten();
+    schema.extend(members.map(|(name, value)| (name.clone(), value.clone())));
+    output::print(&Value::Object(schema).pretty())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -88,6 +88,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Daemon { arguments } => daemon(&arguments),
         Command::Config { command, control } => config::command(&command, &control.daemon()?),
         Command::Check(options) => check::command(&options),
+        Command::Schema => generate::schema(),
         Command::Status { watch, json, control } => {
             let form = if json { status::Form::Json } else { status::Form::Words };
             status::command(&control.daemon()?, watch, form)

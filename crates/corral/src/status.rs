@@ -1,5 +1,7 @@
 //! `corral status`: the figures of a running daemon as a person reads them.
 
+mod application;
+
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -114,34 +116,7 @@ pub(crate) fn render(status: &Value, rates: Option<Rates>) -> String {
         let _ = render_certificate(&mut text, name, certificate);
     }
     for (name, app) in members(&status["applications"]) {
-        let processes = &app["processes"];
-        let _ = writeln!(
-            text,
-            "application   {name}: {} processes running, {} starting, {} idle; {} requests active",
-            number(&processes["running"]),
-            number(&processes["starting"]),
-            number(&processes["idle"]),
-            number(&app["requests"]["active"])
-        );
-        if let Some(line) = schedule(&app["schedule"]) {
-            let _ = writeln!(text, "              {line}");
-        }
-        if let Some(line) = queue(&app["queue"]) {
-            let _ = writeln!(text, "              {line}");
-        }
-        if let Some(left) = left_state(&app["requests"]["left_state"]) {
-            let _ = writeln!(text, "              {left}");
-        }
-        if let Some(error) = app["last_error"].as_str() {
-            let _ = writeln!(text, "              last error: {error}");
-        }
-        if let Some(last) = app["crashes"]["last"].as_str() {
-            let total = number(&app["crashes"]["total"]);
-            let _ = writeln!(text, "              {total} crashed; the last one: {last}");
-        }
-        if let Some(warning) = app["warning"].as_str() {
-            let _ = writeln!(text, "              warning: {warning}");
-        }
+        let _ = application::render(&mut text, name, app);
     }
     text
 }
@@ -162,47 +137,6 @@ fn render_certificate(text: &mut String, name: &str, certificate: &Value) -> fmt
         (None, None) => writeln!(text)?,
     }
     word("last_error").map_or(Ok(()), |error| writeln!(text, "              last error: {error}"))
-}
-
-/// The runs of a command that has a schedule.
-fn schedule(runs: &Value) -> Option<String> {
-    let mut text = match runs["next"].as_str() {
-        Some(next) => format!("next run {next}"),
-        None => format!("{} runs were left out", runs["skipped"].as_u64()?),
-    };
-    let failed = number(&runs["runs"]["failed"]);
-    if failed > 0 {
-        text.push_str(&format!("; {failed} of {} runs have failed", number(&runs["runs"]["total"])));
-    }
-    let last = &runs["last"];
-    if let Some(began) = last["began"].as_str() {
-        let seconds = number(&last["duration_ms"]) as f64 / 1000.0;
-        let how = match (last["exit_code"].as_u64(), last["signal"].as_u64(), last["error"].as_str()) {
-            (Some(code), ..) => format!("exited with code {code}"),
-            (_, Some(signal), _) => format!("exited on signal {signal}"),
-            (.., error) => error.unwrap_or_default().to_owned(),
-        };
-        text.push_str(&format!("; the last began {began}, took {seconds:.1} s and {how}"));
-    }
-    Some(text)
-}
-
-/// The queue that decides how many processes there are.
-fn queue(queue: &Value) -> Option<String> {
-    let wanted = queue["wanted"].as_u64()?;
-    let length = queue["length"].as_u64().map_or("unknown".to_owned(), |length| length.to_string());
-    let mut text = format!("queue length {length}, {wanted} processes wanted");
-    if let Some(error) = queue["last_error"].as_str() {
-        text.push_str(&format!("; last error: {error}"));
-    }
-    Some(text)
-}
-
-/// How many requests have left what behind, if any have.
-fn left_state(left: &Value) -> Option<String> {
-    let total = left["total"].as_u64()?;
-    let kinds: Vec<_> = members(&left["kinds"]).map(|(name, count)| format!("{name} {count}")).collect();
-    Some(format!("{total} requests have left state behind: {}", kinds.join(", ")))
 }
 
 fn render_daemon(text: &mut String, status: &Value) -> fmt::Result {
@@ -294,9 +228,13 @@ mod tests {
             },
             "applications": {
                 "blog": {
-                    "processes": {"running": 0, "starting": 1, "idle": 0},
+                    "processes": {"running": 1, "starting": 1, "idle": 0},
+                    "memory": 67_108_864,
                     "requests": {
                         "active": 4,
+                        "total": 2000,
+                        "failed": 1,
+                        "duration_ms": 25_000,
                         "left_state": {"total": 9, "kinds": {"umask": 7, "streams": 3}}
                     },
                     "last_error": "it does not load",
@@ -318,7 +256,8 @@ certificate   a.example.org: valid, expires 2026-12-01T00:00:00Z, by R11, renewe
 certificate   b.example.org: failed, next try 2026-09-01T00:02:00Z
               last error: it cannot connect
 certificate   c.example.org: ordering
-application   blog: 0 processes running, 1 starting, 0 idle; 4 requests active
+application   blog: 1 process running, 1 starting, 0 idle; 4 requests active
+              2000 requests, 1 failed, 12.5 ms on average; 64.0 MiB of memory
               9 requests have left state behind: umask 7, streams 3
               last error: it does not load
               2 crashed; the last one: process 7 exited on signal 11

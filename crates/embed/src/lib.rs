@@ -43,7 +43,7 @@ impl Requests {
         let outcome = run(&request);
         let (exchange, responded) = call.finish();
         if !responded {
-            exchange.respond(500, &[]);
+            exchange.refuse(500);
         }
         match outcome {
             Outcome::Served => RequestEnd::Done,

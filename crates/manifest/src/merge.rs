@@ -26,6 +26,8 @@ fn merge_at(path: &str, base: &mut Node, more: Node, faults: &mut Vec<Fault>) {
     };
     for other in others {
         match members.iter_mut().find(|member| member.name == other.name) {
+            // Each file may name the schema that an editor has of it.
+            Some(_) if path.is_empty() && *other.name == *b"$schema" => {}
             Some(member) => {
                 let path = pointer::member(path, &other.name);
                 merge_at(&path, &mut member.value, other.value, faults);

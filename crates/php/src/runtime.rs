@@ -82,7 +82,7 @@ impl Runtime for PhpRuntime {
 
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         let Some(site) = self.sites.get_mut(usize::from(request.head.app_target)) else {
-            exchange.respond(404, &[]);
+            exchange.refuse(404);
             return RequestEnd::Done;
         };
         match site.resolve(&self.module, request.head.path) {
@@ -101,9 +101,9 @@ impl Runtime for PhpRuntime {
             }
             Resolved::Folder => match request::folder_location(request) {
                 Some(location) => exchange.respond(301, &[(b"Location", &location)]),
-                None => exchange.respond(404, &[]),
+                None => exchange.refuse(404),
             },
-            Resolved::Refuse(status) => exchange.respond(status, &[]),
+            Resolved::Refuse(status) => exchange.refuse(status),
         }
         RequestEnd::Done
     }
@@ -123,7 +123,7 @@ pub(crate) fn run(
     let (exchange, responded) = call.finish();
     if !responded {
         // PHP could not begin, or was stopped before it came to its head.
-        exchange.respond(if outcome == Outcome::Forbidden { 403 } else { 500 }, &[]);
+        exchange.refuse(if outcome == Outcome::Forbidden { 403 } else { 500 });
     }
     outcome
 }

@@ -8,6 +8,7 @@
 
 mod application;
 mod asgi;
+mod elsewhere;
 mod environment;
 mod errors;
 mod field;

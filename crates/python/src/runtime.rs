@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::application::ImportedCallable;
 use crate::asgi::Asgi;
+use crate::elsewhere;
 use crate::errors;
 use crate::interpreter::{self, Interpreter};
 use crate::wsgi::Wsgi;
@@ -70,7 +71,10 @@ impl Runtime for PythonRuntime {
             if is_stranger() {
                 interpreter::end_process(py, running.err());
             }
-            running.map_err(|error| errors::describe(py, &error))
+            running.map_err(|error| match elsewhere::advice(py, &error, self.python.home.as_deref()) {
+                Some(advice) => errors::describe(py, &error).context(advice),
+                None => errors::describe(py, &error),
+            })
         });
         let running = running.map_err(|error| match interpreter::mismatch(&self.python) {
             Some(mismatch) => error.context(mismatch),

@@ -36,7 +36,7 @@ impl Wsgi {
     /// Answers a request.
     pub(crate) fn serve(&self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
         let Some(target) = self.targets.get(usize::from(request.head.app_target)) else {
-            exchange.respond(404, &[]);
+            exchange.refuse(404);
             return RequestEnd::Done;
         };
         let call = Arc::new(Call::new(request));

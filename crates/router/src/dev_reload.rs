@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use corral_ipc::message::{DevMode as Services, DevQuestion, FromRouter, Ticket};
 use tokio::sync::oneshot;
@@ -54,9 +55,9 @@ impl DevReload {
         self.ask(DevQuestion::IsCurrent).await;
     }
 
-    /// The lines that the applications have printed last.
-    pub(crate) async fn last_words(&self) -> Vec<String> {
-        self.ask(DevQuestion::LastWords).await
+    /// The lines that the applications have printed last, or in the time that a request has taken.
+    pub(crate) async fn last_words(&self, within: Option<Duration>) -> Vec<String> {
+        self.ask(DevQuestion::LastWords { within }).await
     }
 
     async fn ask(&self, question: DevQuestion) -> Vec<String> {

@@ -81,21 +81,22 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
         let share = match target {
             RouteTarget::Application { app: key, target } => {
                 let entries = generation.config.app_policies.get(key).map(|policy| &policy.entries);
-                return match generation.apps.get(key) {
-                    None => response.send_error(503).await,
+                let Some(app) = generation.apps.get(key) else { return response.send_error(503).await };
+                let begun = response.now();
+                let answered = match app.gateway() {
                     // In a box, as proxies below: what waits with a file or a worker is not as large then.
-                    Some(app) if app.runs_programs() => match app.gateway() {
-                        None => Box::pin(program::answer(response, app)).await,
-                        Some(protocol) => {
-                            let entry = entries.and_then(|entries| entries.get(usize::from(target)));
-                            Box::pin(gateway::answer_by_program(response, app, entry, protocol)).await
-                        }
-                    },
-                    Some(app) => {
+                    Some(protocol) if app.runs_programs() => {
+                        let entry = entries.and_then(|entries| entries.get(usize::from(target)));
+                        Box::pin(gateway::answer_by_program(response, app, entry, protocol)).await
+                    }
+                    None if app.runs_programs() => Box::pin(program::answer(response, app)).await,
+                    _ => {
                         let entry = entries.and_then(|entries| entries.first());
                         application::answer(response, app, (target, entry)).await
                     }
                 };
+                app.count(response.outcome(), response.now().saturating_duration_since(begun));
+                return answered;
             }
             RouteTarget::Return(answer) => return returned::answer(response, answer).await,
             RouteTarget::Upstream(upstream) => {

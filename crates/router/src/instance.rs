@@ -41,6 +41,7 @@ mod program;
 mod program_port;
 mod protocol_guard;
 mod receiving;
+mod request_counts;
 mod request_timeouts;
 mod sizes;
 mod state;

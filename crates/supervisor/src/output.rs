@@ -48,7 +48,7 @@ pub(crate) struct Output {
     /// The instance that it is of.
     app: Option<AppId>,
     /// The last lines since lines were last forgotten.
-    words: VecDeque<String>,
+    words: VecDeque<Word>,
     /// The rate of its lines, if it is an application.
     rate: Rate,
 }
@@ -99,16 +99,22 @@ impl Output {
         self.words.clear();
     }
 
-    /// The last lines since then, with those that have just come.
+    /// The last lines since lines were last forgotten, with those that have just come.
     pub(crate) fn last_words(&mut self) -> Vec<String> {
+        self.words_since(None)
+    }
+
+    /// The same without those that came before a time.
+    pub(crate) fn words_since(&mut self, since: Option<Instant>) -> Vec<String> {
         // Whether it goes on is asked again before the next sleep.
         self.drain(LONGEST_LISTENING);
-        self.words.iter().cloned().collect()
+        let is_wanted = |word: &&Word| since.is_none_or(|since| word.came >= since);
+        self.words.iter().filter(is_wanted).map(|word| word.text.clone()).collect()
     }
 
     /// The last line since then that was logged, if it is an application's.
     pub(crate) fn last_word(&self) -> Option<&str> {
-        self.app.and_then(|_| self.words.back()).map(String::as_str)
+        self.app.and_then(|_| self.words.back()).map(|word| word.text.as_str())
     }
 
     /// Logs the lines that are there, up to a bound so that a chatty child cannot hold the loop: some are logged in any
@@ -173,13 +179,20 @@ fn mention(speaker: &Speaker, rate: &mut Rate) {
     }
 }
 
-fn note(words: &mut VecDeque<String>, line: &[u8]) {
+/// A line that is remembered.
+#[derive(Debug)]
+struct Word {
+    came: Instant,
+    text: String,
+}
+
+fn note(words: &mut VecDeque<Word>, line: &[u8]) {
     let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_WORD)]);
     if !line.trim().is_empty() && !is_frame(&line) {
         if words.len() == MOST_WORDS {
             words.pop_front();
         }
-        words.push_back(line.trim_end().to_owned());
+        words.push_back(Word { came: Instant::now(), text: line.trim_end().to_owned() });
     }
 }
 
@@ -286,7 +299,9 @@ mod tests {
         say("one  \n\n");
         assert_eq!(output.last_words(), ["one"]);
         say(&"more\n".repeat(MOST_WORDS - 1));
+        let since = Instant::now();
         say("last\nunfinished");
+        assert_eq!(output.words_since(Some(since)), ["last"]);
         let words = output.last_words();
         assert_eq!((words.len(), words.last().map(String::as_str)), (MOST_WORDS, Some("last")));
         assert_eq!(words[0], "more");
@@ -300,6 +315,7 @@ mod tests {
         let frames = "\tat a.B.c(B.java:1)\n    at Module._compile (node:1)\n\t... 12 more\n".repeat(20);
         let trace = format!("x: failed\n{frames}Caused by: y\n{frames}at last\n  ... 12 others\n");
         trace.lines().for_each(|line| note(&mut words, line.as_bytes()));
+        let words: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
         assert_eq!(words, ["x: failed", "Caused by: y", "at last", "  ... 12 others"]);
     }
 

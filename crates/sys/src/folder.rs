@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType};
 
@@ -27,6 +28,20 @@ pub struct FolderEntry {
     pub size: u64,
     /// Seconds since 1970.
     pub modified: i64,
+}
+
+/// The first folder on the way to a path, or at its end, that this process may not enter.
+pub fn obstacle(path: &Path) -> Option<PathBuf> {
+    let is_barred = |folder: &Path| {
+        std::fs::metadata(folder.join("."))
+            .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    };
+    if !is_barred(path) {
+        return None;
+    }
+    let mut on_the_way: Vec<_> = path.ancestors().collect();
+    on_the_way.reverse();
+    on_the_way.into_iter().find(|folder| is_barred(folder)).map(Path::to_owned)
 }
 
 /// Calls `visit` with the name of each entry but `.` and `..`, in no order.

@@ -119,7 +119,7 @@ impl<'a> ResponseRelay<'a> {
     fn give_up(&mut self, status: u16) {
         match self.state {
             RelayState::Complete | RelayState::ClientGone => {}
-            RelayState::Silent(_) | RelayState::Unanswered(_) => self.exchange.respond(status, &[]),
+            RelayState::Silent(_) | RelayState::Unanswered(_) => self.exchange.refuse(status),
             RelayState::Body(_) | RelayState::Broken(_) => self.exchange.abort(),
         }
     }

@@ -65,7 +65,7 @@ impl WasmRuntime {
     ) -> Result<(), String> {
         let (body, feed) = feed::body(view);
         let Ok(request) = request(view, body) else {
-            exchange.respond(400, &[]);
+            exchange.refuse(400);
             return Ok(());
         };
         let mut store = self.store(worker).map_err(|error| format!("{error:#}"))?;

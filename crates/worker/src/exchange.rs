@@ -69,7 +69,7 @@ impl<'a, C: RequestChannel> RunningRequest<'a, C> {
 
     /// Ends the request, which took this long to run.
     pub(crate) fn conclude(mut self, after: After, ran: Duration) {
-        self.respond(500, &[]);
+        self.refuse(500);
         self.response.end_request(ran, after);
         let has_rest = !self.out.is_empty() && !self.response.is_cut();
         if has_rest && self.send(b"").is_ok() {
@@ -251,6 +251,12 @@ impl<C: RequestChannel> Exchange for RunningRequest<'_, C> {
         }
         let is_fit = self.response.respond(self.out, status, fields, self.max_payload);
         self.framed = is_fit && fields.iter().any(|(name, _)| is_transfer_encoding(name));
+    }
+
+    fn refuse(&mut self, status: u16) {
+        if self.response.phase() == ResponsePhase::Silent {
+            self.response.refuse(self.out, status);
+        }
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> Result<(), ClientGone> {

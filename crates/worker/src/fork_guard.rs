@@ -43,6 +43,12 @@ impl Exchange for ForkGuard<'_> {
         }
     }
 
+    fn refuse(&mut self, status: u16) {
+        if !is_stranger() {
+            self.0.refuse(status);
+        }
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<(), ClientGone> {
         if is_stranger() { Err(ClientGone) } else { self.0.write(bytes) }
     }

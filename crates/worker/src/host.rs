@@ -22,7 +22,7 @@ use crate::log::complain;
 use crate::prototype::{Prototype, PrototypeEnd};
 use crate::runtime::Runtime;
 use crate::worker;
-use crate::{confine, dependencies, warn_once};
+use crate::{confine, dependencies, reach, warn_once};
 
 /// Bytes of the largest blocks that interpreters take and free as a matter of course: bodies, and what is made of them.
 const KEPT_BLOCK: usize = 512 * 1024;
@@ -107,7 +107,12 @@ fn prepare(spec: &AppSpec, language: &Language) -> anyhow::Result<Box<dyn Runtim
     heap::keep_blocks_of(KEPT_BLOCK);
     redirect_output(spec).context("open the application's output")?;
     confine::before_loading(spec, language)?;
-    let runtime = (language.load)(spec)?;
+    let obstacle = reach::obstacle(spec);
+    let runtime = (language.load)(spec).map_err(|error| match &obstacle {
+        Some(obstacle) => error.context(obstacle.clone()),
+        None => error,
+    })?;
+    obstacle.into_iter().for_each(complain);
     confine::after_loading(spec, language)?;
     Ok(runtime)
 }

@@ -26,6 +26,7 @@ mod lifespan;
 mod log;
 mod prototype;
 mod quiet_client;
+mod reach;
 mod request_state;
 mod runtime;
 mod script_requests;

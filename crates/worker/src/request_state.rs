@@ -178,10 +178,20 @@ impl ResponseState {
             self.respond(out, 500, &[], longest);
             return false;
         }
-        self.n_head = out.len();
+        self.begin(out, status);
+        true
+    }
+
+    /// Begins a response that the application has no part in.
+    pub(crate) fn refuse(&mut self, out: &mut Vec<u8>, status: u16) {
+        message::encode_refusal(out, status);
+        self.begin(out, status);
+    }
+
+    fn begin(&mut self, head: &[u8], status: u16) {
+        self.n_head = head.len();
         self.progress = Progress::Begun;
         self.bodiless |= matches!(status, 204 | 304);
-        true
     }
 
     /// The application has something for the client.

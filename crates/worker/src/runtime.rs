@@ -171,6 +171,10 @@ pub trait Exchange: Send {
     /// CR, LF and NUL, or the router answers 503.
     fn respond(&mut self, status: u16, fields: &[(&[u8], &[u8])]);
 
+    /// Begins a response that the application has no part in: the client gets the page that the configuration has for
+    /// this error, if it has one, or the server's.
+    fn refuse(&mut self, status: u16);
+
     /// Adds to the response's body, all of it. Waits while the client is slow.
     ///
     /// # Errors

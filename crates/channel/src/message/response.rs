@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | 0 | 4 | bytes of the head, these included; the body follows |
 //! | 4 | 2 | status |
-//! | 6 | 2 | zero |
+//! | 6 | 2 | 1 for a refusal: the router sends its own page for the status; else 0 |
 //! | 8 | 4 | number of fields |
 //! | 12 | | the fields |
 
@@ -12,6 +12,8 @@ use crate::message::reader::{set_head_len, split_head};
 use crate::message::{HeadFields, Malformed, fields};
 
 const FIELD_COUNT: std::ops::Range<usize> = 8..12;
+const KIND: std::ops::Range<usize> = 6..8;
+const REFUSAL: u16 = 1;
 
 /// Appends a head to `out`. The body, as far as it is there, follows in the same payload.
 ///
@@ -34,6 +36,14 @@ pub fn encode_response<'f>(
     set_head_len(out, start);
 }
 
+/// Appends the head of a response that the application has no part in, such as that of a script which is not there.
+/// Nothing follows it.
+pub fn encode_refusal(out: &mut Vec<u8>, status: u16) {
+    let start = out.len();
+    encode_response(out, status, []);
+    out[start..][KIND].copy_from_slice(&REFUSAL.to_le_bytes());
+}
+
 /// The head of a response, fit to be written to a client; borrowed from the payload.
 #[derive(Debug, Clone, Copy)]
 pub struct ResponseView<'a> {
@@ -41,6 +51,8 @@ pub struct ResponseView<'a> {
     pub status: u16,
     /// In their order; tokens as names, values without CR, LF and NUL.
     pub fields: HeadFields<'a>,
+    /// The application has no part in it.
+    pub is_refusal: bool,
 }
 
 /// Reads the payload of a Response frame and says where in it the body begins.
@@ -50,13 +62,13 @@ pub struct ResponseView<'a> {
 pub fn decode_response(payload: &[u8]) -> Result<(ResponseView<'_>, usize), Malformed> {
     let (mut reader, body_offset) = split_head(payload)?;
     let status = reader.u16()?;
-    let _reserved = reader.u16()?;
+    let is_refusal = reader.u16()? == REFUSAL;
     let n_fields = reader.u32()?;
     if !(100..=999).contains(&status) {
         return Err(Malformed::Status { status });
     }
     let fields = HeadFields::decode(reader, n_fields, fields::check_response_field)?;
-    Ok((ResponseView { status, fields }, body_offset))
+    Ok((ResponseView { status, fields, is_refusal }, body_offset))
 }
 
 /// Appends the head of an informational response, which has no body. What the router would refuse is refused here: an

@@ -75,6 +75,17 @@ fn responses_survive_the_way() {
 }
 
 #[test]
+fn refusals_are_told_from_empty_responses() {
+    let mut payload = b"before".to_vec();
+    encode_refusal(&mut payload, 404);
+    let (view, body) = decode_response(&payload[6..]).unwrap();
+    assert_eq!((view.status, view.fields.len(), view.is_refusal), (404, 0, true));
+    assert_eq!(payload.len(), 6 + body);
+    let payload = response_payload(404, &[]);
+    assert!(!decode_response(&payload).unwrap().0.is_refusal);
+}
+
+#[test]
 fn heads_are_appended() {
     let mut payload = b"before".to_vec();
     encode_response(&mut payload, 204, [(&b"a"[..], &b"b"[..])]);

@@ -163,6 +163,15 @@ impl HttpSpec {
         matches!(self.socket, ProgramSocket::Inherited | ProgramSocket::Standard)
     }
 
+    /// The folders of its scripts, if it runs scripts.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        let targets = match &self.kind {
+            ProgramKind::FastCgi(targets) | ProgramKind::Cgi(targets) => targets.as_slice(),
+            ProgramKind::Server | ProgramKind::External | ProgramKind::Java(_) => &[],
+        };
+        targets.iter().filter_map(|target| target.root.as_deref())
+    }
+
     /// The executable, if it is not looked for.
     #[must_use]
     pub fn executable_path(&self) -> Option<&Path> {

@@ -206,7 +206,7 @@ fn listeners(value: &Value) -> Option<String> {
     Some(format!("Write \"listeners\": {{\"{address}\": {{\"pass\": \"routes\"}}}}."))
 }
 
-/// An action that is what it would do.
+/// An action that is written as its destination, path or status.
 fn action(value: &Value) -> Option<String> {
     if let Some(status) = value.as_number() {
         return Some(format!("Write {{\"return\": {}}}.", status.as_i64()));

@@ -27,6 +27,10 @@ fn figures() -> Status {
         starting: 1,
         idle: 2,
         active_requests: 4,
+        requests: 12,
+        failed_requests: 1,
+        request_time: Duration::from_millis(345),
+        memory: 67_108_864,
         ..AppStatus::default()
     };
     let broken = AppStatus {
@@ -90,7 +94,8 @@ const FIGURES: &str = r#"{
     "connections": {"accepted": 10, "active": 1, "idle": 2, "closed": 7, "refused": 3, "dropped_datagrams": 6},
     "requests": {"total": 99},
     "applications": {
-        "blog": {"processes": {"running": 3, "starting": 1, "idle": 2}, "requests": {"active": 4}},
+        "blog": {"processes": {"running": 3, "starting": 1, "idle": 2},
+                 "requests": {"active": 4, "total": 12, "failed": 1, "duration_ms": 345}, "memory": 67108864},
         "broken": {"processes": {"running": 0, "starting": 0, "idle": 0}, "requests": {"active": 0},
                    "last_error": "no such folder",
                    "crashes": {"total": 2, "last": "prototype 7 exited on signal 11"}}},

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use corral_config::authentication::{KeySource, Method};
-use corral_config::plan::{AppSpec, HttpSpec, PhpSpec, ProgramKind, RuntimeSpec};
+use corral_config::plan::{AppSpec, HttpSpec, PhpSpec, PhpTarget, ProgramKind, RuntimeSpec};
 use corral_sys::user;
 
 /// One sentence for each thing that an application lacks.
@@ -49,11 +49,15 @@ fn of_accounts(app: &AppSpec) -> impl Iterator<Item = String> {
 }
 
 fn of_php(base: &PathBase<'_>, php: &PhpSpec) -> Vec<String> {
-    let of_target = |root: &Path, script: Option<&PathBuf>| {
-        base.lack(root, MissingKind::Folder)
-            .or_else(|| script.and_then(|script| base.lack(&root.join(script), MissingKind::Anything)))
+    let of_target = |target: &PhpTarget| {
+        let root = &target.root;
+        base.lack(root, MissingKind::Folder).or_else(|| match &target.script {
+            Some(script) => base.lack(&root.join(script), MissingKind::Anything),
+            None if target.worker.is_none() => base.lack_of_scripts(root, &target.index),
+            None => None,
+        })
     };
-    let targets = php.targets.iter().filter_map(|target| of_target(&target.root, target.script.as_ref()));
+    let targets = php.targets.iter().filter_map(of_target);
     targets.chain(php.ini_file.iter().filter_map(|file| base.lack(file, MissingKind::Anything))).collect()
 }
 
@@ -101,13 +105,22 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Folders of scripts that programs are told of.
 fn of_roots(base: &PathBase<'_>, http: &HttpSpec) -> Vec<String> {
-    let (ProgramKind::FastCgi(targets) | ProgramKind::Cgi(targets)) = &http.kind else { return Vec::new() };
-    let roots = targets.iter().filter_map(|target| target.root.as_ref());
-    roots.filter_map(|root| base.lack(root, MissingKind::Folder)).collect()
+    http.roots().filter_map(|root| base.lack(root, MissingKind::Folder)).collect()
 }
 
-/// The constant beginning of a `share` or `chroot`: as far as the first variable, and a folder.
+/// The path where a `share` or `chroot` begins, if that does not depend on the request.
 pub(super) fn of_share(text: &str) -> Option<String> {
+    let (path, kind) = beginning_of_share(text)?;
+    PathBase { folder: None, root: None }.lack(Path::new(path), kind)
+}
+
+/// The folder where a `share` or `chroot` begins.
+pub(super) fn folder_of_share(text: &str) -> Option<&Path> {
+    beginning_of_share(text).map(|(path, _)| Path::new(path))
+}
+
+/// The constant beginning: as far as the first variable, and a folder.
+fn beginning_of_share(text: &str) -> Option<(&str, MissingKind)> {
     if text.starts_with('`') {
         return None;
     }
@@ -119,7 +132,7 @@ pub(super) fn of_share(text: &str) -> Option<String> {
     let path = if is_whole { constant } else { &constant[..=constant.rfind('/')?] };
     let kind =
         if variable.is_empty() && !path.ends_with('/') { MissingKind::Anything } else { MissingKind::Folder };
-    PathBase { folder: None, root: None }.lack(Path::new(path), kind)
+    Some((path, kind))
 }
 
 /// Where the paths of an application begin.
@@ -142,14 +155,29 @@ impl<'a> PathBase<'a> {
         Self { folder: app.working_directory.as_deref(), root: app.isolation.rootfs.as_deref() }
     }
 
-    /// The fault of a path, as far as this user can see.
-    fn lack(&self, path: &Path, kind: MissingKind) -> Option<String> {
-        // Where the daemon will be started is not known.
+    /// A path as this process sees it. Where the daemon will be started is not known.
+    fn whole(&self, path: &Path) -> Option<PathBuf> {
         let path = if path.is_absolute() { path.to_owned() } else { self.folder?.join(path) };
-        let path = match self.root {
+        Some(match self.root {
             Some(root) => root.join(path.strip_prefix("/").unwrap_or(&path)),
             None => path,
-        };
+        })
+    }
+
+    /// A folder in which PHP would find nothing to run. One with scripts may do without an index.
+    fn lack_of_scripts(&self, root: &Path, index: &str) -> Option<String> {
+        let root = self.whole(root)?;
+        let mut entries = fs::read_dir(&root).ok()?.flatten();
+        let is_script = |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "php");
+        if root.join(index).exists() || entries.any(|entry| is_script(&entry.path())) {
+            return None;
+        }
+        Some(format!("There is neither \"{index}\" nor another script in \"{}\".", root.display()))
+    }
+
+    /// The fault of a path, as far as this user can see.
+    fn lack(&self, path: &Path, kind: MissingKind) -> Option<String> {
+        let path = self.whole(path)?;
         let name = path.display();
         match fs::metadata(&path) {
             Err(error) if is_missing(&error) => Some(format!("\"{name}\" does not exist.")),

@@ -1,37 +1,55 @@
 //! Remarks on what a configuration says and probably does not mean: things that this machine lacks, patterns that match
 //! nothing, parts that are not used.
 
+use std::mem;
+
 use corral_config::json::{Value, pointer};
 use corral_config::plan::{AppSpec, PythonSpec, RuntimeSpec};
 use corral_config::{Config, Problem, Stage};
 
-use super::missing_files;
+use super::access::{self, Account};
+use super::hosts::Hosts;
 use super::used::Used;
+use super::{missing_files, ports, python, steps, uris};
 
 /// Everything, in the order of the document's parts.
 pub(super) fn of(config: &Config, document: &Value) -> Vec<Problem> {
-    let mut remarks = Remarks::default();
+    let mut remarks = Remarks { router: Account::of_router(), ..Remarks::default() };
     remarks.unused(config);
+    remarks.taken_addresses(config);
     for app in config.applications.iter().chain(&config.background) {
         remarks.application(app);
     }
     remarks.key_servers(config);
     if let Some(routes) = document.member("routes") {
+        remarks.routes(routes);
         remarks.visit("/routes", routes);
     }
-    remarks.0
+    if let Some(upstreams) = document.member("upstreams") {
+        remarks.servers(upstreams);
+    }
+    // Behind everything that makes other processes: names are looked up in threads.
+    for (pointer, lack) in mem::take(&mut remarks.hosts).missing() {
+        remarks.add(&pointer, lack, String::new());
+    }
+    remarks.found
 }
 
 #[derive(Default)]
-struct Remarks(Vec<Problem>);
+struct Remarks {
+    found: Vec<Problem>,
+    hosts: Hosts,
+    /// The user that reads files for clients.
+    router: Option<Account>,
+}
 
 impl Remarks {
     fn add(&mut self, pointer: &str, detail: String, advice: String) {
         let pointer = pointer.to_owned();
         let problem = Problem { pointer, detail, advice, suggestion: None, stage: Stage::Application };
         // Several options may name one folder.
-        if !self.0.contains(&problem) {
-            self.0.push(problem);
+        if !self.found.contains(&problem) {
+            self.found.push(problem);
         }
     }
 
@@ -63,13 +81,35 @@ impl Remarks {
         }
     }
 
+    fn taken_addresses(&mut self, config: &Config) {
+        for address in config.listeners.iter().map(|listener| &listener.address) {
+            if let Some(taken) = ports::taken(address) {
+                let pointer = pointer::member("/listeners", address.to_string().as_bytes());
+                self.add(&pointer, taken, "Stop it, or listen on another port.".to_owned());
+            }
+        }
+    }
+
     fn application(&mut self, app: &AppSpec) {
         let place = pointer::member("/applications", app.name.as_bytes());
         for lack in missing_files::of_application(app) {
             self.add(&place, lack, String::new());
         }
+        for obstacle in access::of_application(app) {
+            let advice = "Let it in (`chmod o+x FOLDER`), name another \"user\", or put the files elsewhere.";
+            self.add(&place, obstacle, advice.to_owned());
+        }
         if let RuntimeSpec::Python(python) = &app.runtime {
             self.modules(&place, python);
+            self.missing_modules(&place, app, python);
+        }
+    }
+
+    fn missing_modules(&mut self, place: &str, app: &AppSpec, python: &PythonSpec) {
+        for (module, lack) in python::missing(app, python) {
+            if !module.contains([':', '/']) && !module.ends_with(".py") {
+                self.add(place, lack, "Name its folder in \"path\".".to_owned());
+            }
         }
     }
 
@@ -93,6 +133,39 @@ impl Remarks {
         }
     }
 
+    /// Steps behind others, in the one route or in each.
+    fn routes(&mut self, routes: &Value) {
+        if let Some(steps) = routes.as_array() {
+            self.steps("/routes", steps);
+        }
+        for (name, route) in routes.as_object().into_iter().flatten() {
+            self.steps(&pointer::member("/routes", name), route.as_array().unwrap_or_default());
+        }
+    }
+
+    fn steps(&mut self, route: &str, steps: &[Value]) {
+        for (idx, before) in steps::shadowed(steps) {
+            let before = pointer::element(route, before);
+            let detail = format!("No request gets to this step: {before} takes all that it is for.");
+            self.add(
+                &pointer::element(route, idx),
+                detail,
+                "The first step that matches answers.".to_owned(),
+            );
+        }
+    }
+
+    /// Names of the servers of upstreams.
+    fn servers(&mut self, upstreams: &Value) {
+        for (name, upstream) in upstreams.as_object().into_iter().flatten() {
+            let place = pointer::member(&pointer::member("/upstreams", name), b"servers");
+            let servers = upstream.member("servers").and_then(Value::as_object);
+            for server in servers.into_iter().flat_map(|servers| servers.keys()) {
+                self.hosts.note(&pointer::member(&place, server), &server.to_string_lossy());
+            }
+        }
+    }
+
     /// Everything below a value of `routes`.
     fn visit(&mut self, pointer: &str, value: &Value) {
         for (idx, element) in value.as_array().unwrap_or_default().iter().enumerate() {
@@ -104,6 +177,7 @@ impl Remarks {
                 b"match" => self.conditions(&pointer, value),
                 b"cors" => self.origins(&pointer, value),
                 b"share" | b"chroot" => self.strings(&pointer, value, Self::path),
+                b"proxy" | b"fastcgi" | b"scgi" | b"uwsgi" => self.strings(&pointer, value, Self::server),
                 _ => self.visit(&pointer, value),
             }
         }
@@ -133,6 +207,9 @@ impl Remarks {
             ) {
                 self.strings(&pointer::member(pointer, name), value, Self::pattern);
             }
+            if **name == *b"uri" {
+                self.strings(&pointer::member(pointer, name), value, Self::uri);
+            }
         }
     }
 
@@ -157,6 +234,22 @@ impl Remarks {
     fn path(&mut self, pointer: &str, text: &str) {
         if let Some(lack) = missing_files::of_share(text) {
             self.add(pointer, lack, String::new());
+        }
+        let folder = missing_files::folder_of_share(text);
+        if let Some(obstacle) = self.router.as_ref().zip(folder).and_then(|(user, path)| user.obstacle(path))
+        {
+            let advice = "Files are read by the daemon's user: let it in (`chmod o+x FOLDER`).";
+            self.add(pointer, obstacle, advice.to_owned());
+        }
+    }
+
+    fn server(&mut self, pointer: &str, text: &str) {
+        self.hosts.note(pointer, text);
+    }
+
+    fn uri(&mut self, pointer: &str, text: &str) {
+        if let Some((detail, advice)) = uris::remark(text) {
+            self.add(pointer, detail, advice);
         }
     }
 
@@ -218,11 +311,11 @@ mod tests {
                 ("/upstreams/u", "this upstream"),
             ],
         );
-        let used = r#"{"listeners": {"*:80": {"pass": "routes"}}, "routes": [
-            {"action": {"share": "/", "fallback": {"pass": "applications/c"}}},
+        let used = r#"{"listeners": {"unix:/a": {"pass": "routes"}}, "routes": [
+            {"match": {"uri": "/a"}, "action": {"share": "/", "fallback": {"pass": "applications/c"}}},
             {"action": {"return": 404, "errors": {"404": {"pass": "applications/a%2Fb"}}}}], "#;
         check(&format!("{used}{rest}"), &[]);
-        check(&format!(r#"{{"listeners": {{"*:80": {{"pass": "applications/$host"}}}}, {rest}"#), &[]);
+        check(&format!(r#"{{"listeners": {{"unix:/a": {{"pass": "applications/$host"}}}}, {rest}"#), &[]);
     }
 
     #[test]
@@ -238,7 +331,7 @@ mod tests {
         pattern(r#"{"host": "(a|b).example.org"}"#, &[(&format!("{at}/host"), "~")]);
         pattern(r#"{"arguments": {"id": "[0-9]+"}}"#, &[(&format!("{at}/arguments/id"), "~")]);
         pattern(r#"{"headers": [{"a": ".*"}]}"#, &[(&format!("{at}/headers/0/a"), "~")]);
-        for right in ["~^/api", "!~.*", "/a*b", "*.php", "*/.*", "!*/.*", "/$", "/a.b", "(x)"] {
+        for right in ["~^/api", "!~.*", "/a*b", "*.php", "*/.*", "!*/.*", "/$", "/a.b", "/(x)"] {
             pattern(
                 &format!(r#"{{"uri": "{right}"}}"#),
                 if right == "/$" { &[("/routes/0/match/uri", "~")] } else { &[] },
@@ -262,7 +355,7 @@ mod tests {
     fn one_folder_that_two_options_name_is_told_once() {
         let app = r#"{"type": "python", "path": "/nowhere", "working_directory": "/nowhere", "module": "a"}"#;
         let document = format!(
-            r#"{{"applications": {{"a": {app}}}, "listeners": {{"*:80": {{"pass": "applications/a"}}}}}}"#
+            r#"{{"applications": {{"a": {app}}}, "listeners": {{"unix:/a": {{"pass": "applications/a"}}}}}}"#
         );
         check(&document, &[("/applications/a", "\"/nowhere\" does not exist")]);
     }
@@ -271,7 +364,7 @@ mod tests {
     fn modules_of_python_as_others_name_them() {
         let module = |name: &str, expected: &[(&str, &str)]| {
             let document = format!(
-                r#"{{"listeners": {{"*:80": {{"pass": "applications/a"}}}}, "applications": {{"a": {{"type": "python", "module": "{name}"}}}}}}"#
+                r#"{{"listeners": {{"unix:/a": {{"pass": "applications/a"}}}}, "applications": {{"a": {{"type": "python", "module": "{name}"}}}}}}"#
             );
             check(&document, expected);
         };

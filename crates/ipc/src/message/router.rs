@@ -178,8 +178,11 @@ pub struct DevMode {
 pub enum DevQuestion {
     /// Answered when the applications run the code that there is.
     IsCurrent,
-    /// The last words of the applications; answered at once.
-    LastWords,
+    /// The last words of the applications, or those of the last `within`; answered at once.
+    LastWords {
+        /// How long the request has taken.
+        within: Option<Duration>,
+    },
 }
 
 /// From the router to main.

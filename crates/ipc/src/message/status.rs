@@ -205,6 +205,14 @@ pub struct AppStatus {
     pub idle: u32,
     /// Requests handed over or queued.
     pub active_requests: u32,
+    /// Requests that are over.
+    pub requests: u64,
+    /// Those of them that were answered with 500 or above.
+    pub failed_requests: u64,
+    /// The time that all of them have taken.
+    pub request_time: Duration,
+    /// Bytes of memory that the workers have for themselves.
+    pub memory: u64,
     /// Counts of the requests that have left state behind in their workers.
     pub left_state: LeftState,
     /// Why the last worker or prototype failed, while none runs.

@@ -185,7 +185,7 @@ impl Call {
             if is_head_sent {
                 exchange.abort();
             } else {
-                exchange.respond(500, &[]);
+                exchange.refuse(500);
             }
         });
     }

@@ -2,6 +2,7 @@
 
 mod content;
 mod delivery;
+mod empty_error;
 mod live_body;
 
 use std::future::pending;

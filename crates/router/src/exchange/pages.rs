@@ -40,6 +40,14 @@ impl ResponseWriter<'_, '_> {
         self.open_page(status).finish(self, b"").await
     }
 
+    /// The page of an error that an application has answered with nothing but fields, which stay.
+    pub(crate) async fn send_page_for_empty(&mut self, status: u16) -> Result<(), Gone> {
+        let status = self.route.final_status(status);
+        self.reply.fields.push(b"Vary", b"Accept");
+        let page = self.add_page(status);
+        self.open_with(status, &page).finish(self, b"").await
+    }
+
     /// A template or a pattern of the configuration could not be worked out for this request.
     pub(crate) async fn fail_script(&mut self, fault: &impl Display) -> Result<(), Gone> {
         script::report(fault);
@@ -75,7 +83,8 @@ impl ResponseWriter<'_, '_> {
 
     /// An error page for developers.
     async fn explain(&mut self, dev: &DevReload, status: u16) -> Result<(), Gone> {
-        let page = explanation::explain(dev, status, self.request.path()).await;
+        let began = self.request.received.started;
+        let page = explanation::explain(dev, status, self.request.path(), began).await;
         self.reply.fields.clear();
         self.reply.fields.push(b"Content-Type", b"text/html; charset=utf-8");
         self.write_head(status, Some(page.len() as u64)).finish(self, &page).await
@@ -84,11 +93,15 @@ impl ResponseWriter<'_, '_> {
     /// A complete error page, which is not compressed; nothing of another reply's body comes after it.
     pub(crate) fn open_page(&mut self, status: u16) -> BodyWriter {
         let page = self.prepare_page(status);
+        self.open_with(status, &page)
+    }
+
+    fn open_with(&mut self, status: u16, page: &[u8]) -> BodyWriter {
         self.reply.framing = Some(ReplyFraming::Length(page.len() as u64));
         if let Err(undecided) = self.change_fields(status) {
             script::report(&undecided);
         }
-        self.write_page(status, &page)
+        self.write_page(status, page)
     }
 
     /// The same where what the configuration says of the fields cannot be worked out.
@@ -114,18 +127,22 @@ impl ResponseWriter<'_, '_> {
             }
             _ => {}
         }
-        if !self.request.request_settings().negotiate_errors {
-            self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
-            return html(status);
+        if self.request.request_settings().negotiate_errors {
+            self.reply.fields.push(b"Vary", b"Accept");
         }
-        let wants_json = self.request.wants_problem();
-        self.reply.fields.push(b"Vary", b"Accept");
-        if !wants_json {
-            self.reply.fields.push(b"Content-Type", response::ERROR_PAGE_TYPE);
-            return html(status);
-        }
-        self.reply.fields.push(b"Content-Type", PROBLEM);
-        SmallVec::from_slice(response::problem(status).as_bytes())
+        self.add_page(status)
+    }
+
+    /// The body of an error page, with the field that says what it is.
+    fn add_page(&mut self, status: u16) -> ErrorPageBody {
+        let wants_json = self.request.request_settings().negotiate_errors && self.request.wants_problem();
+        let (media_type, page) = if wants_json {
+            (PROBLEM, SmallVec::from_slice(response::problem(status).as_bytes()))
+        } else {
+            (response::ERROR_PAGE_TYPE, html(status))
+        };
+        self.reply.fields.set(b"Content-Type", media_type);
+        page
     }
 }
 

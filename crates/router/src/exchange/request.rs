@@ -122,7 +122,7 @@ impl<'c> RoutedRequest<'c> {
     }
 
     /// Values of the request's fields of this name, as they came.
-    pub(super) fn values(&self, name: &'c [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
+    pub(crate) fn values(&self, name: &'c [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
         let ReceivedRequest { head, bytes, .. } = self.received;
         head.fields(bytes).filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
@@ -170,7 +170,7 @@ impl<'c> RoutedRequest<'c> {
     }
 
     /// Whether the client prefers an error page for programs.
-    pub(super) fn wants_problem(&self) -> bool {
+    pub(crate) fn wants_problem(&self) -> bool {
         prefers_json(self.values(b"Accept"), &[b"application/json", PROBLEM])
     }
 

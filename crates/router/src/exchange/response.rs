@@ -80,6 +80,11 @@ impl ResponseWriter<'_, '_> {
         self.route.answers_in_place()
     }
 
+    /// The status of the reply, or the error that another action will answer.
+    pub(crate) fn outcome(&self) -> Option<u16> {
+        self.reply.status.or(self.route.error)
+    }
+
     /// Whether an error is being answered: its page does not depend on method and conditions of the request.
     pub(crate) fn answers_error(&self) -> bool {
         self.route.answers_error()

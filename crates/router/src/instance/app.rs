@@ -21,6 +21,7 @@ use super::pool::pool_request::PoolRequest;
 use super::pool::serving::{CancelOutcome, EndedRequest, RejectedRequest, Rejection};
 use super::pool::worker::WorkerKey;
 use super::port::{AnyPort, ChannelPort};
+use super::request_counts::AllRequestCounts;
 use super::sizes;
 use super::turns::ProgramTurns;
 use crate::control_waker::ControlWaker;
@@ -50,6 +51,7 @@ pub(crate) struct AppInstance {
     pub(super) last_error: Mutex<Option<String>>,
     pub(super) left_state: left_state::LeftStateCounts,
     pub(super) overload: Overload,
+    pub(super) request_counts: AllRequestCounts,
     leniencies: Leniencies,
     /// Requests wait, and `growth` has to look after them.
     pub(super) waiting: Arc<Notify>,
@@ -93,6 +95,7 @@ impl AppInstance {
             last_error: Mutex::new(None),
             left_state: left_state::LeftStateCounts::default(),
             overload: Overload::default(),
+            request_counts: AllRequestCounts::default(),
             leniencies: Leniencies::default(),
             waiting: Arc::new(Notify::new()),
         })

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use corral_config::plan::MemoryBounds;
 use corral_ipc::message::AppStatus;
+use corral_sys::usage;
 
 use super::app::AppInstance;
 use crate::control_waker;
@@ -47,16 +48,27 @@ impl AppInstance {
 
     pub(crate) fn status(&self) -> AppStatus {
         let figures = self.pool.lock().figures();
+        let requests = self.request_counts.sum();
         AppStatus {
             name: self.spec.name.clone(),
             running: figures.running,
             starting: figures.starting,
             idle: figures.idle,
             active_requests: figures.active_requests,
+            requests: requests.total,
+            failed_requests: requests.failed,
+            request_time: requests.time,
+            memory: self.memory(),
             last_error: self.last_error.lock().clone(),
             left_state: self.left_state.figures(),
             ..AppStatus::default()
         }
+    }
+
+    /// Bytes that its workers have for themselves. Asks the system outside of the lock: event loops need that.
+    fn memory(&self) -> u64 {
+        let pids = self.pool.lock().pids();
+        pids.into_iter().filter_map(usage::anonymous_memory).sum()
     }
 
     /// Whether its workers have no request, and none is on its way to them.

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_channel::{Bell, Lane, LaneReceiver, RequestId};
 use corral_config::plan::RuntimeSpec;
@@ -17,6 +17,7 @@ use super::failure::AppFailure;
 use super::pool::worker::WorkerKey;
 use super::program::ReadyProgram;
 use super::protocol_guard::UnknownRequests;
+use super::request_counts::RequestCounts;
 use super::state::SharedCall;
 use super::workers::DeadWorker;
 use crate::upstream::{LoopServer, LoopServers};
@@ -56,6 +57,8 @@ pub(crate) struct LoopApp {
     pub(super) woke: Cell<bool>,
     /// Bytes of bodies that were sent to workers since then.
     pub(super) n_fed: Cell<usize>,
+    /// The requests that this loop has seen to their ends.
+    counts: Arc<RequestCounts>,
     pub(super) busy: Rc<BusyApps>,
     /// The application is in `BusyApps`.
     pub(super) is_busy: Cell<bool>,
@@ -107,6 +110,7 @@ impl BusyApps {
 
 impl LoopApp {
     pub(crate) fn new(app: Arc<AppInstance>, lane: Lane, bell: Arc<Bell>, busy: Rc<BusyApps>) -> Rc<Self> {
+        let counts = app.request_counts.add();
         Rc::new(Self {
             app,
             lane,
@@ -119,6 +123,7 @@ impl LoopApp {
             touched: Cell::new(false),
             woke: Cell::new(false),
             n_fed: Cell::new(0),
+            counts,
             busy,
             is_busy: Cell::new(false),
         })
@@ -129,6 +134,11 @@ impl LoopApp {
         let mut programs = self.programs.borrow_mut();
         let server = programs.entry(program.id).or_insert_with(|| servers.server(&program.server, self.lane));
         Rc::clone(server)
+    }
+
+    /// Counts a request that is over.
+    pub(crate) fn count(&self, status: Option<u16>, took: Duration) {
+        self.counts.note(status, took);
     }
 
     /// Whether its workers are programs.

@@ -1,11 +1,18 @@
 //! The error page of `corral run`, which says what is wrong.
 
+use std::time::Instant;
+
 use crate::dev_reload::DevReload;
 use crate::reply::html;
 
-/// The page; for a failure of an application, with what that has printed last.
-pub(crate) async fn explain(dev: &DevReload, status: u16, path: &[u8]) -> Vec<u8> {
-    let words = if status >= 500 { dev.last_words().await } else { Vec::new() };
+/// The page; for a failure of an application, with what that has printed since the request `began`. One that does not
+/// start has said why before.
+pub(crate) async fn explain(dev: &DevReload, status: u16, path: &[u8], began: Instant) -> Vec<u8> {
+    let words = match status {
+        503 => dev.last_words(None).await,
+        500.. => dev.last_words(Some(began.elapsed())).await,
+        _ => Vec::new(),
+    };
     page(status, &String::from_utf8_lossy(path), &words).into_bytes()
 }
 
@@ -18,7 +25,7 @@ fn page(status: u16, path: &str, words: &[String]) -> String {
     };
     let printed = match words {
         [] => String::new(),
-        words => format!("<p>It has printed last:</p><pre>{}</pre>", html::escape(&words.join("\n"))),
+        words => format!("<p>It has printed:</p><pre>{}</pre>", html::escape(&words.join("\n"))),
     };
     format!(
         "<!DOCTYPE html><meta charset=\"utf-8\"><title>{status} {reason}</title><style>body{{font:16px sans-serif;\

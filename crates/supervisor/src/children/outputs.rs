@@ -1,7 +1,7 @@
 //! The output of all children.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use corral_ipc::message::AppId;
 
@@ -54,10 +54,10 @@ impl Outputs {
         output.last_words()
     }
 
-    /// The last lines of all applications.
-    pub(crate) fn words_of_apps(&mut self) -> Vec<String> {
+    /// The last lines of all applications, or those that came since then.
+    pub(crate) fn words_of_apps(&mut self, since: Option<Instant>) -> Vec<String> {
         let outputs = self.0.iter_mut().filter(|output| output.is_of_app());
-        outputs.flat_map(Output::last_words).collect()
+        outputs.flat_map(|output| output.words_since(since)).collect()
     }
 
     /// The last line that an application has printed.

@@ -30,10 +30,11 @@ impl Supervisor {
 
     pub(super) fn on_desk_question(&mut self, router: RouterId, ticket: Ticket, question: DevQuestion) {
         match question {
-            DevQuestion::LastWords => {
+            DevQuestion::LastWords { within } => {
                 // A daemon does not show them.
                 let explains = self.audience.console.as_ref().is_some_and(|console| console.explains);
-                let words = if explains { self.children.outputs.words_of_apps() } else { Vec::new() };
+                let since = within.and_then(|within| Instant::now().checked_sub(within));
+                let words = if explains { self.children.outputs.words_of_apps(since) } else { Vec::new() };
                 self.children.tell_router(router, &ToRouter::Told { ticket, words });
             }
             DevQuestion::IsCurrent => {

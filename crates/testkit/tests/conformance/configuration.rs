@@ -3,5 +3,7 @@
 pub(crate) mod files;
 mod options;
 mod root;
+mod schema;
 mod secrets;
 mod settings;
+mod warnings;

@@ -3,6 +3,7 @@
 mod changed_bodies;
 mod compression;
 mod connections;
+mod empty_errors;
 mod errors;
 mod hosts;
 mod replies;

@@ -53,7 +53,7 @@ fn another_index_is_run_for_folders() {
 fn what_is_no_script_is_not_run_and_not_served() {
     let site = site().file("index.php", TELL).file("notes.txt", "secret").writable_folder("folder");
     let server = daemon().application(php_app(&site)).start();
-    server.get("/nope.php").expect(404).expect_body("");
+    server.get("/nope.php").expect(404).expect_text("Error 404");
     server.get("/nope").expect(404);
     server.get("/nope/").expect(404);
     server.get("/folder?x=1").expect(301).expect_field("Location", "http://localhost/folder/?x=1");
@@ -179,4 +179,26 @@ fn an_archive_is_shown_under_the_names_of_cgi() {
         server.get("/built.phar.php/a.txt").expect(200).expect_body("from the archive");
         server.get("/built.phar.php/nope.txt").expect(404);
     }
+}
+
+/// What keeps an application from its files is named with its user, where a page would only say 403 or 404.
+#[test]
+fn a_folder_that_the_user_may_not_enter_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let site = site().file("closed/public/index.php", TELL);
+    let closed = site.path("closed");
+    let root = site.path("closed/public");
+    let folder =
+        |mode| std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(mode)).expect("set it");
+    folder(0o700);
+    let app = json!({ "php": { "type": "php", "root": root, "user": "nobody" } });
+    let server = daemon().start_unconfigured();
+    let reply = server.control().put("/config/applications", &app);
+    let words = format!("the user \"nobody\" may not enter \"{}\"", closed.display());
+    assert!(reply.0.text().contains(&words.replace('"', "\\\"")), "{reply:?}");
+    folder(0o711);
+    server.control().put("/config/applications", &app).expect_done();
 }

@@ -183,6 +183,21 @@ fn interpreter() -> Interpreter {
 
 /// Options: applications.{N}.protocol
 #[test]
+fn a_module_that_is_installed_elsewhere_is_told_where() {
+    let python = interpreter();
+    let packages = format!("venv/lib/python{}/site-packages", python.version);
+    let site = saying("import installed\napplication = says('never')")
+        .file("venv/pyvenv.cfg", format!("home = {}\n", python.folder))
+        .file(&format!("{packages}/installed.py"), "");
+    let reason = refused(python_app(&site));
+    let remedy = format!("write \"home\": \"{}\"", site.path("venv").display());
+    assert!(reason.contains(&remedy) && reason.contains("No module named 'installed'"), "{reason}");
+    let nowhere = saying("import nowhere_at_all\napplication = says('never')");
+    let reason = refused(python_app(&nowhere));
+    assert!(!reason.contains("\"home\""), "{reason}");
+}
+
+#[test]
 fn the_protocol_can_be_said() {
     // Called like an ASGI application, but none.
     let site = saying(

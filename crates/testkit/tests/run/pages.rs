@@ -29,6 +29,20 @@ fn at_a_terminal_a_page_shows_the_trace() {
     }
 }
 
+/// Another request's words would lead a developer astray.
+#[test]
+fn a_page_shows_the_lines_of_its_own_request() {
+    let app = "def app(environ, start_response):\n    if environ['PATH_INFO'] == '/silent':\n        \
+        start_response('500 Internal Server Error', [])\n        return []\n    raise ValueError('of the first')\n";
+    let site = site().file("app.py", app);
+    let mut terminal = Terminal::start(&site, &["--workers", "1"]);
+    let mut client = terminal.client();
+    client.get("/").expect(500).expect_text("of the first");
+    let page = client.get("/silent").expect(500).text();
+    assert!(!page.contains("of the first"), "{page}");
+    client.get("/").expect(500).expect_text("of the first");
+}
+
 /// A page of another site whose name was made to lead here would read what it is told.
 #[test]
 fn only_hosts_of_this_machine_are_told() {

@@ -1,4 +1,4 @@
-//! What to write in the place of a name that is right elsewhere, or that has no counterpart of one word.
+//! Remedies for names that are right elsewhere, or that have no counterpart of one word.
 
 /// Names, a name that is known beside them, and what to do instead. `{name}` stands for what was written.
 pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[

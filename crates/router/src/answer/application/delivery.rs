@@ -4,7 +4,7 @@ use corral_channel::message::{self, ResponseView};
 use corral_http::list;
 
 use super::content::{ContentDecoder, TakenContent};
-use super::{AppExchange, fail};
+use super::{AppExchange, empty_error, fail};
 use crate::answer::{hijack, websocket};
 use crate::dev_reload;
 use crate::error_chain::Chain;
@@ -50,14 +50,27 @@ pub(super) async fn relay(
         buffers::give(payload);
         return fail(response, app, &failure).await;
     }
+    if view.is_refusal {
+        let status = view.status;
+        buffers::give(payload);
+        return response.send_error(status).await;
+    }
     if response.intercepts(view.status, view.fields) {
         return Ok(());
     }
     let is_empty = first.is_empty() && call.has_ended() && call.n_stored() == 0;
-    if is_empty && view.status >= 400 && !response.request.is_head() && dev_reload::explaining().is_some() {
-        let status = view.status;
-        buffers::give(payload);
-        return response.send_error(status).await;
+    if is_empty && view.status >= 400 && !response.request.is_head() {
+        if dev_reload::explaining().is_some() {
+            let status = view.status;
+            buffers::give(payload);
+            return response.send_error(status).await;
+        }
+        if empty_error::gets_page(response.request, &view) {
+            take_fields(response, &view);
+            let status = view.status;
+            buffers::give(payload);
+            return Box::pin(response.send_page_for_empty(status)).await;
+        }
     }
     let AnnouncedBody { length, is_chunked } = take_fields(response, &view);
     // Event loops are left the framing by their interface: what they say of it is no more than a wish.

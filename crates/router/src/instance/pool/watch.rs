@@ -39,6 +39,11 @@ impl<P: PoolPort> Pool<P> {
         found
     }
 
+    /// The processes of all workers, as far as they are known.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.workers.iter().map(|(_, worker)| worker.pid).filter(|pid| *pid != 0).collect()
+    }
+
     /// The workers whose memory is bounded. One that has had no request yet is as small as they get.
     pub(crate) fn growing(&self) -> Vec<(WorkerId, u32)> {
         let growing =

@@ -238,7 +238,7 @@ fn without_files_hangup_is_ignored() {
 fn warnings_are_no_errors_unless_asked_for() {
     let site = site().file(
         "site.yaml",
-        "listeners: {'*:80': {pass: routes}}\nroutes:\n  - match: {uri: '^/api'}\n    action: {share: /no/such$uri}\n\
+        "listeners: {'unix:@check': {pass: routes}}\nroutes:\n  - match: {uri: '^/api'}\n    action: {share: /no/such$uri}\n\
          applications:\n  blog: {type: http, executable: /no/program}\n",
     );
     let run = |arguments: &[&str]| {

@@ -3,6 +3,8 @@
 use corral_testkit::{Daemon, daemon, eventually, php_app, site};
 use serde_json::{Value, json};
 
+use crate::tool::Tool;
+
 /// `/status` once the client's connection waits and its request is over for the application too: the client
 /// has its reply before either is counted.
 fn at_rest(server: &Daemon) -> Value {
@@ -28,8 +30,9 @@ fn the_figures_have_unit_s_shape() {
     let connections = json!({ "accepted": 1, "active": 0, "idle": 1, "closed": 0 });
     assert_eq!(status["connections"], connections);
     assert_eq!(status["requests"], json!({ "total": 1 }));
-    let app = json!({ "processes": { "running": 2, "starting": 0, "idle": 2 }, "requests": { "active": 0 } });
-    assert_eq!(status["applications"]["php"], app);
+    let app = &status["applications"]["php"];
+    assert_eq!(app["processes"], json!({ "running": 2, "starting": 0, "idle": 2 }));
+    assert_eq!(app["requests"]["active"], 0);
     drop(client);
     assert_eq!(server.control().get("/status/applications/php/processes/running").json(), 2);
     assert_eq!(server.control().get("/status/requests/total").json(), 1);
@@ -70,6 +73,29 @@ fn status_counts() {
     );
     assert_eq!(server.control().get("/status/applications/php/processes/running").json(), 3);
     server.control().get("/status/nope").expect_refused(404, "Invalid path.");
+}
+
+#[test]
+fn applications_tell_their_requests_and_memory() {
+    let script = "<?php if (isset($_GET['slow'])) usleep(50_000); http_response_code((int) ($_GET['s'] ?? 200)); echo 'x';";
+    let site = site().file("index.php", script);
+    let server = daemon().application(php_app(&site).script("index.php").processes(2)).start();
+    let mut client = server.connect();
+    for target in ["/", "/?s=404", "/?s=500", "/?slow"] {
+        client.get(target);
+    }
+    let status = at_rest(&server);
+    let app = &status["applications"]["php"];
+    assert_eq!((&app["requests"]["total"], &app["requests"]["failed"]), (&json!(4), &json!(1)), "{status:#}");
+    assert!(
+        app["requests"]["duration_ms"].as_u64().is_some_and(|time| (45..5000).contains(&time)),
+        "{status:#}"
+    );
+    assert!(app["memory"].as_u64().is_some_and(|memory| memory > 1 << 18), "{status:#}");
+    let words = Tool::new(&["status", "--control", &server.control_address()]).output();
+    assert!(words.contains("application   php: 2 processes running"), "{words}");
+    assert!(words.contains("4 requests, 1 failed, "), "{words}");
+    assert!(words.contains(" MiB of memory\n"), "{words}");
 }
 
 /// Tests of HTTP/1 alone, which the profile `http2` leaves out.

@@ -6,13 +6,13 @@ use super::context::Context;
 use super::destination::destination;
 use super::scalars::{INT_MAX, integer};
 use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, STRING, optional};
-use super::{advice, authentication, forms, forwarded, https_only, throttle, tls};
+use super::{advice, authentication, defaults, forms, forwarded, https_only, throttle, tls};
 use crate::address::ListenAddress;
 use crate::authentication::Authentication;
 use crate::json::{Bytes, Value};
 use crate::listener::{Forwarded, Http2, HttpsOnly, Listener};
 use crate::pattern::address::AddressPatternSet;
-use crate::route::Destination;
+use crate::route::{ActionOptions, Destination};
 use crate::table::Key;
 use crate::throttle::Throttle;
 use crate::tls::TlsSettings;
@@ -67,15 +67,18 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         client_ip,
         limits,
         authentication,
+        defaults,
     } = draft;
     let forwarded = forwarded.into_iter().chain(client_ip).collect();
     let (address, pass) = (address?, pass.or(application)?);
+    let defaults = defaults.map(|options| defaults::action(options, pass.clone()));
     Some(Listener {
         address,
         backlog,
         limits,
         authentication,
         pass,
+        defaults,
         tls,
         https_only,
         http2,
@@ -97,6 +100,7 @@ struct ListenerDraft {
     client_ip: Option<Forwarded>,
     limits: Vec<Key<Throttle>>,
     authentication: Option<Key<Authentication>>,
+    defaults: Option<ActionOptions>,
 }
 
 const LISTENER: &[Member<ListenerDraft>] = &[
@@ -142,6 +146,7 @@ const LISTENER: &[Member<ListenerDraft>] = &[
     throttle::REQUESTS.read(|cx, field, draft| throttle::requests(cx, field, &mut draft.limits)),
     throttle::CONNECTIONS.read(|cx, field, draft| throttle::connections(cx, field, &mut draft.limits)),
     authentication::AUTHENTICATE.read(|cx, field, draft| draft.authentication = authentication::read(cx, field)),
+    defaults::OF_LISTENER.read(|cx, field, draft| draft.defaults = Some(defaults::read(cx, field))),
     optional("backlog", NUMBER)
         .default("the system's maximum")
         .means("connections that may wait to be accepted")

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::condition::Condition;
+use crate::table::Key;
 use crate::template::Template;
 
 /// The combined format that web servers share.
@@ -22,6 +23,15 @@ pub struct AccessLog {
     pub condition: Option<Condition>,
     /// How entries are gathered; `None` means that each is written at once.
     pub buffer: Option<Buffer>,
+}
+
+/// The logs of an action's requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccessLogs {
+    /// The logs of the document.
+    Document,
+    /// These in their place, or none.
+    Own(Vec<Key<AccessLog>>),
 }
 
 impl AccessLog {

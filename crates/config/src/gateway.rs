@@ -25,6 +25,8 @@ pub struct EntryPoint {
     pub scripts: Option<Scripts>,
     /// Variables beside those of CGI, or in their place.
     pub params: Vec<Param>,
+    /// The folder of the scripts where it depends on the request.
+    pub root: Option<Template>,
 }
 
 /// The servers of an action.

@@ -10,6 +10,7 @@ pub mod abandoned;
 pub mod access_log;
 pub mod address;
 pub mod authentication;
+pub mod bounds;
 pub mod condition;
 pub mod cors;
 mod destination;
@@ -46,9 +47,9 @@ pub use self::known::{FolderCheck, Known, KnownModule, ScriptCheck};
 use self::listener::Listener;
 use self::plan::{AppSpec, AssetNames, ListenerPlan, Plan};
 pub use self::problem::{Problem, Stage};
-use self::route::{Destination, Route};
+use self::route::{Action, Destination, Route};
 use self::settings::Settings;
-use self::table::Table;
+use self::table::{Key, Table};
 pub use self::tables::{AppPolicy, Tables};
 use self::upstream::Upstream;
 pub use self::validate::{
@@ -66,6 +67,8 @@ pub struct Config {
     pub listeners: Vec<Listener>,
     /// In the order of the document; a single one without name when `routes` is an array.
     pub routes: Table<Route>,
+    /// The action that whatever comes to a route is inside of. Where it passes to has no meaning.
+    pub route_defaults: Option<Box<Action>>,
     /// In the order of the document.
     pub applications: Table<AppSpec>,
     /// The part of each application that the router alone knows: a change of that starts no processes.
@@ -78,8 +81,8 @@ pub struct Config {
     pub tables: Tables,
     /// With every default filled in.
     pub settings: Settings,
-    /// Where requests are logged.
-    pub access_logs: Vec<AccessLog>,
+    /// Where requests are logged whose actions say nothing else.
+    pub access_logs: Vec<Key<AccessLog>>,
     /// The certificate bundles and JavaScript modules that it names.
     pub assets: AssetNames,
     destinations: Destinations,
@@ -93,6 +96,12 @@ impl Config {
         self.destinations.resolve(text).ok()
     }
 
+    /// The outermost actions: the `defaults` of listeners and routes.
+    pub fn all_defaults(&self) -> impl Iterator<Item = &Action> {
+        let of_listeners = self.listeners.iter().filter_map(|listener| listener.defaults.as_deref());
+        of_listeners.chain(self.route_defaults.as_deref())
+    }
+
     /// Collects everything that the main process needs to know.
     #[must_use]
     pub fn plan(&self) -> Plan {
@@ -104,7 +113,7 @@ impl Config {
             listeners: listeners.collect(),
             applications: self.applications.values().to_vec(),
             background: self.background.clone(),
-            access_logs: self.access_logs.iter().map(|log| log.path.clone()).collect(),
+            access_logs: self.tables.access_logs.iter().map(|log| log.path.clone()).collect(),
             listen_threads: self.settings.listen_threads,
             log: self.settings.log,
         }

@@ -4,7 +4,7 @@ use crate::address::ListenAddress;
 use crate::authentication::Authentication;
 use crate::layer4::Layer4;
 use crate::pattern::address::AddressPatternSet;
-use crate::route::Destination;
+use crate::route::{Action, Destination};
 use crate::table::Key;
 use crate::throttle::Throttle;
 use crate::tls::TlsSettings;
@@ -22,6 +22,8 @@ pub struct Listener {
     pub authentication: Option<Key<Authentication>>,
     /// Where requests go.
     pub pass: Destination,
+    /// The outermost action of all its requests, which says what holds inside and passes to the same.
+    pub defaults: Option<Box<Action>>,
     /// TLS, if it is spoken.
     pub tls: Option<TlsSettings>,
     /// Whether clients have to use TLS, here or at another listener.
@@ -52,6 +54,7 @@ impl Listener {
             limits: Vec::new(),
             authentication: None,
             pass,
+            defaults: None,
             tls: None,
             https_only: None,
             http2: Http2::Off,

@@ -325,9 +325,13 @@ impl RuntimeSpec {
     #[must_use]
     pub fn files(&self) -> Vec<&Path> {
         match self {
-            Self::Php(php) => {
-                php.targets.iter().map(|target| &*target.root).chain(php.ini_file.as_deref()).collect()
-            }
+            Self::Php(php) => php
+                .targets
+                .iter()
+                .filter(|target| !target.root_varies)
+                .map(|target| &*target.root)
+                .chain(php.ini_file.as_deref())
+                .collect(),
             Self::Python(python) => {
                 python.path.iter().map(|path| &**path).chain(python.home.as_deref()).collect()
             }
@@ -344,7 +348,7 @@ impl RuntimeSpec {
 }
 
 /// Options of a PHP application.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhpSpec {
     /// At least one; the first is meant when none is named. A document without `targets` has one
     /// with an empty name.
@@ -355,8 +359,21 @@ pub struct PhpSpec {
     pub admin: Vec<(String, String)>,
     /// Settings that scripts can change.
     pub user: Vec<(String, String)>,
+    /// Settings of requests for some paths. All that apply are made, so that a later one has the last word.
+    pub by_path: Vec<PhpPathOptions>,
     /// The name that `php_sapi_name()` reports; `None` means `cli-server`.
     pub sapi_name: Option<String>,
+}
+
+/// Settings of PHP for requests whose paths match.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhpPathOptions {
+    /// As in `match.uri`; it was compiled once.
+    pub pattern: String,
+    /// Settings that scripts cannot change.
+    pub admin: Vec<(String, String)>,
+    /// Settings that scripts can change.
+    pub user: Vec<(String, String)>,
 }
 
 impl PhpSpec {
@@ -403,8 +420,10 @@ pub enum Guard {
 pub struct PhpTarget {
     /// Name under `targets`, empty for the only one.
     pub name: String,
-    /// Folder of the scripts.
+    /// Folder of the scripts; empty if it varies.
     pub root: PathBuf,
+    /// Each request says which folder it is.
+    pub root_varies: bool,
     /// The script that answers every request, relative to `root`.
     pub script: Option<PathBuf>,
     /// Script for paths that end in a slash.

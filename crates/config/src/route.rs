@@ -9,9 +9,11 @@ pub(crate) mod sample;
 use std::sync::Arc;
 
 use self::index::StepIndex;
+use crate::access_log::AccessLogs;
 use crate::authentication::Authentication;
+use crate::bounds::RequestBound;
 use crate::cors::CorsRule;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Param};
 use crate::mirror::Mirror;
 use crate::pattern::PatternSet;
 use crate::plan::AppSpec;
@@ -135,6 +137,13 @@ pub struct ActionOptions {
     pub responses: Option<Box<ResponseOptions>>,
     /// The copies of its requests.
     pub mirror: Option<Key<Mirror>>,
+    /// The bounds of its requests, in the place of the server's.
+    pub bounds: Vec<RequestBound>,
+    /// Variables that its requests have beside their own, in applications and in servers that are spoken to as CGI
+    /// has it.
+    pub params: Vec<Param>,
+    /// Where its requests are logged; `None` says nothing of it.
+    pub access_log: Option<AccessLogs>,
     /// The actions that answer in place of errors.
     pub errors: Option<Box<ErrorActions>>,
     /// The action in the place of an answer that names a path.
@@ -142,10 +151,13 @@ pub struct ActionOptions {
 }
 
 impl ActionOptions {
-    /// Whether anything is said of what answers, be it this action or one that it leads to.
+    /// Whether anything is said that holds for this action and those that it leads to.
     #[must_use]
-    pub fn concern_replies(&self) -> bool {
+    pub fn hold_inside(&self) -> bool {
         !self.response_headers.is_empty()
+            || !self.bounds.is_empty()
+            || !self.params.is_empty()
+            || self.access_log.is_some()
             || self.secure
             || self.responses.is_some()
             || self.cors.is_some()
@@ -229,14 +241,20 @@ impl Action {
     pub fn visit_shares<'a>(&'a self, visit: &mut impl FnMut(&'a Share)) {
         if let ActionKind::Share(share) = &self.kind {
             visit(share);
-            if let Some(fallback) = &share.fallback {
-                fallback.visit_shares(visit);
-            }
         }
+        self.inner().for_each(|action| action.visit_shares(visit));
+    }
+
+    /// The actions within this one.
+    pub fn inner(&self) -> impl Iterator<Item = &Self> {
+        let fallback = match &self.kind {
+            ActionKind::Share(share) => share.fallback.as_deref(),
+            _ => None,
+        };
         let errors = self.options.errors.iter().flat_map(|errors| &errors.actions).map(|(_, action)| action);
         let pages = self.options.maintenance.iter().flat_map(|maintenance| maintenance.actions());
         let redirect = self.options.internal_redirect.iter().map(|action| &**action);
-        errors.chain(pages).chain(redirect).for_each(|action| action.visit_shares(visit));
+        fallback.into_iter().chain(errors).chain(pages).chain(redirect)
     }
 }
 
@@ -247,6 +265,8 @@ pub enum ActionKind {
     Pass(Destination),
     /// Answer at once.
     Return(Return),
+    /// Close the connection, or reset the stream, without an answer.
+    Close,
     /// Answer with a file.
     Share(Share),
     /// Hand it on to a server of its own.

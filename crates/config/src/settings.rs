@@ -10,6 +10,7 @@ use std::time::Duration;
 pub use self::observe::{LogFormat, LogLevel, LogSettings, TelemetryProtocol, TelemetrySettings};
 pub use self::request_id::{KeptIds, RequestIdSettings};
 
+use crate::bounds::RequestBounds;
 use crate::pattern::PatternSet;
 
 /// Settings of the whole server.
@@ -68,20 +69,14 @@ impl Default for ScriptLimits {
 pub struct HttpSettings {
     /// From a request's first byte to the end of its head.
     pub header_read_timeout: Duration,
-    /// Between two reads of a request's body.
-    pub body_read_timeout: Duration,
-    /// Between two successful writes.
-    pub send_timeout: Duration,
+    /// The bounds of each request, unless actions have their own.
+    pub bounds: RequestBounds,
     /// How long a connection may wait for a request.
     pub idle_timeout: Duration,
     /// Bytes of one further buffer for a request's head; the first one has 2048.
     pub large_header_buffer_size: usize,
     /// How many such buffers there may be.
     pub large_header_buffers: usize,
-    /// Request bodies up to this many bytes stay in memory.
-    pub body_buffer_size: usize,
-    /// Longest request body, in bytes.
-    pub max_body_size: u64,
     /// Folder for the bodies that do not fit in memory; `None` means the daemon's.
     pub body_temp_path: Option<PathBuf>,
     /// Drop request fields whose names contain anything but letters, digits and `-`.
@@ -225,13 +220,10 @@ impl Default for HttpSettings {
     fn default() -> Self {
         Self {
             header_read_timeout: Duration::from_secs(30),
-            body_read_timeout: Duration::from_secs(30),
-            send_timeout: Duration::from_secs(30),
+            bounds: RequestBounds::default(),
             idle_timeout: Duration::from_secs(180),
             large_header_buffer_size: 8192,
             large_header_buffers: 4,
-            body_buffer_size: 65536,
-            max_body_size: 8 * 1024 * 1024,
             body_temp_path: None,
             discard_unsafe_fields: true,
             log_route: false,

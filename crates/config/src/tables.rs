@@ -1,6 +1,7 @@
 //! The objects of a configuration that others name by keys.
 
 use crate::abandoned::Abandoned;
+use crate::access_log::AccessLog;
 use crate::authentication::Authentication;
 use crate::gateway::EntryPoint;
 use crate::listener::Listener;
@@ -14,6 +15,8 @@ use crate::upstream::{Proxy, Upstream};
 /// object gets its table here.
 #[derive(Debug, Clone, Default)]
 pub struct Tables {
+    /// The access logs of the document and of its actions, each different one once.
+    pub access_logs: Table<AccessLog>,
     /// Limits for clients.
     pub throttles: Table<Throttle>,
     /// Copies of requests for other servers.
@@ -37,7 +40,6 @@ pub struct AppPolicy {
     pub limits: Vec<Key<Throttle>>,
     /// The requests that are run without their clients.
     pub abandoned: Abandoned,
-    /// For an application of type `fastcgi` or `cgi`, one entry for each of its targets; for one of PHP with `params`,
-    /// one for all of them; empty for others.
+    /// One for each target of the application, if it is of type `fastcgi` or `cgi`, or has `params`; empty for others.
     pub entries: Vec<EntryPoint>,
 }

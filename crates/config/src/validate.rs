@@ -16,6 +16,7 @@ mod command;
 mod compression;
 mod context;
 mod cors;
+mod defaults;
 mod describe;
 mod description;
 mod destination;
@@ -39,8 +40,10 @@ mod maps;
 mod mirror;
 mod modules;
 mod names;
+mod params;
 mod perl;
 mod php;
+mod php_paths;
 mod php_worker;
 mod plain;
 mod process;
@@ -49,6 +52,7 @@ mod python;
 mod queue;
 mod recorder;
 mod reference;
+mod request_bounds;
 mod responses;
 mod restart;
 mod rewrite;
@@ -57,6 +61,7 @@ mod ruby;
 mod scalars;
 mod schedule;
 mod schema;
+mod script_root;
 mod settings;
 mod share;
 mod strings;
@@ -76,6 +81,7 @@ pub use self::describe::configuration_schema;
 pub use self::groups::process_groups;
 pub use self::modules::compare_versions;
 pub use self::reference::{DocumentedOption, OptionTable, option_tables};
+use self::routes::RouteDrafts;
 use self::schema::{ARRAY, Member, OBJECT, STRING, optional};
 use crate::Config;
 use crate::access_log::AccessLog;
@@ -83,9 +89,8 @@ use crate::json::{MAX_DEPTH, Value};
 use crate::known::Known;
 use crate::listener::Listener;
 use crate::problem::Problem;
-use crate::route::Route;
 use crate::settings::Settings;
-use crate::table::Table;
+use crate::table::{Key, Table};
 use crate::upstream::Upstream;
 
 /// Reads a whole document.
@@ -106,7 +111,14 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
     let (tables, assets) = cx.finish()?;
-    let DocumentDraft { mut listeners, routes, applications, upstreams, settings, access_logs } = draft;
+    let DocumentDraft {
+        mut listeners,
+        routes: RouteDrafts { routes, defaults: route_defaults },
+        applications,
+        upstreams,
+        settings,
+        access_logs,
+    } = draft;
     let applications::ApplicationDrafts { specs, policies, background } = applications;
     let mut problems = authentication::wrong_servers(&tables.authentications, &upstreams);
     problems.extend(acme::add_names(&mut listeners, &routes));
@@ -116,6 +128,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     Ok(Config {
         listeners,
         routes,
+        route_defaults,
         applications: specs,
         app_policies: policies,
         background,
@@ -131,11 +144,11 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
 #[derive(Default)]
 struct DocumentDraft {
     listeners: Vec<Listener>,
-    routes: Table<Route>,
+    routes: RouteDrafts,
     applications: applications::ApplicationDrafts,
     upstreams: Table<Upstream>,
     settings: Settings,
-    access_logs: Vec<AccessLog>,
+    access_logs: Vec<Key<AccessLog>>,
 }
 
 const ROOT: &[Member<DocumentDraft>] = &[

@@ -6,7 +6,7 @@
 mod callbacks;
 mod ffi;
 
-use corral_channel::message::RequestView;
+use corral_channel::message::{RequestView, params};
 use corral_worker::cgi::Variables;
 use corral_worker::{Call, Exchange, RequestEnd};
 
@@ -30,8 +30,11 @@ impl Requests {
     ) -> RequestEnd {
         self.variables.describe(&view.head, view.fields);
         self.fields.clear();
-        let variables = self.variables.iter();
-        self.fields.extend(variables.map(|(name, value)| Field { name: name.into(), value: value.into() }));
+        let own = view.head.params;
+        let variables = self.variables.iter().filter(|(name, _)| !params::has(own, name));
+        let own = params::iter(own).filter_map(|(name, value)| Some((name, value?)));
+        let all = variables.chain(own);
+        self.fields.extend(all.map(|(name, value)| Field { name: name.into(), value: value.into() }));
         let mut call = Call::new(exchange);
         let request = Request {
             call: call.as_ptr(),

@@ -71,6 +71,11 @@ pub struct ChunkDecoder {
 }
 
 impl ChunkDecoder {
+    /// Permits so many bytes of what is still to come.
+    pub fn limit(&mut self, max_body: u64) {
+        self.room = max_body;
+    }
+
     /// A decoder of a body that may have `max_body` bytes when decoded.
     pub fn new(max_body: u64) -> ChunkDecoder {
         ChunkDecoder {

@@ -202,6 +202,40 @@ int corral_setting_apply(corral_slice_t name, corral_slice_t value, corral_setti
     return 0;
 }
 
+/* The value is tried and taken back, as a handler may have more to say of it than its form. */
+static bool setting_fits(zend_ini_entry *entry, corral_slice_t value)
+{
+    zend_string *text = zend_string_init(value.data, value.len, 1);
+    bool fits = entry->on_modify == NULL
+        || entry->on_modify(entry, text, entry->mh_arg1, entry->mh_arg2, entry->mh_arg3,
+                            PHP_INI_STAGE_ACTIVATE) == SUCCESS;
+
+    if (fits && entry->on_modify != NULL) {
+        /* At this stage no timer is set. */
+        (void) entry->on_modify(entry, entry->value, entry->mh_arg1, entry->mh_arg2, entry->mh_arg3,
+                                PHP_INI_STAGE_DEACTIVATE);
+    }
+    zend_string_release_ex(text, 1);
+    return fits;
+}
+
+corral_setting_check_t corral_setting_check(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode)
+{
+    zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), name.data, name.len);
+    volatile bool fits = false;
+
+    if (entry == NULL) {
+        return CORRAL_SETTING_UNKNOWN;
+    }
+    if (mode == CORRAL_SETTING_USER && (entry->modifiable & (ZEND_INI_USER | ZEND_INI_PERDIR)) == 0) {
+        return CORRAL_SETTING_ADMIN;
+    }
+    zend_first_try {
+        fits = setting_fits(entry, value);
+    } zend_end_try();
+    return fits ? CORRAL_SETTING_FITS : CORRAL_SETTING_REFUSED;
+}
+
 int corral_opcache_active(void)
 {
     zend_module_entry *opcache = zend_hash_str_find_ptr(&module_registry, ZEND_STRL("zend opcache"));

@@ -2,6 +2,7 @@
 
 #include "corral_internal.h"
 
+#include "php_ini.h"
 #include "php_variables.h"
 #include "zend_stream.h"
 #ifdef ZEND_SIGNALS
@@ -75,8 +76,24 @@ static corral_outcome_t without_response(corral_outcome_t outcome)
     return outcome;
 }
 
+/*
+ * Before PHP begins with the request, as Apache does it for a folder: some settings count at that moment alone. PHP takes
+ * them back at the request's end. What `options.admin` protects stays protected, with the value for this path.
+ */
+static void change_settings(const corral_request_t *request)
+{
+    for (size_t i = 0; i < request->n_settings; i++) {
+        const corral_setting_t *setting = &request->settings[i];
+        bool is_admin = setting->mode == CORRAL_SETTING_SYSTEM;
+
+        (void) zend_alter_ini_entry_ex((zend_string *) setting->name, (zend_string *) setting->value,
+                                       is_admin ? PHP_INI_SYSTEM : PHP_INI_USER, PHP_INI_STAGE_ACTIVATE, true);
+    }
+}
+
 static corral_outcome_t begin_and_execute(const corral_request_t *request)
 {
+    change_settings(request);
     if (request->authorization != NULL) {
         php_handle_auth_data(request->authorization);
     }

@@ -243,7 +243,8 @@ sapi_module_struct corral_sapi = {
 /* The Rust side (ffi.rs) asserts the same numbers, so that the two cannot drift apart. */
 _Static_assert(sizeof(corral_field_t) == 32, "corral_field_t");
 _Static_assert(sizeof(corral_options_t) == 64, "corral_options_t");
-_Static_assert(sizeof(corral_request_t) == 344, "corral_request_t");
+_Static_assert(sizeof(corral_setting_t) == 24, "corral_setting_t");
+_Static_assert(sizeof(corral_request_t) == 360, "corral_request_t");
 _Static_assert(offsetof(corral_request_t, php_self) == 96, "corral_request_t.php_self");
 _Static_assert(offsetof(corral_request_t, fields) == 312, "corral_request_t.fields");
 _Static_assert(sizeof(corral_worker_t) == 80, "corral_worker_t");

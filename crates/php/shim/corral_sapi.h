@@ -61,6 +61,22 @@ typedef enum {
     CORRAL_SETTING_USER = 1,
 } corral_setting_mode_t;
 
+/* A setting of one request. */
+typedef struct {
+    corral_string_h name;
+    corral_string_h value;
+    corral_setting_mode_t mode;
+} corral_setting_t;
+
+/* The answer of corral_setting_check(). */
+typedef enum {
+    CORRAL_SETTING_FITS = 0,
+    CORRAL_SETTING_UNKNOWN = 1,
+    /* It is not among those that scripts change. */
+    CORRAL_SETTING_ADMIN = 2,
+    CORRAL_SETTING_REFUSED = 3,
+} corral_setting_check_t;
+
 /* One request. All strings with a `const char *` end with a NUL. */
 typedef struct {
     void *call;
@@ -107,6 +123,9 @@ typedef struct {
     /* Variables of the configuration, each in the place of the request's own. One whose value leads to NULL is taken away. */
     const corral_field_t *params;
     size_t n_params;
+    /* Settings that hold until its end. */
+    const corral_setting_t *settings;
+    size_t n_settings;
 } corral_request_t;
 
 /* Has PHP answer a request; `job` is what came with it. No jump leaves it. */
@@ -162,6 +181,9 @@ void corral_trace_be_quiet(void);
 
 /* Puts a setting in force and decides at which stage it may be changed. 0, or -1 when PHP refused it. */
 int corral_setting_apply(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode);
+
+/* Whether requests can have a setting. Changes nothing. */
+corral_setting_check_t corral_setting_check(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode);
 
 /* 1 when opcache answers for compiled scripts, so that a script need not be looked at each time. */
 int corral_opcache_active(void);

@@ -72,6 +72,26 @@ pub(crate) enum SettingMode {
     User = 1,
 }
 
+/// `corral_setting_t`
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Setting {
+    pub(crate) name: *mut OpaqueString,
+    pub(crate) value: *mut OpaqueString,
+    pub(crate) mode: SettingMode,
+}
+
+/// `corral_setting_check_t`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+#[expect(dead_code, reason = "the shim makes the values")]
+pub(crate) enum SettingCheck {
+    Fits = 0,
+    Unknown = 1,
+    Admin = 2,
+    Refused = 3,
+}
+
 /// `corral_request_t`
 #[repr(C)]
 pub(crate) struct Request {
@@ -105,12 +125,15 @@ pub(crate) struct Request {
     pub(crate) n_fields: usize,
     pub(crate) params: *const Field,
     pub(crate) n_params: usize,
+    pub(crate) settings: *const Setting,
+    pub(crate) n_settings: usize,
 }
 
 // The C side asserts the same numbers (corral_sapi.c), so that the two cannot drift apart.
 const _: () = assert!(size_of::<Field>() == 32);
 const _: () = assert!(size_of::<Options>() == 64);
-const _: () = assert!(size_of::<Request>() == 344);
+const _: () = assert!(size_of::<Setting>() == 24);
+const _: () = assert!(size_of::<Request>() == 360);
 const _: () = assert!(std::mem::offset_of!(Request, php_self) == 96);
 const _: () = assert!(std::mem::offset_of!(Request, fields) == 312);
 const _: () = assert!(size_of::<Worker>() == 80);
@@ -126,6 +149,7 @@ unsafe extern "C" {
     pub(crate) fn corral_trace_ask();
     pub(crate) fn corral_trace_be_quiet();
     pub(crate) fn corral_setting_apply(name: Slice, value: Slice, mode: SettingMode) -> c_int;
+    pub(crate) fn corral_setting_check(name: Slice, value: Slice, mode: SettingMode) -> SettingCheck;
     pub(crate) fn corral_opcache_active() -> c_int;
     pub(crate) fn corral_paths_forget();
     pub(crate) fn corral_string_new(text: Slice) -> *mut OpaqueString;

@@ -7,11 +7,13 @@ mod callbacks;
 mod ffi;
 mod files;
 mod module;
+mod path_settings;
 mod request;
 mod runtime;
 mod settings;
 mod site;
 mod slow;
+mod target_sites;
 mod tracked;
 mod worker_script;
 

@@ -13,7 +13,7 @@ use corral_embed::{HOST, Slice};
 use corral_worker::cgi::SOFTWARE;
 use corral_worker::complain;
 
-use crate::ffi::{self, OpaqueString, Options, SettingMode};
+use crate::ffi::{self, OpaqueString, Options, SettingCheck, SettingMode};
 use crate::{callbacks, files, settings};
 
 /// The name with which opcache enables itself; Unit's name too.
@@ -94,6 +94,12 @@ impl SapiModule {
     fn apply(&self, name: &str, value: &str, mode: SettingMode) -> bool {
         // SAFETY: PHP is started, no request runs, and both strings outlive the call.
         unsafe { ffi::corral_setting_apply(name.as_bytes().into(), value.as_bytes().into(), mode) == 0 }
+    }
+
+    /// Whether requests can have a setting of their own.
+    pub(crate) fn check(&self, name: &str, value: &str, mode: SettingMode) -> SettingCheck {
+        // SAFETY: PHP is started, no request runs, and both strings outlive the call.
+        unsafe { ffi::corral_setting_check(name.as_bytes().into(), value.as_bytes().into(), mode) }
     }
 
     /// To be called first in a forked child.

@@ -35,7 +35,7 @@ impl Scratch {
         self.text.clear();
         self.fields.clear();
         self.params.clear();
-        self.params.extend(message::params::iter(view.head.params).map(param));
+        self.params.extend(variables(view).map(param));
         let special = self.take_fields(view);
         let method = self.add(&[view.head.method]);
         let request_uri = self.add(&[view.head.target]);
@@ -87,6 +87,8 @@ impl Scratch {
             n_fields: self.fields.len(),
             params: self.params.as_ptr(),
             n_params: self.params.len(),
+            settings: ptr::null(),
+            n_settings: 0,
         }
     }
 
@@ -141,6 +143,11 @@ impl Scratch {
     fn slice(&self, at: Position, next: Position) -> Slice {
         self.text[at.0..next.0 - 1].into()
     }
+}
+
+/// The variables of the configuration, without what is for this host.
+fn variables<'v>(view: &RequestView<'v>) -> impl Iterator<Item = (&'v [u8], Option<&'v [u8]>)> + use<'v> {
+    message::params::iter(view.head.params).filter(|(name, _)| *name != message::params::ROOT)
 }
 
 /// A variable of the configuration; NULL stands for one that is taken away.

@@ -3,19 +3,22 @@
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
 use corral_config::plan::{AppSpec, Limits, RuntimeSpec};
-use corral_worker::{Call, Exchange, RequestEnd, Requests, Runtime, WorkerScript};
+use corral_worker::{Call, Exchange, RequestEnd, Requests, Runtime, WorkerScript, complain};
 
 use crate::ffi::{self, Outcome, Request};
 use crate::module::SapiModule;
+use crate::path_settings::PathSettings;
 use crate::request::{self, Scratch};
-use crate::site::{Chosen, Resolved, ScriptFolder};
+use crate::site::{Chosen, Resolved};
 use crate::slow::SlowLog;
+use crate::target_sites::TargetSites;
 use crate::worker_script::LoadedScript;
 
 /// PHP with the targets of one application. Fields are dropped in this order: the strings of the
 /// sites must go before PHP does.
 pub(crate) struct PhpRuntime {
-    sites: Vec<ScriptFolder>,
+    sites: Vec<TargetSites>,
+    path_settings: PathSettings,
     loaded_script: Option<LoadedScript>,
     scratch: Scratch,
     limits: Limits,
@@ -34,8 +37,9 @@ impl PhpRuntime {
         let module = SapiModule::start(php)?;
         let open = |target| {
             let name = &spec.name;
-            ScriptFolder::open(&module, target).with_context(|| format!("prepare application \"{name}\""))
+            TargetSites::open(&module, target).with_context(|| format!("prepare application \"{name}\""))
         };
+        let path_settings = PathSettings::new(&module, php)?;
         let sites = php.targets.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
         let only = php.targets.first().zip(php.worker());
         let loaded_script =
@@ -45,6 +49,7 @@ impl PhpRuntime {
         let limits = spec.limits.clone();
         Ok(Box::new(Self {
             sites,
+            path_settings,
             loaded_script,
             scratch: Scratch::default(),
             limits,
@@ -81,15 +86,26 @@ impl Runtime for PhpRuntime {
     }
 
     fn serve(&mut self, request: &RequestView<'_>, exchange: &mut dyn Exchange) -> RequestEnd {
-        let Some(site) = self.sites.get_mut(usize::from(request.head.app_target)) else {
+        let sites = self.sites.get_mut(usize::from(request.head.app_target));
+        let Some(site) = sites.and_then(|sites| sites.choose(&self.module, request)) else {
             exchange.refuse(404);
             return RequestEnd::Done;
         };
         match site.resolve(&self.module, request.head.path) {
             Resolved::Run(chosen) => {
+                let settings = match self.path_settings.choose(request.head.path) {
+                    Ok(settings) => settings,
+                    Err(given_up) => {
+                        complain(format_args!("options_by_path: {given_up}"));
+                        exchange.respond(500, &[]);
+                        return RequestEnd::Done;
+                    }
+                };
                 exchange.note(&chosen.script.label);
                 self.slow_log.as_ref().inspect(|log| log.begin());
                 let outcome = run(request, &chosen, &mut self.scratch, exchange, |request| {
+                    let request =
+                        &Request { settings: settings.as_ptr(), n_settings: settings.len(), ..*request };
                     // SAFETY: PHP is started in this thread and runs no other request. What `request` leads to stays as
                     // it is until the call returns.
                     unsafe { ffi::corral_request_run(request) }

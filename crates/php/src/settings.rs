@@ -51,13 +51,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, value: &str, expected: &str) {
-        let spec = PhpSpec {
-            targets: vec![],
-            ini_file: None,
-            admin: vec![(name.into(), value.into())],
-            user: vec![],
-            sapi_name: None,
-        };
+        let spec = PhpSpec { admin: vec![(name.into(), value.into())], ..PhpSpec::default() };
         assert_eq!(ini_entries(&spec, "").to_str().unwrap(), expected);
     }
 
@@ -83,8 +77,7 @@ mod tests {
     #[test]
     fn user_settings_come_last() {
         let pair = |value: &str| vec![("a".to_owned(), value.to_owned())];
-        let spec =
-            PhpSpec { targets: vec![], ini_file: None, admin: pair("1"), user: pair("2"), sapi_name: None };
+        let spec = PhpSpec { admin: pair("1"), user: pair("2"), ..PhpSpec::default() };
         assert_eq!(ini_entries(&spec, "").to_str().unwrap(), "a='1'\na='2'\n");
     }
 }

@@ -1,6 +1,8 @@
 //! From a request to its answer: follows the configuration, looks after fallbacks and what stands in for errors, and
 //! notes the end.
 
+use corral_config::access_log::AccessLogs;
+
 use crate::answer::authenticate::{self, AuthOutcome};
 use crate::answer::{application, gateway, program, proxy, returned, share};
 use crate::exchange::{Exchange, https_only, key_authorization};
@@ -30,18 +32,6 @@ pub(crate) async fn answer(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
     answer_in_place(exchange).await
 }
 
-/// As `answer` for a request whose body is refused: only the actions for errors on its way matter.
-pub(crate) async fn answer_refused(exchange: &mut Exchange<'_>, error: &BodyError) -> Result<(), Gone> {
-    if let Some(rule) = https_only::broken_rule(&exchange.request) {
-        // The body is not read.
-        (exchange.reply.close, exchange.reply.linger) = (true, true);
-        return Box::pin(https_only::redirect(&mut exchange.response(), rule)).await;
-    }
-    exchange.routing().enter();
-    exchange.response().refuse_body(error).await?;
-    answer_in_place(exchange).await
-}
-
 /// Answers with what is to stand in for an error, or for an answer that names it, if anything is.
 async fn answer_in_place(exchange: &mut Exchange<'_>) -> Result<(), Gone> {
     while let Some(target) = exchange.routing().follow_stand_in() {
@@ -61,6 +51,20 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
         }
         let mut response = exchange.response();
         let response = &mut response;
+        // A client that is not authenticated yet may still be refused.
+        let is_known = !matches!(target, RouteTarget::Authenticate(..));
+        if is_known {
+            response.take_bounds();
+            let ignores_body = match target {
+                // Whatever it falls back to may permit more.
+                RouteTarget::Share(share) => share.fallback.is_some(),
+                RouteTarget::Close => true,
+                _ => false,
+            };
+            if !ignores_body && response.is_body_too_large() {
+                return Box::pin(response.refuse_body(&BodyError::TooLarge)).await;
+            }
+        }
         if let RouteTarget::Application { app, .. } = target {
             let policy = generation.config.app_policies.get(app);
             response.enter_application(policy.map(|policy| policy.abandoned).unwrap_or_default())?;
@@ -68,10 +72,10 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
         if response.is_delayed() {
             Box::pin(response.wait_for_turn()).await?;
         }
-        let is_let_in =
-            !matches!(target, RouteTarget::Nothing(_) | RouteTarget::Preflight | RouteTarget::Server);
-        // A client that is not authenticated yet may still be refused.
-        let is_known = !matches!(target, RouteTarget::Authenticate(..));
+        let is_let_in = !matches!(
+            target,
+            RouteTarget::Nothing(_) | RouteTarget::Close | RouteTarget::Preflight | RouteTarget::Server
+        );
         if is_known
             && let Some(mirror) = response.take_mirror().filter(|_| is_let_in)
             && let Err(error) = Box::pin(proxy::mirror::begin(response, mirror)).await
@@ -80,25 +84,23 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
         }
         let share = match target {
             RouteTarget::Application { app: key, target } => {
-                let entries = generation.config.app_policies.get(key).map(|policy| &policy.entries);
+                let policy = generation.config.app_policies.get(key);
+                let entry = policy.and_then(|policy| policy.entries.get(usize::from(target)));
                 let Some(app) = generation.apps.get(key) else { return response.send_error(503).await };
                 let begun = response.now();
                 let answered = match app.gateway() {
                     // In a box, as proxies below: what waits with a file or a worker is not as large then.
                     Some(protocol) if app.runs_programs() => {
-                        let entry = entries.and_then(|entries| entries.get(usize::from(target)));
                         Box::pin(gateway::answer_by_program(response, app, entry, protocol)).await
                     }
                     None if app.runs_programs() => Box::pin(program::answer(response, app)).await,
-                    _ => {
-                        let entry = entries.and_then(|entries| entries.first());
-                        application::answer(response, app, (target, entry)).await
-                    }
+                    _ => application::answer(response, app, (target, entry)).await,
                 };
                 app.count(response.outcome(), response.now().saturating_duration_since(begun));
                 return answered;
             }
             RouteTarget::Return(answer) => return returned::answer(response, answer).await,
+            RouteTarget::Close => return Err(response.close_without_reply()),
             RouteTarget::Upstream(upstream) => {
                 let group = &generation.servers.upstreams[upstream];
                 return gateway::answer(response, group, None).await;
@@ -144,8 +146,12 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
 /// Reports the end of the exchange to access logs, the console and telemetry.
 pub(crate) fn note_end(exchange: &Exchange<'_>) {
     let generation = &exchange.request.settings.generation.shared;
-    for log in &generation.access_logs {
-        log.write(exchange.services.lane, &mut exchange.variables());
+    let logs = match exchange.route.access_logs() {
+        Some(AccessLogs::Own(logs)) => logs,
+        Some(AccessLogs::Document) | None => &generation.config.access_logs,
+    };
+    for log in logs {
+        generation.access_logs[*log].write(exchange.services.lane, &mut exchange.variables());
     }
     if let Some(console) = console::get() {
         console.write(&exchange.variables());

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use corral_config::Config;
+use corral_config::access_log::AccessLog;
 use corral_config::address::ListenAddress;
 use corral_config::listener::Listener;
 use corral_config::plan::AppSpec;
@@ -37,7 +38,7 @@ pub(crate) struct Generation {
     pub(crate) mirrors: Mirrors,
     /// The means by which clients are known.
     pub(crate) authenticators: Authenticators,
-    pub(crate) access_logs: Vec<AccessLogWriter>,
+    pub(crate) access_logs: Table<AccessLog, AccessLogWriter>,
     pub(crate) program: Arc<CompiledProgram>,
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// In the order of `config.listeners`.

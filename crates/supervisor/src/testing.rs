@@ -23,13 +23,14 @@ pub(crate) fn users(daemon: &str) -> Users {
 pub(crate) fn spec(text: &str) -> AppSpec {
     let (name, root) = text.split_once('=').unwrap();
     let target = PhpTarget {
+        root_varies: false,
         name: String::new(),
         root: root.into(),
         script: None,
         index: "index.php".to_owned(),
         worker: None,
     };
-    let php = PhpSpec { targets: vec![target], ini_file: None, admin: vec![], user: vec![], sapi_name: None };
+    let php = PhpSpec { targets: vec![target], ..PhpSpec::default() };
     AppSpec {
         name: name.to_owned(),
         module: PathBuf::from("/modules/corral-php"),

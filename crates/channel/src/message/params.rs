@@ -4,6 +4,9 @@
 use super::fields;
 use super::reader::PayloadReader;
 
+/// The folder of scripts where it depends on the request. No configuration has a variable of this name.
+pub const ROOT: &[u8] = b"corral.root";
+
 /// Appends a variable; without a value, it is taken away.
 pub fn add(out: &mut Vec<u8>, name: &[u8], value: Option<&[u8]>) {
     match value {
@@ -21,6 +24,12 @@ pub fn iter(params: &[u8]) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
     })
 }
 
+/// Whether there is a word on a variable.
+#[must_use]
+pub fn has(params: &[u8], name: &[u8]) -> bool {
+    !params.is_empty() && iter(params).any(|(known, _)| known == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,6 +41,7 @@ mod tests {
         let mut out = Vec::new();
         all.iter().for_each(|(name, value)| add(&mut out, name, *value));
         assert!(iter(&out).eq(all));
+        assert!(has(&out, b"GONE") && !has(&out, b"A=") && !has(b"", b"A"));
         for len in 0..out.len() {
             assert!(iter(&out[..len]).count() < all.len());
         }

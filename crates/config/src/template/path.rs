@@ -53,6 +53,24 @@ impl Template {
         if is_stray { Err(PathFault::Stray(text.escape_ascii().to_string())) } else { Ok(()) }
     }
 
+    /// As `render_path`, for a folder in which each value is one name, or a part of one: none has a slash.
+    ///
+    /// # Errors
+    ///
+    /// As for `render_path`.
+    pub fn render_folder(&self, variables: &mut dyn Variables, out: &mut Vec<u8>) -> Result<(), PathFault> {
+        let start = out.len();
+        self.render_path(variables, out)?;
+        let slashes = |text: &[u8]| memchr::memchr_iter(b'/', text).count();
+        let written = self.parts().into_iter().flatten().map(|part| match part {
+            TemplatePart::Literal(text) => slashes(text),
+            TemplatePart::Variable(_) => 0,
+        });
+        let text = out.get(start..).unwrap_or_default();
+        let is_stray = slashes(text) != written.sum::<usize>();
+        if is_stray { Err(PathFault::Stray(text.escape_ascii().to_string())) } else { Ok(()) }
+    }
+
     /// Whether the client decides where a path begins.
     #[must_use]
     pub(crate) fn begins_with_client_value(&self) -> bool {

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use super::advice;
 use super::context::Context;
+use super::label::Label;
 use super::scalars::{seconds, size};
-use super::schema::{self, ANY, Field, INTEGER, Member, OBJECT, STRING, optional, required};
+use super::schema::{self, ANY, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{condition, member_name, parse_template, path, template};
-use crate::access_log::{AccessLog, Buffer, Format};
+use crate::access_log::{AccessLog, AccessLogs, Buffer, Format};
 use crate::condition::Condition;
 use crate::json::Value;
+use crate::table::Key;
 
 /// Shorter ones save nothing, longer ones lose much.
 const MIN_BUFFER: i64 = 512;
@@ -20,8 +22,28 @@ const MAX_BUFFER: i64 = 16 << 20;
 /// How long an entry may be kept back when nothing is said about it.
 const FLUSH: Duration = Duration::from_secs(5);
 
+/// The row of an action's `access_log`.
+pub(super) const OF_ACTION: Label = optional("access_log", BOOL.or(STRING).or(OBJECT).or(ARRAY)).means(
+    "[logs](logs.md#access-log) in the place of those of the whole configuration, in the same forms; `false`: none, \
+     `true`: those of the configuration again (beyond Unit)",
+);
+
+/// Reads an action's `access_log`.
+pub(super) fn read_of_action(cx: &mut Context<'_>, field: Field<'_>) -> AccessLogs {
+    match field.value {
+        Value::Bool(true) => AccessLogs::Document,
+        Value::Bool(false) => AccessLogs::Own(Vec::new()),
+        _ => AccessLogs::Own(read(cx, field)),
+    }
+}
+
 /// Reads any form.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AccessLog> {
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Key<AccessLog>> {
+    let logs = read_logs(cx, field);
+    logs.into_iter().map(|log| cx.access_log(log)).collect()
+}
+
+fn read_logs(cx: &mut Context<'_>, field: Field<'_>) -> Vec<AccessLog> {
     let Some(elements) = field.value.as_array() else {
         return read_log(cx, field).into_iter().collect();
     };

@@ -11,7 +11,7 @@ use super::proxy::{PROXY, ProxyDraft};
 use super::schema::{self, Field, INTEGER, Member, STRING, optional};
 use super::share;
 use super::strings::template;
-use crate::json::Object;
+use crate::json::{Object, Value};
 use crate::route::{Action, ActionKind, ActionOptions, Destination, Return};
 
 /// Reads an action: exactly one kind of it, with the options of that kind.
@@ -74,17 +74,29 @@ const PASS: &[Member<Option<Destination>>] = &[optional("pass", STRING)
 fn read_return(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
     let mut draft = Return::default();
     read_kind(cx, members, &[RETURN, body::BODY], &mut draft, options);
+    if members.get(b"return".as_slice()).is_some_and(|value| value.as_bytes().is_some()) {
+        body::check_absent(cx, members);
+        return Some(ActionKind::Close);
+    }
     body::check(cx, members, &draft);
     Some(ActionKind::Return(draft))
 }
 
 const RETURN: &[Member<Return>] = &[
     optional("return", INTEGER)
+        .or_beyond_unit(STRING)
         .means(
             "a status from 0 to 999; from 400 to 599 an error page. Behind 1xx, which no client takes for a \
-             reply, the connection is closed",
+             reply, the connection is closed. `\"close\"`: no reply at all, [the connection is \
+             closed](#no-answer) (beyond Unit)",
         )
         .read(|cx, field, draft| {
+            match field.value {
+                Value::String(word) if **word == *b"close" => return,
+                // In Unit's words.
+                Value::String(_) => return schema::report_wrong_type(cx, field.name, INTEGER, field.value),
+                _ => {}
+            }
             let number = field.value.as_number().map_or(-1, |number| number.as_i64());
             match u16::try_from(number) {
                 Ok(status @ 0..=999) => draft.status = status,

@@ -49,11 +49,12 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> ApplicationDrafts 
             draft.background.push(process::applied(spec, value));
             continue;
         }
-        let mut groups = groups::split(spec, value).into_iter().map(php_worker::applied);
-        if let Some(spec) = groups.next() {
-            draft.push(spec, policy.clone());
+        let policies = groups::policies(policy, value);
+        let mut groups = groups::split(spec, value).into_iter().map(php_worker::applied).zip(policies);
+        if let Some((spec, policy)) = groups.next() {
+            draft.push(spec, policy);
         }
-        further.extend(groups.map(|spec| (spec, policy.clone())));
+        further.extend(groups);
     }
     if let Some(name) = groups::taken_name(members) {
         let detail = format!("The processes of a target with a worker are called \"{name}\" already.");

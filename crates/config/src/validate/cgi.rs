@@ -16,13 +16,20 @@ use crate::plan::{CgiTarget, RuntimeSpec};
 
 /// Programs of FastCGI.
 pub(super) const FASTCGI: AppType<http::HttpDraft> = AppType {
-    tables: &[http::PROGRAM, EntryTable::<http::HttpDraft>::ENTRY, ONE_AT_A_TIME],
+    tables: &[
+        http::PROGRAM,
+        EntryTable::<http::HttpDraft>::ENTRY,
+        EntryTable::<http::HttpDraft>::PARAMS,
+        ONE_AT_A_TIME,
+    ],
     finish: finish_fastcgi,
 };
 
 /// Scripts of CGI.
-pub(super) const CGI: AppType<CgiDraft> =
-    AppType { tables: &[EntryTable::<CgiDraft>::ENTRY, PROCESS_EACH], finish: finish_cgi };
+pub(super) const CGI: AppType<CgiDraft> = AppType {
+    tables: &[EntryTable::<CgiDraft>::ENTRY, EntryTable::<CgiDraft>::PARAMS, PROCESS_EACH],
+    finish: finish_cgi,
+};
 
 /// The members that concern scripts, as far as they were read.
 #[derive(Default)]
@@ -76,7 +83,8 @@ fn read_target<K: ScriptKind>(
     members: &Object,
 ) -> Option<(String, EntryPoint)> {
     let mut draft = EntryDraft::<K>::default();
-    schema::read_object(cx, members, &[EntryTable::<EntryDraft<K>>::ENTRY], &mut draft);
+    let tables = &[EntryTable::<EntryDraft<K>>::ENTRY, EntryTable::<EntryDraft<K>>::PARAMS];
+    schema::read_object(cx, members, tables, &mut draft);
     Some((name, draft.finish(cx, members)))
 }
 
@@ -121,6 +129,12 @@ fn entries<K: ScriptKind>(
     } else {
         vec![(String::new(), only.finish(cx, members))]
     };
+    if all.iter().any(|(_, entry)| entry.root.is_some()) {
+        cx.problem_with_advice(
+            "The \"root\" of this application must not hold variables: its processes are told of it when they start.",
+            "The action \"fastcgi\" and applications of PHP may have one that depends on the request.",
+        );
+    }
     let root = |entry: &EntryPoint| entry.scripts.as_ref().map(|scripts| scripts.root.clone());
     let targets =
         all.iter().map(|(name, entry)| CgiTarget { name: name.clone(), root: root(entry) }).collect();

@@ -7,6 +7,7 @@ use super::advice;
 use super::recorder::Recorder;
 use super::synonyms;
 use super::table::Field;
+use crate::access_log::AccessLog;
 use crate::destination::Destinations;
 use crate::gateway::EntryPoint;
 use crate::json::{Bytes, pointer};
@@ -121,6 +122,12 @@ impl<'a> Context<'a> {
             keys.push(key);
             key
         })
+    }
+
+    /// An access log; equal ones are the same.
+    pub(super) fn access_log(&mut self, log: AccessLog) -> Key<AccessLog> {
+        let logs = &mut self.tables.access_logs;
+        logs.find(|known| *known == log).unwrap_or_else(|| logs.push(log))
     }
 
     /// A listener within the router that leads to an application; one for each.

@@ -1,15 +1,15 @@
-//! Entry points: which script answers a path, and which variables go with a request. Actions and applications have them
-//! alike.
+//! Entry points: which script answers a path. Actions and applications have them alike.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use super::advice;
 use super::context::Context;
-use super::schema::{ARRAY, Field, Member, OBJECT, STRING, optional};
-use super::strings::{member_name, parse_template, path, string_array, text};
+use super::params;
+use super::schema::{ARRAY, Field, Member, STRING, optional};
+use super::script_root::{self, ScriptRoot};
+use super::strings::{path, string_array, text};
 use crate::gateway::{EntryPoint, Param, Scripts};
-use crate::json::{Bytes, Object, Value};
+use crate::json::Object;
 
 /// The defaults of a kind of scripts.
 pub(super) trait ScriptKind: Default + 'static {
@@ -55,7 +55,7 @@ impl ScriptKind for AllowedExecutables {
 /// The members, as far as they were read.
 #[derive(Default)]
 pub(super) struct EntryDraft<K> {
-    root: Option<PathBuf>,
+    root: Option<ScriptRoot>,
     script: Option<PathBuf>,
     index: Option<String>,
     split_path: Option<Vec<String>>,
@@ -82,7 +82,12 @@ impl<K: ScriptKind> HasEntry for EntryDraft<K> {
 impl<K: ScriptKind> EntryDraft<K> {
     /// Checks what concerns several members, and makes the entry point.
     pub(super) fn finish(mut self, cx: &mut Context<'_>, members: &Object) -> EntryPoint {
-        EntryPoint { scripts: scripts(cx, members, &mut self), params: self.params }
+        let (root, varies) = match self.root.take() {
+            None => (None, None),
+            Some(ScriptRoot::Fixed(root)) => (Some(root), None),
+            Some(ScriptRoot::Varies(template)) => (Some(PathBuf::new()), Some(template)),
+        };
+        EntryPoint { scripts: scripts(cx, members, (root, &mut self)), params: self.params, root: varies }
     }
 }
 
@@ -94,9 +99,10 @@ impl<D: HasEntry> EntryTable<D> {
         optional("root", STRING)
             .means(
                 "the folder of the scripts, for servers that run scripts. Without it the server gets every path \
-                 as `PATH_INFO`",
+                 as `PATH_INFO`. That of an action may hold variables: [one folder for each \
+                 host](php.md#one-folder-for-each-host)",
             )
-            .read(|cx, field, draft| draft.entry().root = path(cx, field)),
+            .read(|cx, field, draft| draft.entry().root = script_root::read(cx, field)),
         optional("script", STRING)
             .means("every request runs this one, relative to `root`")
             .read(|cx, field, draft| draft.entry().script = path(cx, field)),
@@ -111,21 +117,19 @@ impl<D: HasEntry> EntryTable<D> {
                  becomes `PATH_INFO`. Compared byte for byte; nothing else is a script",
             )
             .read(|cx, field, draft| draft.entry().split_path = Some(string_array(cx, field, extension))),
-        optional("params", OBJECT)
-            .means(
-                "an object: variables for the server, as texts with variables, beside those of CGI or in their \
-                 place; `null` takes one away",
-            )
-            .read(|cx, field, draft| draft.entry().params = params(cx, field)),
     ];
+
+    /// Variables, which actions have among the options of all.
+    pub(super) const PARAMS: &'static [Member<D>] =
+        &[params::OF_APPLICATION.read(|cx, field, draft| draft.entry().params = params::read(cx, field))];
 }
 
 fn scripts<K: ScriptKind>(
     cx: &mut Context<'_>,
     members: &Object,
-    draft: &mut EntryDraft<K>,
+    (root, draft): (Option<PathBuf>, &mut EntryDraft<K>),
 ) -> Option<Scripts> {
-    let Some(root) = draft.root.take() else {
+    let Some(root) = root else {
         for name in ["script", "index", "split_path"] {
             if members.contains_key(name.as_bytes()) && !members.contains_key(b"root".as_slice()) {
                 cx.at(name.as_bytes(), |cx| {
@@ -165,33 +169,4 @@ fn extension(cx: &mut Context<'_>, field: Field<'_>) -> Option<String> {
         return None;
     }
     Some(text)
-}
-
-/// Variables of the configuration, which are named as those of CGI are.
-pub(super) fn params(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Param> {
-    let members = field.value.as_object().into_iter().flatten();
-    members.filter_map(|(name, value)| cx.at(name, |cx| param(cx, name, value))).collect()
-}
-
-fn param(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Param> {
-    let text = member_name(cx, name)?;
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'=') {
-        cx.problem("The name of a variable must consist of ASCII characters without \"=\" and blanks.");
-        return None;
-    }
-    match value {
-        Value::Null => Some((text, None)),
-        Value::String(template) if template.contains(&0) => {
-            cx.problem(format!("The \"{text}\" string must not contain null character."));
-            None
-        }
-        Value::String(template) => Some((text, Some(parse_template(cx, name.to_str()?, template)?))),
-        _ => {
-            cx.problem_with_advice(
-                "The \"params\" values must be either strings or null.",
-                advice::for_type(STRING, value),
-            );
-            None
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use super::modules;
 use crate::json::{Bytes, Object, Value};
 use crate::plan::{AppSpec, RuntimeSpec};
+use crate::tables::AppPolicy;
 
 /// The targets of an application by the processes that serve them, as places in the document: those without a worker
 /// share theirs. The group of the first target is the application itself.
@@ -55,6 +56,17 @@ pub(super) fn split(spec: AppSpec, application: &Value) -> Vec<AppSpec> {
     let names = process_groups(&spec.name, application);
     let groups = groups.into_iter().zip(names);
     groups.map(|(group, name)| AppSpec { name, ..part(&spec, &group) }).collect()
+}
+
+/// The router's part of each group.
+pub(super) fn policies(policy: AppPolicy, application: &Value) -> Vec<AppPolicy> {
+    let groups = groups(application);
+    if groups.len() < 2 {
+        return vec![policy];
+    }
+    let entries =
+        |group: &[usize]| group.iter().filter_map(|idx| policy.entries.get(*idx).cloned()).collect();
+    groups.iter().map(|group| AppPolicy { entries: entries(group), ..policy.clone() }).collect()
 }
 
 fn part(spec: &AppSpec, group: &[usize]) -> AppSpec {

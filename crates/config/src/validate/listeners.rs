@@ -7,13 +7,13 @@ use super::destination::destination;
 use super::layer4::Layer4Draft;
 use super::scalars::{INT_MAX, integer};
 use super::schema::{self, BOOL, Field, Member, NUMBER, OBJECT, Rows, STRING, optional};
-use super::{advice, authentication, forms, forwarded, https_only, layer4, throttle, tls};
+use super::{advice, authentication, defaults, forms, forwarded, https_only, layer4, throttle, tls};
 use crate::address::ListenAddress;
 use crate::authentication::Authentication;
 use crate::json::{Bytes, Value};
 use crate::listener::{Forwarded, Http2, HttpsOnly, Listener};
 use crate::pattern::address::AddressPatternSet;
-use crate::route::Destination;
+use crate::route::{ActionOptions, Destination};
 use crate::table::Key;
 use crate::throttle::Throttle;
 use crate::tls::TlsSettings;
@@ -79,6 +79,7 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
         client_ip,
         limits,
         authentication,
+        defaults,
     } = draft;
     let forwarded = forwarded.into_iter().chain(client_ip).collect();
     let pass = pass.or(application);
@@ -86,12 +87,14 @@ fn read_listener(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Li
     // Where there are servers for names alone, none of them is more than the others.
     let any = || layer4.as_ref().and_then(|layer4| layer4.sni.upstreams().next()).map(Destination::Upstream);
     let (address, pass) = (address?, pass.or_else(any)?);
+    let defaults = defaults.map(|options| defaults::action(options, pass.clone()));
     Some(Listener {
         address,
         backlog,
         limits,
         authentication,
         pass,
+        defaults,
         tls,
         https_only,
         http2,
@@ -114,6 +117,7 @@ struct ListenerDraft {
     client_ip: Option<Forwarded>,
     limits: Vec<Key<Throttle>>,
     authentication: Option<Key<Authentication>>,
+    defaults: Option<ActionOptions>,
 }
 
 const LISTENER: &[Member<ListenerDraft>] = &[
@@ -159,6 +163,7 @@ const LISTENER: &[Member<ListenerDraft>] = &[
     throttle::REQUESTS.read(|cx, field, draft| throttle::requests(cx, field, &mut draft.limits)),
     throttle::CONNECTIONS.read(|cx, field, draft| throttle::connections(cx, field, &mut draft.limits)),
     authentication::AUTHENTICATE.read(|cx, field, draft| draft.authentication = authentication::read(cx, field)),
+    defaults::OF_LISTENER.read(|cx, field, draft| draft.defaults = Some(defaults::read(cx, field))),
     optional("backlog", NUMBER)
         .default("the system's maximum")
         .means("connections that may wait to be accepted")

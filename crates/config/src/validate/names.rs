@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::mem;
 
+use super::defaults;
 use super::groups::groups;
 use super::process;
 use crate::destination::{Destinations, RouteNames, TargetPlace, UpstreamProtocol};
@@ -15,7 +16,7 @@ use crate::template::{MapNames, Template};
 pub(super) fn collect(doc: &Value) -> Destinations {
     let routes = match doc.member("routes") {
         Some(Value::Array(_)) => RouteNames::Anonymous,
-        Some(Value::Object(routes)) => RouteNames::Named(names(routes)),
+        Some(Value::Object(routes)) => RouteNames::Named(route_names(routes)),
         _ => RouteNames::Missing,
     };
     let applications = doc.member("applications").and_then(Value::as_object);
@@ -78,6 +79,11 @@ fn places(app: usize, groups: &[Vec<usize>], further: &mut usize) -> HashMap<usi
         );
     }
     places
+}
+
+fn route_names<C: FromIterator<Bytes>>(routes: &Object) -> C {
+    let routes = routes.iter().filter(|(name, value)| !defaults::are_of_routes(name, value));
+    routes.map(|(name, _)| name.clone()).collect()
 }
 
 fn names<C: FromIterator<Bytes>>(members: &Object) -> C {

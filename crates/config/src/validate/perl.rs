@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use super::app_type::{AppType, ApplicationType};
 use super::bounds;
 use super::context::Context;
+use super::params;
 use super::scalars::{count, is_true, thread_stack_size};
 use super::schema::{BOOL, INTEGER, Member, STRING, optional, required};
 use super::strings::path;
+use crate::gateway::{EntryPoint, Param};
 use crate::plan::{PerlSpec, RuntimeSpec};
 
 /// Applications of Perl.
@@ -18,6 +20,7 @@ pub(super) const PERL: AppType<PerlDraft> = AppType { tables: &[OPTIONS], finish
 #[derive(Default)]
 pub(super) struct PerlDraft {
     script: Option<PathBuf>,
+    params: Vec<Param>,
     preload: bool,
     threads: Option<NonZeroU32>,
     thread_stack_size: Option<NonZeroUsize>,
@@ -27,6 +30,7 @@ const OPTIONS: &[Member<PerlDraft>] = &[
     required("script", STRING)
         .means("the file that ends with the application")
         .read(|cx, field, draft| draft.script = path(cx, field)),
+    params::OF_APPLICATION.read(|cx, field, draft| draft.params = params::read(cx, field)),
     optional("preload", BOOL)
         .default("`false`")
         .means("the script is loaded once, before the workers are forked from it")
@@ -43,8 +47,9 @@ const OPTIONS: &[Member<PerlDraft>] = &[
         .read(|cx, field, draft| draft.thread_stack_size = thread_stack_size(cx, field)),
 ];
 
-fn finish(_: &mut Context<'_>, _: ApplicationType<'_>, draft: PerlDraft) -> Option<RuntimeSpec> {
-    let PerlDraft { script, preload, threads, thread_stack_size } = draft;
+fn finish(cx: &mut Context<'_>, _: ApplicationType<'_>, draft: PerlDraft) -> Option<RuntimeSpec> {
+    let PerlDraft { script, params, preload, threads, thread_stack_size } = draft;
+    params::set_entries(cx, &params, vec![EntryPoint::default()]);
     let threads = threads.unwrap_or(NonZeroU32::MIN);
     Some(RuntimeSpec::Perl(PerlSpec { script: script?, preload, threads, thread_stack_size }))
 }

@@ -6,11 +6,12 @@ use super::advice;
 use super::app_type::{AppType, ApplicationType};
 use super::context::Context;
 use super::schema::{self, Field, Member, OBJECT, STRING, optional, required};
+use super::script_root::{self, ScriptRoot};
 use super::strings::{member_name, name, path, text};
-use super::{entry, php_worker, targets};
+use super::{params, php_paths, php_worker, targets};
 use crate::gateway::{EntryPoint, Param};
 use crate::json::{Bytes, Object, Value};
-use crate::plan::{PhpSpec, PhpTarget, PhpWorker, RuntimeSpec};
+use crate::plan::{PhpPathOptions, PhpSpec, PhpTarget, PhpWorker, RuntimeSpec};
 
 /// Applications of PHP.
 pub(super) const PHP: AppType<PhpDraft> = AppType { tables: &[APPLICATION], finish };
@@ -19,31 +20,36 @@ pub(super) const PHP: AppType<PhpDraft> = AppType { tables: &[APPLICATION], fini
 #[derive(Default)]
 pub(super) struct PhpDraft {
     target: PhpTargetDraft,
-    targets: Vec<PhpTarget>,
+    targets: Vec<(PhpTarget, EntryPoint)>,
     options: PhpOptions,
+    by_path: Vec<PhpPathOptions>,
     params: Vec<Param>,
 }
 
 #[derive(Default)]
 struct PhpTargetDraft {
-    root: Option<PathBuf>,
+    root: Option<ScriptRoot>,
     script: Option<PathBuf>,
     index: Option<String>,
     worker: Option<PhpWorker>,
+    params: Vec<Param>,
 }
 
 #[derive(Default)]
-struct PhpOptions {
+pub(super) struct PhpOptions {
     file: Option<PathBuf>,
-    admin: Vec<(String, String)>,
-    user: Vec<(String, String)>,
+    pub(super) admin: Vec<(String, String)>,
+    pub(super) user: Vec<(String, String)>,
     sapi_name: Option<String>,
 }
 
 const APPLICATION: &[Member<PhpDraft>] = &[
     optional("root", STRING)
-        .means("the folder of the scripts; required, or in each target")
-        .read(|cx, field, draft| draft.target.root = path(cx, field)),
+        .means(
+            "the folder of the scripts; required, or in each target. With variables it is [another one for each \
+             host](#one-folder-for-each-host) (beyond Unit)",
+        )
+        .read(|cx, field, draft| draft.target.root = script_root::read(cx, field)),
     optional("script", STRING)
         .means("every request runs this one, relative to `root`")
         .read(|cx, field, draft| draft.target.script = path(cx, field)),
@@ -53,21 +59,17 @@ const APPLICATION: &[Member<PhpDraft>] = &[
         .read(|cx, field, draft| draft.target.index = text(cx, field)),
     optional("targets", OBJECT)
         .means(
-            "several sets of `root`, `script`, `index`, `worker` under a name each, passed to as \
+            "several sets of `root`, `script`, `index`, `worker`, `params` under a name each, passed to as \
              `applications/NAME/TARGET`",
         )
         .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target)),
     optional("worker", OBJECT)
         .means("a [script that stays in memory](php-worker.md) and answers all requests (beyond Unit)")
         .read(|cx, field, draft| draft.target.worker = php_worker::read(cx, field)),
-    optional("params", OBJECT)
-        .means(
-            "an object: variables for `$_SERVER`, as texts with variables, beside [those of CGI](cgi-variables.md) \
-            or in their place; `null` takes one away (beyond Unit)",
-        )
-        .read(|cx, field, draft| draft.params = entry::params(cx, field)),
+    params::OF_APPLICATION.read(|cx, field, draft| draft.params = params::read(cx, field)),
     optional("options", OBJECT)
-        .read(|cx, field, draft| schema::read_nested(cx, field, &[OPTIONS], &mut draft.options)),
+        .read(|cx, field, draft| schema::read_nested(cx, field, &[SETTINGS, OPTIONS], &mut draft.options)),
+    php_paths::BY_PATH.read(|cx, field, draft| draft.by_path = php_paths::read(cx, field)),
 ];
 
 fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: PhpDraft) -> Option<RuntimeSpec> {
@@ -79,44 +81,65 @@ fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: PhpDraft) -> Op
         }
         vec![target(cx, String::new(), draft.target)?]
     };
-    if !draft.params.is_empty() {
-        cx.set_entries(vec![EntryPoint { scripts: None, params: draft.params }]);
+    let (targets, of_targets): (Vec<PhpTarget>, _) = targets.into_iter().unzip();
+    if !draft.by_path.is_empty() && targets.iter().all(|target| target.worker.is_some()) {
+        let detail = "The \"options_by_path\" option is for scripts that run for each request: a \"worker\" is one \
+                      script for all paths.";
+        cx.at(b"options_by_path", |cx| cx.problem(detail));
     }
+    params::set_entries(cx, &draft.params, of_targets);
     let PhpOptions { file, admin, user, sapi_name } = draft.options;
-    Some(RuntimeSpec::Php(PhpSpec { targets, ini_file: file, admin, user, sapi_name }))
+    let by_path = draft.by_path;
+    Some(RuntimeSpec::Php(PhpSpec { targets, ini_file: file, admin, user, by_path, sapi_name }))
 }
 
-fn target(cx: &mut Context<'_>, name: String, draft: PhpTargetDraft) -> Option<PhpTarget> {
-    if draft.worker.is_some() && draft.script.is_some() {
+fn target(cx: &mut Context<'_>, name: String, draft: PhpTargetDraft) -> Option<(PhpTarget, EntryPoint)> {
+    let PhpTargetDraft { root, script, index, worker, params } = draft;
+    if worker.is_some() && script.is_some() {
         cx.at(b"script", |cx| {
             cx.problem("The \"script\" option is mutually exclusive with the \"worker\" object.");
         });
     }
-    let index = draft.index.unwrap_or_else(|| "index.php".to_owned());
-    Some(PhpTarget { name, root: draft.root?, script: draft.script, index, worker: draft.worker })
+    let (root, varies) = match root? {
+        ScriptRoot::Fixed(root) => (root, None),
+        ScriptRoot::Varies(template) => (PathBuf::new(), Some(template)),
+    };
+    if worker.is_some() && varies.is_some() {
+        cx.at(b"root", |cx| {
+            cx.problem("The \"root\" must not hold variables beside a \"worker\", which is one script for all requests.");
+        });
+    }
+    let index = index.unwrap_or_else(|| "index.php".to_owned());
+    let target = PhpTarget { name, root, root_varies: varies.is_some(), script, index, worker };
+    Some((target, EntryPoint { root: varies, ..params::of_target(params) }))
 }
 
-fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<PhpTarget> {
+fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<(PhpTarget, EntryPoint)> {
     let mut draft = PhpTargetDraft::default();
     schema::read_object(cx, members, &[TARGET], &mut draft);
     target(cx, name, draft)
 }
 
 const TARGET: &[Member<PhpTargetDraft>] = &[
-    required("root", STRING).read(|cx, field, draft| draft.root = path(cx, field)),
+    required("root", STRING).read(|cx, field, draft| draft.root = script_root::read(cx, field)),
     optional("script", STRING).read(|cx, field, draft| draft.script = path(cx, field)),
     optional("index", STRING).read(|cx, field, draft| draft.index = text(cx, field)),
     optional("worker", OBJECT).read(|cx, field, draft| draft.worker = php_worker::read(cx, field)),
+    params::OF_APPLICATION.read(|cx, field, draft| draft.params = params::read(cx, field)),
 ];
 
-const OPTIONS: &[Member<PhpOptions>] = &[
-    optional("file", STRING).means("a `php.ini`").read(|cx, field, options| options.file = path(cx, field)),
+/// Settings of `php.ini`.
+pub(super) const SETTINGS: &[Member<PhpOptions>] = &[
     optional("admin", OBJECT)
         .means("settings as `\"name\": \"value\"`, which scripts cannot change")
         .read(|cx, field, options| options.admin = ini_settings(cx, field)),
     optional("user", OBJECT)
         .means("settings as `\"name\": \"value\"`, which scripts can change")
         .read(|cx, field, options| options.user = ini_settings(cx, field)),
+];
+
+const OPTIONS: &[Member<PhpOptions>] = &[
+    optional("file", STRING).means("a `php.ini`").read(|cx, field, options| options.file = path(cx, field)),
     optional("sapi_name", STRING)
         .default("`\"cli-server\"`")
         .means("what `php_sapi_name()` says (beyond Unit): 1 to 32 lower-case letters, digits or hyphens")

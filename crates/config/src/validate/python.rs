@@ -1,5 +1,6 @@
 //! The options of Python applications (contract 22.2).
 
+use std::mem;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -9,7 +10,8 @@ use super::context::Context;
 use super::scalars::{count, is_true, thread_stack_size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional, required};
 use super::strings::{name, path, string_array};
-use super::targets;
+use super::{params, targets};
+use crate::gateway::{EntryPoint, Param};
 use crate::json::{Object, Value};
 use crate::plan::{PythonProtocol, PythonSpec, PythonTarget, RuntimeSpec};
 
@@ -20,7 +22,8 @@ pub(super) const PYTHON: AppType<PythonDraft> = AppType { tables: &[APPLICATION]
 #[derive(Default)]
 pub(super) struct PythonDraft {
     target: PythonTargetDraft,
-    targets: Vec<PythonTarget>,
+    targets: Vec<(PythonTarget, EntryPoint)>,
+    params: Vec<Param>,
     home: Option<PathBuf>,
     path: Vec<PathBuf>,
     protocol: Option<PythonProtocol>,
@@ -34,6 +37,7 @@ struct PythonTargetDraft {
     callable: Option<String>,
     factory: bool,
     prefix: Option<String>,
+    params: Vec<Param>,
 }
 
 const APPLICATION: &[Member<PythonDraft>] = &[
@@ -56,10 +60,11 @@ const APPLICATION: &[Member<PythonDraft>] = &[
         .read(|cx, field, draft| draft.target.prefix = prefix(cx, field)),
     optional("targets", OBJECT)
         .means(
-            "several entry points, each with `module`, `callable`, `factory` and `prefix` of its own, for \
+            "several entry points, each with `module`, `callable`, `factory`, `prefix` and `params` of its own, for \
              `\"pass\": \"applications/site/NAME\"`",
         )
         .read(|cx, field, draft| draft.targets = targets::read(cx, field, read_target)),
+    params::OF_APPLICATION.read(|cx, field, draft| draft.params = params::read(cx, field)),
     optional("home", STRING)
         .means("a virtual environment, or where another standard library is (`PYTHONHOME`)")
         .read(|cx, field, draft| draft.home = path(cx, field)),
@@ -95,6 +100,7 @@ const TARGET: &[Member<PythonTargetDraft>] = &[
     optional("callable", STRING).read(|cx, field, draft| draft.callable = name(cx, field)),
     optional("factory", BOOL).read(|_, field, draft| draft.factory = is_true(field)),
     optional("prefix", STRING).read(|cx, field, draft| draft.prefix = prefix(cx, field)),
+    params::OF_APPLICATION.read(|cx, field, draft| draft.params = params::read(cx, field)),
 ];
 
 fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: PythonDraft) -> Option<RuntimeSpec> {
@@ -104,8 +110,10 @@ fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: PythonDraft) ->
         if !app.members.contains_key(b"module".as_slice()) {
             cx.problem("Required parameter \"module\" is missing.");
         }
-        vec![target(String::new(), draft.target)?]
+        vec![(target(String::new(), draft.target)?, EntryPoint::default())]
     };
+    let (targets, of_targets) = targets.into_iter().unzip();
+    params::set_entries(cx, &draft.params, of_targets);
     Some(RuntimeSpec::Python(PythonSpec {
         targets,
         home: draft.home,
@@ -116,10 +124,11 @@ fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: PythonDraft) ->
     }))
 }
 
-fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<PythonTarget> {
+fn read_target(cx: &mut Context<'_>, name: String, members: &Object) -> Option<(PythonTarget, EntryPoint)> {
     let mut draft = PythonTargetDraft::default();
     schema::read_object(cx, members, &[TARGET], &mut draft);
-    target(name, draft)
+    let entry = params::of_target(mem::take(&mut draft.params));
+    Some((target(name, draft)?, entry))
 }
 
 fn target(name: String, draft: PythonTargetDraft) -> Option<PythonTarget> {

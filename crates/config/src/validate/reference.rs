@@ -181,6 +181,7 @@ const TABLES: &[(&str, &[Source])] = &[
     ("compression.compressors", &[Source::new("{}", "/settings/http/compression/compressors")]),
     ("access_log", &[Source::new("{}", "/access_log")]),
     ("maps", &[Source::new(r#"{"maps": {"name": {}}}"#, "/maps/name")]),
+    ("routes", &[Source::new(r#"{"routes": {}}"#, "/routes")]),
     ("routes.step", &[Source::new(RETURN, "/routes/0")]),
     ("routes.match", &[Source::new(RETURN, "/routes/0/match")]),
     ("actions.kinds", &[Source::new(PASS, "/routes/0/action"), Source::new(RETURN, "/routes/0/action")]),

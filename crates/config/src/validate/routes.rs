@@ -6,20 +6,34 @@ use std::iter;
 
 use super::actions;
 use super::context::Context;
+use super::defaults;
 use super::forms;
 use super::schema::{self, ARRAY, Field, Member, OBJECT, optional};
 use super::strings::member_name;
-use crate::json::Value;
-use crate::route::{Action, Match, Route, RouteStep};
-use crate::table::Table;
+use crate::json::{Bytes, Object, Value};
+use crate::route::{Action, Destination, Match, Route, RouteStep};
+use crate::table::{Key, Table};
+
+/// The member `routes`, as far as it was read.
+#[derive(Default)]
+pub(super) struct RouteDrafts {
+    pub(super) routes: Table<Route>,
+    /// The action that all of them are inside of.
+    pub(super) defaults: Option<Box<Action>>,
+}
 
 /// Reads the one route of an array, or the named ones of an object.
-pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Table<Route> {
+pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> RouteDrafts {
     let Some(named) = field.value.as_object() else {
-        return iter::once(Route::new(None, read_steps(cx, field))).collect();
+        let routes = iter::once(Route::new(None, read_steps(cx, field))).collect();
+        return RouteDrafts { routes, defaults: None };
     };
-    let mut routes = Table::default();
-    for (name, steps) in named {
+    let mut draft = RouteDrafts::default();
+    let are_defaults = |member: &(&Bytes, &Value)| defaults::are_of_routes(member.0, member.1);
+    let own: Object =
+        named.iter().filter(are_defaults).map(|(name, value)| (name.clone(), value.clone())).collect();
+    schema::read_object(cx, &own, &[ROUTES], &mut draft);
+    for (name, steps) in named.iter().filter(|member| !are_defaults(member)) {
         cx.at(name, |cx| {
             let Some(text) = member_name(cx, name) else { return };
             let steps = match steps {
@@ -29,11 +43,23 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Table<Route> {
                     return cx.problem_with_advice(detail, forms::route(&text));
                 }
             };
-            routes.push(Route::new(Some(text), steps));
+            draft.routes.push(Route::new(Some(text), steps));
         });
     }
-    routes
+    draft
 }
+
+const ROUTES: &[Member<RouteDrafts>] = &[optional("defaults", OBJECT.or(ARRAY))
+    .means(
+        "beside named routes, an object: [options of actions](#defaults) that hold for all requests that come to a \
+         route, unless an action says something else (beyond Unit). An array is a route of this name",
+    )
+    .read(|cx, field, draft| {
+        if field.value.as_object().is_some() {
+            let options = defaults::read(cx, field);
+            draft.defaults = Some(defaults::action(options, Destination::Route(Key::nth(0))));
+        }
+    })];
 
 fn read_steps(cx: &mut Context<'_>, field: Field<'_>) -> Vec<RouteStep> {
     let mut steps = Vec::new();

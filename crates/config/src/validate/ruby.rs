@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use super::app_type::{AppType, ApplicationType};
 use super::bounds;
 use super::context::Context;
+use super::params;
 use super::scalars::{count, is_true};
 use super::schema::{BOOL, INTEGER, Member, STRING, optional, required};
 use super::strings::path;
+use crate::gateway::{EntryPoint, Param};
 use crate::plan::{RubySpec, RuntimeSpec};
 
 /// Applications of Ruby.
@@ -18,6 +20,7 @@ pub(super) const RUBY: AppType<RubyDraft> = AppType { tables: &[OPTIONS], finish
 #[derive(Default)]
 pub(super) struct RubyDraft {
     script: Option<PathBuf>,
+    params: Vec<Param>,
     hooks: Option<PathBuf>,
     preload: bool,
     threads: Option<NonZeroU32>,
@@ -27,6 +30,7 @@ const OPTIONS: &[Member<RubyDraft>] = &[
     required("script", STRING)
         .means("the rackup file")
         .read(|cx, field, draft| draft.script = path(cx, field)),
+    params::OF_APPLICATION.read(|cx, field, draft| draft.params = params::read(cx, field)),
     optional("hooks", STRING)
         .means("a file that says [what to do when workers begin and end](#processes)")
         .read(|cx, field, draft| draft.hooks = path(cx, field)),
@@ -41,8 +45,9 @@ const OPTIONS: &[Member<RubyDraft>] = &[
         .read(|cx, field, draft| draft.threads = count(cx, field)),
 ];
 
-fn finish(_: &mut Context<'_>, _: ApplicationType<'_>, draft: RubyDraft) -> Option<RuntimeSpec> {
-    let RubyDraft { script, hooks, preload, threads } = draft;
+fn finish(cx: &mut Context<'_>, _: ApplicationType<'_>, draft: RubyDraft) -> Option<RuntimeSpec> {
+    let RubyDraft { script, params, hooks, preload, threads } = draft;
+    params::set_entries(cx, &params, vec![EntryPoint::default()]);
     let threads = threads.unwrap_or(NonZeroU32::MIN);
     Some(RuntimeSpec::Ruby(RubySpec { script: script?, hooks, preload, threads }))
 }

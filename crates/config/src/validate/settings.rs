@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use super::bounds;
 use super::compression;
 use super::context::Context;
+use super::request_bounds::BoundsTable;
 use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, seconds, size};
 use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
 use super::strings::{member_name, path};
@@ -28,7 +29,7 @@ const SETTINGS: &[Member<Settings>] = &[
     optional("http", OBJECT)
         .means("how [HTTP is spoken](#http) with clients")
         .read(|cx, field, settings| {
-            schema::read_nested(cx, field, &[TIMEOUTS, SIZES, SWITCHES], &mut settings.http);
+            schema::read_nested(cx, field, HTTP, &mut settings.http);
         }),
     optional("limits", OBJECT)
         .means("[what all clients together may take](#what-all-clients-together-may-take) (beyond Unit)")
@@ -52,6 +53,9 @@ const SETTINGS: &[Member<Settings>] = &[
         .means("[a span for each request](logs.md#telemetry)")
         .read(|cx, field, settings| settings.telemetry = observe::telemetry(cx, field)),
 ];
+
+const HTTP: &[&[Member<HttpSettings>]] =
+    &[TIMEOUTS, BoundsTable::<HttpSettings>::TIMEOUTS, BoundsTable::<HttpSettings>::SIZES, SIZES, SWITCHES];
 
 const LIMITS: &[Member<ServerLimits>] = &[
     optional("connections", INTEGER)
@@ -82,14 +86,6 @@ const TIMEOUTS: &[Member<HttpSettings>] = &[
         .default("30")
         .means("seconds from a request's first byte to the end of its head; then 408")
         .read(|cx, field, http| replace(&mut http.header_read_timeout, seconds(cx, field, 1..=MAX_SECONDS))),
-    optional("body_read_timeout", INTEGER)
-        .default("30")
-        .means("seconds between two pieces of a body; then 408")
-        .read(|cx, field, http| replace(&mut http.body_read_timeout, seconds(cx, field, 1..=MAX_SECONDS))),
-    optional("send_timeout", INTEGER)
-        .default("30")
-        .means("seconds between two successful writes; then the connection is closed")
-        .read(|cx, field, http| replace(&mut http.send_timeout, seconds(cx, field, 1..=MAX_SECONDS))),
     optional("idle_timeout", INTEGER)
         .default("180")
         .means(
@@ -113,17 +109,6 @@ const SIZES: &[Member<HttpSettings>] = &[
         .default("4")
         .means("how many such buffers a request's head may take")
         .read(|cx, field, http| replace(&mut http.large_header_buffers, size(cx, field, 0..=INT_MAX))),
-    optional("body_buffer_size", INTEGER)
-        .at_most(bounds::IN_MEMORY)
-        .default("65536 (Unit: 16384)")
-        .means("bodies up to this many bytes are kept in memory, larger ones in an unlinked file")
-        .read(|cx, field, http| replace(&mut http.body_buffer_size, size(cx, field, 0..=INT_MAX))),
-    optional("max_body_size", INTEGER).default("8388608").means("bytes of a body; larger ones get 413").read(
-        |cx, field, http| {
-            let size = integer(cx, field, 0..=i64::MAX).and_then(|size| u64::try_from(size).ok());
-            replace(&mut http.max_body_size, size);
-        },
-    ),
     optional("body_temp_path", STRING)
         .default("`--tmpdir`")
         .means("the folder of the files that larger bodies are kept in")

@@ -194,11 +194,19 @@ fn settings_replace_defaults() {
     assert_eq!(config.plan().listen_threads.map(std::num::NonZero::get), Some(3));
     assert_eq!(config.plan().access_logs, [std::path::PathBuf::from("/log")]);
     let http = config.settings.http;
-    let timeouts = [http.header_read_timeout, http.body_read_timeout, http.send_timeout, http.idle_timeout];
+    let timeouts = [
+        http.header_read_timeout,
+        http.bounds.body_read_timeout,
+        http.bounds.send_timeout,
+        http.idle_timeout,
+    ];
     assert_eq!(timeouts.map(|timeout| timeout.as_secs()), [1, 2, 3, 4]);
     assert_eq!(http.file_trust.as_secs(), 8);
-    assert_eq!((http.large_header_buffer_size, http.large_header_buffers, http.body_buffer_size), (5, 6, 7));
-    assert_eq!(http.max_body_size, 10_000_000_000_000);
+    assert_eq!(
+        (http.large_header_buffer_size, http.large_header_buffers, http.bounds.body_buffer_size),
+        (5, 6, 7)
+    );
+    assert_eq!(http.bounds.max_body_size, 10_000_000_000_000);
     assert_eq!(http.body_temp_path.as_deref(), Some("/tmp/x".as_ref()));
     assert!(!http.discard_unsafe_fields && http.log_route && !http.server_version && !http.chunked_transform);
     let types = [("text/x", vec![".x"]), ("text/y", vec![".y", "README"])];

@@ -176,10 +176,20 @@ impl Remarks {
             match &**name {
                 b"match" => self.conditions(&pointer, value),
                 b"cors" => self.origins(&pointer, value),
+                b"return" => self.status(&pointer, value),
                 b"share" | b"chroot" => self.strings(&pointer, value, Self::path),
                 b"proxy" | b"fastcgi" | b"scgi" | b"uwsgi" => self.strings(&pointer, value, Self::server),
                 _ => self.visit(&pointer, value),
             }
+        }
+    }
+
+    /// nginx has a number for closing the connection.
+    fn status(&mut self, pointer: &str, status: &Value) {
+        if status.as_number().is_some_and(|number| number.as_i64() == 444) {
+            let detail = "Clients get an error page with the status 444.".to_owned();
+            let advice = "\"return\": \"close\" closes the connection without a reply, as nginx does.";
+            self.add(pointer, detail, advice.to_owned());
         }
     }
 
@@ -349,6 +359,16 @@ mod tests {
         cors(r#"{"origins": "null", "credentials": true}"#, &[(at, "any site")]);
         cors(r#"{"origins": ["null"]}"#, &[]);
         cors(r#"{"origins": ["https://null"], "credentials": true}"#, &[]);
+    }
+
+    #[test]
+    fn a_number_that_closes_connections_elsewhere() {
+        let returned = |value: &str, expected: &[(&str, &str)]| {
+            check(&format!(r#"{{"routes": [{{"action": {{"return": {value}}}}}]}}"#), expected);
+        };
+        returned("444", &[("/routes/0/action/return", "\"close\"")]);
+        returned("404", &[]);
+        returned("\"close\"", &[]);
     }
 
     #[test]

@@ -25,6 +25,9 @@ impl Used {
             used.destination(&listener.pass)?;
             used.upstreams.extend(listener.layer4.iter().flat_map(|layer4| layer4.sni.upstreams()));
         }
+        for defaults in config.all_defaults() {
+            defaults.inner().try_for_each(|action| used.action(action))?;
+        }
         for step in config.routes.iter().flat_map(Route::steps) {
             used.action(&step.action)?;
         }
@@ -44,20 +47,14 @@ impl Used {
     fn action(&mut self, action: &Action) -> Option<()> {
         match &action.kind {
             ActionKind::Pass(destination) => self.destination(destination)?,
-            ActionKind::Share(share) => {
-                if let Some(fallback) = &share.fallback {
-                    self.action(fallback)?;
-                }
-            }
             ActionKind::Gateway(gateway) => {
                 if let Servers::Upstream(key) = gateway.servers {
                     self.upstreams.insert(key);
                 }
             }
-            ActionKind::Return(_) | ActionKind::Proxy(_) => {}
+            ActionKind::Share(_) | ActionKind::Return(_) | ActionKind::Close | ActionKind::Proxy(_) => {}
         }
-        let errors = action.options.errors.iter();
-        errors.flat_map(|errors| &errors.actions).try_for_each(|(_, action)| self.action(action))
+        action.inner().try_for_each(|action| self.action(action))
     }
 
     pub(super) fn unused_routes<'a>(&self, config: &'a Config) -> impl Iterator<Item = &'a Route> {

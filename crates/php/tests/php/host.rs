@@ -41,9 +41,15 @@ pub(crate) fn app(files: &[(&str, &str)]) -> App {
     let folder = TempDir::new().unwrap();
     let root = folder.path().join("root");
     fs::create_dir(&root).unwrap();
-    let target =
-        PhpTarget { name: String::new(), root, script: None, index: "index.php".into(), worker: None };
-    let php = PhpSpec { targets: vec![target], ini_file: None, admin: vec![], user: vec![], sapi_name: None };
+    let target = PhpTarget {
+        name: String::new(),
+        root,
+        root_varies: false,
+        script: None,
+        index: "index.php".into(),
+        worker: None,
+    };
+    let php = PhpSpec { targets: vec![target], ..PhpSpec::default() };
     let app = App { folder, php, limits: Limits::default(), environment: vec![], stderr: None };
     for (name, content) in files {
         app.write(name, content);
@@ -81,6 +87,7 @@ impl App {
         let root = self.php.targets[0].root.join(root);
         let script = script.map(PathBuf::from);
         self.php.targets.push(PhpTarget {
+            root_varies: false,
             name: name.into(),
             root,
             script,

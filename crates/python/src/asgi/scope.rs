@@ -1,6 +1,6 @@
 //! The dictionary that describes a request (ASGI 3, HTTP and WebSocket 2.4).
 
-use corral_channel::message::{RequestView, Version};
+use corral_channel::message::{RequestView, Version, params};
 use corral_worker::cgi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -85,11 +85,32 @@ impl Scopes {
         if head.websocket {
             scope.set_item(pyo3::intern!(py, "subprotocols"), subprotocols(py, request)?)?;
         }
+        if !head.params.is_empty() {
+            add_params(py, head.params, &scope)?;
+        }
         if let Some(state) = &self.states[target] {
             scope.set_item(pyo3::intern!(py, "state"), state.bind(py).copy()?)?;
         }
         Ok(scope.unbind())
     }
+}
+
+/// The variables of the configuration, which ASGI has no place for, as an extension, without those that are taken away.
+fn add_params(py: Python<'_>, params: &[u8], scope: &Bound<'_, PyDict>) -> PyResult<()> {
+    let text = |bytes: &[u8]| PyString::new(py, &String::from_utf8_lossy(bytes));
+    let variables = PyDict::new(py);
+    for (name, value) in params::iter(params) {
+        if let Some(value) = value {
+            variables.set_item(text(name), text(value))?;
+        }
+    }
+    let name = pyo3::intern!(py, "extensions");
+    let extensions = match scope.get_item(name)? {
+        Some(known) => known.cast_into::<PyDict>()?.copy()?,
+        None => PyDict::new(py),
+    };
+    extensions.set_item(pyo3::intern!(py, "corral.params"), variables)?;
+    scope.set_item(name, extensions)
 }
 
 fn version(py: Python<'_>, version: Version) -> &Bound<'_, PyString> {

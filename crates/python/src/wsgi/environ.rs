@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use corral_channel::message::{RequestView, Version};
+use corral_channel::message::{RequestView, Version, params};
 use corral_worker::cgi;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -134,6 +134,7 @@ impl Environ {
         self.set_scheme(request, &environ)?;
         self.set_input(py, request, call, &environ)?;
         self.add_fields(py, request, &environ)?;
+        set_params(py, head.params, &environ)?;
         Ok(environ)
     }
 
@@ -203,6 +204,19 @@ impl Environ {
         }
         Ok(key)
     }
+}
+
+/// The variables of the configuration.
+fn set_params(py: Python<'_>, params: &[u8], environ: &Bound<'_, PyDict>) -> PyResult<()> {
+    for (name, value) in params::iter(params) {
+        let name = latin1(py, name)?;
+        match value {
+            Some(value) => environ.set_item(name, latin1(py, value)?)?,
+            None if environ.contains(&name)? => environ.del_item(name)?,
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 /// Bytes as WSGI has them in strings: each is the character with its number.

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use corral_channel::MAX_INLINE_BODY;
 use corral_channel::message::{self, RequestHead};
 use corral_config::gateway::EntryPoint;
-use corral_config::template::Exception;
+use corral_config::template::PathFault;
 use corral_http::request::RequestFraming;
 
 use self::delivery::relay;
@@ -50,7 +50,11 @@ pub(crate) async fn answer(
     }
     let params = match params(response, entry) {
         Ok(params) => params,
-        Err(exception) => return response.fail_script(&exception).await,
+        Err(PathFault::Script(exception)) => return response.fail_script(&exception).await,
+        Err(stray @ PathFault::Stray(_)) => {
+            tracing::info!("\"{}\": {stray}", app.app.spec.name);
+            return response.send_error(404).await;
+        }
     };
     let payload = encode(response, &body, (target, &params));
     if payload.len() + body.inline.len() > corral_channel::MAX_REQUEST_PAYLOAD {
@@ -78,7 +82,7 @@ async fn receive(
     if response.answers_in_place() {
         return Ok((StoredBody::none(), None));
     }
-    if !app.streams() {
+    if !app.streams() || response.client.bounds().request_buffering {
         return Ok((response.client.store_body().await?, None));
     }
     let at_hand = response.client.take_body_at_hand().await?;
@@ -92,9 +96,14 @@ async fn receive(
 }
 
 /// The variables of the configuration, with their values for the request.
-fn params(response: &ResponseWriter<'_, '_>, entry: Option<&EntryPoint>) -> Result<Vec<u8>, Exception> {
+fn params(response: &ResponseWriter<'_, '_>, entry: Option<&EntryPoint>) -> Result<Vec<u8>, PathFault> {
     let mut params = Vec::new();
-    for (name, template) in entry.iter().flat_map(|entry| &entry.params) {
+    if let Some(root) = entry.and_then(|entry| entry.root.as_ref()) {
+        let mut folder = Vec::new();
+        root.render_folder(&mut response.variables(), &mut folder)?;
+        message::params::add(&mut params, message::params::ROOT, Some(&folder));
+    }
+    for (name, template) in response.params(entry) {
         let mut value = Vec::new();
         if let Some(template) = template {
             template.render(&mut response.variables(), &mut value)?;

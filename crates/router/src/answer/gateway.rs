@@ -7,10 +7,12 @@
 mod params;
 mod script;
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::rc::Rc;
 
-use corral_config::gateway::{EntryPoint, Gateway};
+use corral_config::gateway::{EntryPoint, Gateway, Scripts};
 use corral_config::protocol::Protocol;
 
 use self::params::ParamsError;
@@ -80,7 +82,11 @@ impl GatewayTarget<'_> {
         response: &mut ResponseWriter<'_, '_>,
         title: impl Fn() -> String,
     ) -> Result<Option<(Upload, GatewayRequest)>, Gone> {
-        let scripts = self.entry.and_then(|entry| entry.scripts.as_ref());
+        let varying = match self.varying_scripts(response) {
+            Ok(varying) => varying,
+            Err(error) => return refuse(response, error, title).await.map(|()| None),
+        };
+        let scripts = varying.as_ref().or(self.entry.and_then(|entry| entry.scripts.as_ref()));
         let answered = match script::find(response.request.path(), scripts, self.outside) {
             ScriptLookup::Place(place) => {
                 // All of it, so that no client that takes its time holds a process of the server.
@@ -88,17 +94,11 @@ impl GatewayTarget<'_> {
                     Ok(upload) => upload,
                     Err(error) => return response.fail_body(&error).await.map(|()| None),
                 };
-                match params::describe(response, self.entry, &place, upload.length(), self.protocol) {
+                let described =
+                    params::describe(response, (self.entry, scripts), &place, upload.length(), self.protocol);
+                match described {
                     Ok(gateway_request) => return Ok(Some((upload, gateway_request))),
-                    Err(ParamsError::Script(exception)) => response.fail_script(&exception).await,
-                    Err(ParamsError::Stray(stray)) => {
-                        tracing::info!("{}: {stray}", title());
-                        response.send_error(404).await
-                    }
-                    Err(error) => {
-                        tracing::warn!("{}: {}", title(), Chain(&error));
-                        response.send_error(431).await
-                    }
+                    Err(error) => refuse(response, error, title).await,
                 }
             }
             ScriptLookup::Folder if share::leads_on(response.request) => {
@@ -108,5 +108,36 @@ impl GatewayTarget<'_> {
             ScriptLookup::Nothing(status) => response.send_error(status).await,
         };
         answered.map(|()| None)
+    }
+
+    /// The scripts of a folder that depends on the request.
+    fn varying_scripts(&self, response: &ResponseWriter<'_, '_>) -> Result<Option<Scripts>, ParamsError> {
+        let Some((root, scripts)) =
+            self.entry.and_then(|entry| entry.root.as_ref().zip(entry.scripts.as_ref()))
+        else {
+            return Ok(None);
+        };
+        let mut folder = Vec::new();
+        root.render_folder(&mut response.variables(), &mut folder)?;
+        Ok(Some(Scripts { root: OsString::from_vec(folder).into(), ..scripts.clone() }))
+    }
+}
+
+/// Answers a request that no server can be told of.
+async fn refuse(
+    response: &mut ResponseWriter<'_, '_>,
+    error: ParamsError,
+    title: impl Fn() -> String,
+) -> Result<(), Gone> {
+    match error {
+        ParamsError::Script(exception) => response.fail_script(&exception).await,
+        ParamsError::Stray(stray) => {
+            tracing::info!("{}: {stray}", title());
+            response.send_error(404).await
+        }
+        error @ ParamsError::Protocol(_) => {
+            tracing::warn!("{}: {}", title(), Chain(&error));
+            response.send_error(431).await
+        }
     }
 }

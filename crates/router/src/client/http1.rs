@@ -32,10 +32,7 @@ pub(super) async fn run(
     let started = work.started(connection);
     let RequestState { input, head, .. } = work;
     let rules = &settings.generation.shared.request_settings;
-    let (mut incoming, refused) = match Http1Body::new(head.framing(), head.expects_continue(), rules) {
-        Ok(incoming) => (incoming, None),
-        Err(error) => (Http1Body::none(), Some(error)),
-    };
+    let mut incoming = Http1Body::new(head.framing(), head.expects_continue(), rules);
     let rest = split_rest(input, head.len(), &mut incoming);
     connection.sends_much = is_large(head.framing());
     connection.n_requests = connection.n_requests.saturating_add(1);
@@ -47,10 +44,7 @@ pub(super) async fn run(
     let (answered, after) = {
         let mut exchange = Exchange::new(&mut carrier, (deadline, services), &settings, request);
         exchange.reply.close = !head.keep_alive();
-        let answered = match &refused {
-            Some(error) => dispatch::answer_refused(&mut exchange, error).await,
-            None => dispatch::answer(&mut exchange).await,
-        };
+        let answered = dispatch::answer(&mut exchange).await;
         dispatch::note_end(&exchange);
         exchange.end();
         (answered, AfterReply::of(&exchange.reply))

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use corral_config::access_log::AccessLog;
 use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, AssetKind, Assets, RestartMode, RuntimeSpec};
 use corral_config::settings::TelemetrySettings;
@@ -48,7 +49,7 @@ impl ControlThread {
         let file = File::from(only(fds).context("take over an access log")?);
         if let Some((current, generation)) = &self.current
             && *current == id
-            && let Some(log) = generation.access_logs.get(idx)
+            && let Some(log) = generation.access_logs.values().get(idx)
         {
             log.replace_file(file);
             return Ok(());
@@ -239,11 +240,12 @@ fn open_logs(
     files: Vec<File>,
     n_lanes: usize,
     control_waker: &Arc<ControlWaker>,
-) -> anyhow::Result<Vec<AccessLogWriter>> {
-    if files.len() != config.access_logs.len() {
-        bail!("{} access logs came for {}", files.len(), config.access_logs.len());
+) -> anyhow::Result<Table<AccessLog, AccessLogWriter>> {
+    let logs = &config.tables.access_logs;
+    if files.len() != logs.len() {
+        bail!("{} access logs came for {}", files.len(), logs.len());
     }
-    let logs = files.into_iter().zip(&config.access_logs);
+    let logs = files.into_iter().zip(logs);
     Ok(logs
         .map(|(file, settings)| AccessLogWriter::new(file, settings, n_lanes, Arc::clone(control_waker)))
         .collect())

@@ -34,6 +34,10 @@ pub(crate) trait Carrier {
     /// The client, if it speaks TLS.
     fn tls_peer(&self) -> Option<Cow<'_, TlsPeer<'_>>>;
 
+    /// Permits a body of so many bytes, before any of it is taken. One whose length was announced is the exchange's
+    /// affair.
+    fn limit_body(&mut self, most: u64);
+
     /// Whether nothing more of the request's body is to come, beside what may have come.
     fn body_is_done(&self) -> bool;
 
@@ -92,6 +96,9 @@ pub(crate) trait Carrier {
 
     /// Waits for room to send something.
     fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// The exchange ends without a reply, as it is meant to.
+    fn give_no_reply(&mut self);
 
     /// Holds what ends the body, with lines of fields behind it if that is possible.
     fn end(&mut self, trailers: &[u8]);

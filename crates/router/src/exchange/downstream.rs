@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 
 use corral_channel::MAX_INLINE_BODY;
+use corral_config::bounds::RequestBounds;
 
 use super::carrier::Carrier;
 use crate::clock::deadline::Deadline;
@@ -25,6 +26,8 @@ pub(crate) struct Downstream<'c> {
     /// Limits what is waited for.
     pub(crate) deadline: &'c Deadline,
     settings: &'c RequestSettings,
+    /// The bounds of the actions on the request's way, if they have any.
+    own_bounds: Option<Box<RequestBounds>>,
     /// The beginning of the body that was read by others than the answer.
     peeked: Option<Box<(Rest, HeldMemory)>>,
     /// A send had to wait for room.
@@ -37,7 +40,22 @@ impl<'c> Downstream<'c> {
         deadline: &'c Deadline,
         settings: &'c RequestSettings,
     ) -> Self {
-        Self { carrier, deadline, settings, peeked: None, has_waited: false }
+        Self { carrier, deadline, settings, own_bounds: None, peeked: None, has_waited: false }
+    }
+
+    /// The bounds of the request.
+    pub(crate) fn bounds(&self) -> &RequestBounds {
+        self.own_bounds.as_deref().unwrap_or(&self.settings.bounds)
+    }
+
+    /// Has it take what these bounds permit, or those of the server.
+    pub(super) fn set_bounds(&mut self, own: Option<RequestBounds>) {
+        if own.is_none() && self.own_bounds.is_none() {
+            return;
+        }
+        self.own_bounds = own.map(Box::new);
+        let most = self.bounds().max_body_size;
+        self.carrier.limit_body(most);
     }
 
     /// Sends what the carrier holds, and a piece of the body.
@@ -55,9 +73,10 @@ impl<'c> Downstream<'c> {
             return Err(Gone);
         }
         self.has_waited = true;
-        let Self { carrier, deadline, settings, .. } = self;
+        let limit = self.bounds().send_timeout;
+        let Self { carrier, deadline, .. } = self;
         let writable = poll_fn(|context| carrier.poll_writable(context));
-        match deadline.limit(settings.send_timeout, pin!(writable)).await {
+        match deadline.limit(limit, pin!(writable)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Gone),
         }
@@ -65,10 +84,10 @@ impl<'c> Downstream<'c> {
 
     /// Reads all of the request's body.
     pub(crate) async fn store_body(&mut self) -> Result<StoredBody, BodyError> {
-        let settings = self.settings;
+        let (most, folder) = (self.bounds().body_buffer_size, self.settings.body_temp_path.as_deref());
         let mut store = BodyStore::new(self.begin_body()?);
         loop {
-            store.spill(settings.body_buffer_size, settings.body_temp_path.as_deref())?;
+            store.spill(most, folder)?;
             if self.carrier.body_is_done() {
                 return store.finish().map_err(BodyError::Store);
             }
@@ -126,9 +145,10 @@ impl<'c> Downstream<'c> {
 
     /// Waits for some of it, as long as a client may take.
     async fn read_body(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError> {
-        let Self { carrier, deadline, settings, .. } = self;
+        let limit = self.bounds().body_read_timeout;
+        let Self { carrier, deadline, .. } = self;
         let reading = poll_fn(|context| carrier.poll_body(context, out));
-        deadline.limit(settings.body_read_timeout, pin!(reading)).await.unwrap_or(Err(BodyError::TimedOut))
+        deadline.limit(limit, pin!(reading)).await.unwrap_or(Err(BodyError::TimedOut))
     }
 }
 

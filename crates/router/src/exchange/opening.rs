@@ -67,12 +67,14 @@ impl ResponseWriter<'_, '_> {
         let mut ends = ends.into_iter();
         let mut start = 0;
         for HeaderChange { name, value } in changes {
+            // A value that variables leave empty removes the field; one that is written so is sent.
+            let is_written = value.as_ref().is_some_and(|value| value.is_constant().is_some());
             match value.as_ref().and_then(|_| ends.next()) {
-                Some(end) => {
+                Some(end) if start < end || is_written => {
                     self.reply.fields.set(name.as_bytes(), &text[start..end]);
                     start = end;
                 }
-                None => self.reply.fields.remove(name.as_bytes()),
+                _ => self.reply.fields.remove(name.as_bytes()),
             }
         }
         buffers::give(text);

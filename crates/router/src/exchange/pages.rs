@@ -48,6 +48,13 @@ impl ResponseWriter<'_, '_> {
         self.open_with(status, &page).finish(self, b"").await
     }
 
+    /// Sends nothing: the connection is closed, or the stream reset. Logs have nginx's number for it.
+    pub(crate) fn close_without_reply(&mut self) -> Gone {
+        self.reply.status = Some(NO_REPLY);
+        self.client.carrier.give_no_reply();
+        Gone
+    }
+
     /// A template or a pattern of the configuration could not be worked out for this request.
     pub(crate) async fn fail_script(&mut self, fault: &impl Display) -> Result<(), Gone> {
         script::report(fault);
@@ -145,6 +152,9 @@ impl ResponseWriter<'_, '_> {
         page
     }
 }
+
+/// The status in logs of a request that gets no reply.
+const NO_REPLY: u16 = 444;
 
 /// The page for people.
 fn html(status: u16) -> ErrorPageBody {

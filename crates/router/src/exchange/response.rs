@@ -6,9 +6,11 @@ use std::time::Instant;
 
 use corral_config::abandoned::Abandoned;
 use corral_config::address::ListenAddress;
+use corral_config::gateway::{EntryPoint, Param};
 use corral_config::mirror::Mirror;
 use corral_config::table::Key;
-use corral_http::request::HttpVersion;
+use corral_http::request::{HttpVersion, RequestFraming};
+use smallvec::SmallVec;
 
 use super::carrier::ClientSignal;
 use super::client_presence::ClientPresence;
@@ -73,6 +75,31 @@ impl ResponseWriter<'_, '_> {
             ListenAddress::Inet(address) if !address.ip().is_unspecified() => Some(*address),
             _ => self.client.carrier.local_address(),
         }
+    }
+
+    /// The variables of an entry point, and in their place those of the actions on the way: the innermost has the last
+    /// word on each.
+    pub(crate) fn params<'p>(&'p self, entry: Option<&'p EntryPoint>) -> SmallVec<[&'p Param; 8]> {
+        let mut params: SmallVec<[&Param; 8]> = entry.iter().flat_map(|entry| &entry.params).collect();
+        for param in self.route.params() {
+            params.retain(|known| known.0 != param.0);
+            params.push(param);
+        }
+        params
+    }
+
+    /// Has the request take what the actions on its way permit.
+    pub(crate) fn take_bounds(&mut self) {
+        let own = self.route.bounds(&self.request.request_settings().bounds);
+        self.client.set_bounds(own);
+    }
+
+    /// Whether the body is announced to be larger than it may be. That of a request that is answered in the place of
+    /// another is of no interest any more.
+    pub(crate) fn is_body_too_large(&self) -> bool {
+        let framing = self.request.received.head.framing();
+        let most = self.client.bounds().max_body_size;
+        matches!(framing, RequestFraming::Length(len) if len > most) && !self.answers_in_place()
     }
 
     /// Whether another answer came before: the request's method and body were meant for that.

@@ -54,15 +54,29 @@ impl<'c> Routing<'_, 'c> {
     /// Follows the listener's `pass`, unless the listener's limits refuse the request.
     pub(crate) fn enter(&mut self) -> RouteTarget<'c> {
         let listener = self.request.settings.listener();
+        if let Some(defaults) = &listener.defaults {
+            self.route.enter(defaults);
+        }
+        let is_preflight = || cors::is_preflight(self.request, self.route);
+        let authentication = listener.authentication.filter(|_| !is_preflight());
         if let Err(target) = self.admit(&listener.limits) {
             return target;
         }
         if self.request.received.head.is_for_server() {
             return RouteTarget::Server;
         }
-        match listener.authentication {
+        match authentication {
+            None => self.begin(),
+            Some(key) => RouteTarget::Authenticate(key, AfterAuthentication::Listener),
+        }
+    }
+
+    /// Follows the listener's `pass`.
+    fn begin(&mut self) -> RouteTarget<'c> {
+        let listener = self.request.settings.listener();
+        match &listener.defaults {
             None => self.follow(&listener.pass),
-            Some(key) => RouteTarget::Authenticate(key, AfterAuthentication::Pass(&listener.pass)),
+            Some(defaults) => self.follow_action(defaults),
         }
     }
 
@@ -82,7 +96,7 @@ impl<'c> Routing<'_, 'c> {
         changes.into_iter().for_each(|change| self.request.change_field(change));
         let action = match guarded {
             AfterAuthentication::Action(action) => action,
-            AfterAuthentication::Pass(pass) => return self.follow(pass),
+            AfterAuthentication::Listener => return self.begin(),
         };
         match self.carry_on(action) {
             Ok(pass) => self.follow(pass),
@@ -118,8 +132,19 @@ impl<'c> Routing<'_, 'c> {
         let mut pass = pass;
         loop {
             let route = self.resolve(pass)?;
+            self.enter_defaults()?;
             let action = self.choose(route)?;
             pass = self.take(action)?;
+        }
+    }
+
+    /// Goes into what all routes are inside of, once.
+    #[inline]
+    fn enter_defaults(&mut self) -> Result<(), RouteTarget<'c>> {
+        let settings = self.request.settings;
+        match &settings.generation.config.route_defaults {
+            Some(defaults) if self.route.go_inside(defaults) => self.take(defaults).map(drop),
+            _ => Ok(()),
         }
     }
 
@@ -212,6 +237,7 @@ impl<'c> Routing<'_, 'c> {
         match &action.kind {
             ActionKind::Pass(pass) => Ok(pass),
             ActionKind::Return(answer) => Err(RouteTarget::Return(answer)),
+            ActionKind::Close => Err(RouteTarget::Close),
             ActionKind::Share(share) => Err(RouteTarget::Share(share)),
             ActionKind::Proxy(proxy) => Err(RouteTarget::Proxy(*proxy)),
             ActionKind::Gateway(gateway) => Err(RouteTarget::Gateway(gateway)),

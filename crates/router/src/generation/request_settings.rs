@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use corral_config::bounds::RequestBounds;
 use corral_config::settings::{Http2Settings, HttpSettings, RequestIdSettings, WebSocketSettings};
 use corral_http::mime::MimeTypes;
 use corral_http::request::HeadRules;
@@ -27,12 +28,9 @@ pub(crate) struct RequestSettings {
     /// The header that requests are known by.
     pub(crate) request_id: Option<Box<RequestIdSettings>>,
     pub(crate) header_read_timeout: Duration,
-    pub(crate) body_read_timeout: Duration,
-    pub(crate) send_timeout: Duration,
     pub(crate) idle_timeout: Duration,
-    /// Bodies up to this size stay in memory.
-    pub(crate) body_buffer_size: usize,
-    pub(crate) max_body_size: u64,
+    /// The bounds of requests whose actions have no others.
+    pub(crate) bounds: RequestBounds,
     /// Folder for larger bodies, if not the daemon's.
     pub(crate) body_temp_path: Option<PathBuf>,
     pub(crate) websocket: WebSocketSettings,
@@ -67,11 +65,8 @@ impl RequestSettings {
             negotiate_errors: http.negotiate_errors,
             request_id: http.request_id.clone().map(Box::new),
             header_read_timeout: http.header_read_timeout,
-            body_read_timeout: http.body_read_timeout,
-            send_timeout: http.send_timeout,
             idle_timeout: http.idle_timeout,
-            body_buffer_size: http.body_buffer_size,
-            max_body_size: http.max_body_size,
+            bounds: http.bounds,
             body_temp_path: http.body_temp_path.clone(),
             websocket: http.websocket.clone(),
             http2: http.http2,

@@ -6,7 +6,7 @@ pub(crate) mod route_progress;
 use corral_config::authentication::Authentication;
 use corral_config::gateway::Gateway;
 use corral_config::plan::AppSpec;
-use corral_config::route::{Action, Destination, Return, Share};
+use corral_config::route::{Action, Return, Share};
 use corral_config::table::Key;
 use corral_config::upstream::{Proxy, Upstream};
 
@@ -22,6 +22,8 @@ pub(crate) enum RouteTarget<'c> {
         target: u16,
     },
     Return(&'c Return),
+    /// Nothing: the connection is closed, or the stream reset.
+    Close,
     Share(&'c Share),
     Upstream(Key<Upstream>),
     /// A server of the action's own.
@@ -43,8 +45,8 @@ pub(crate) enum RouteTarget<'c> {
 pub(crate) enum AfterAuthentication<'c> {
     /// The rest of an action.
     Action(&'c Action),
-    /// The `pass` of a listener.
-    Pass(&'c Destination),
+    /// The `pass` of the listener.
+    Listener,
 }
 
 /// The outcome of authentication for a request that may go on.

@@ -1,11 +1,15 @@
 //! Which action a request gets, and what actions that answer at once do.
 
 mod actions;
+mod bounds;
 mod choice;
 mod client_values;
+mod defaults;
+mod empty_values;
 pub(crate) mod hostile_paths;
 mod inheritance;
 mod maps;
+mod no_reply;
 mod patterns;
 mod routes;
 mod targets;

@@ -118,3 +118,30 @@ fn servers_of_an_upstream_are_checked() {
     }
     assert!(!server.log().contains(&title("well")), "{}", server.log());
 }
+
+/// Options: …action.root
+#[test]
+fn a_root_may_be_another_one_for_each_request() {
+    let site =
+        site().file("hosts/a/index.php", WHICH).file("hosts/b/b.php", WHICH).file("hosts/index.php", WHICH);
+    let fpm = PhpFpm::at_socket(STATIC);
+    let root = format!("{}/hosts/$arg_h", site.root());
+    let action = json!({ "fastcgi": fpm.address(), "root": root });
+    let server = daemon().routes(json!([{ "action": action }])).start();
+    server.get("/?h=a").expect(200).expect_body("index.php|-");
+    server.get("/b.php/x?h=b").expect(200).expect_body("b.php|/x");
+    for target in [
+        "/",
+        "/?h=",
+        "/?h=.",
+        "/?h=..",
+        "/?h=b",
+        "/?h=c",
+        "/?h=a%2F",
+        "/?h=..%2Fhosts%2Fa",
+        "/?h=%00",
+        "/?h=a%00",
+    ] {
+        server.get(target).expect(404);
+    }
+}

@@ -61,10 +61,11 @@ fn the_index_has_what_the_tables_read() {
     );
 }
 
-/// A member with the object that it is in, wherever that is. Every action is one of a route's.
+/// A member with the object that it is in, wherever that is. Every action is one of a route's, and so are defaults.
 fn ending(path: &str) -> String {
     let path = path.replace("[]", "").replace("routes.{}", "routes");
-    let path = path.replace("errors.{}", "action").replace("fallback.", "action.");
+    let path =
+        path.replace("errors.{}", "action").replace("fallback.", "action.").replace("defaults.", "action.");
     let steps: Vec<_> = path.split('.').collect();
     steps[steps.len().saturating_sub(2)..].join(".")
 }

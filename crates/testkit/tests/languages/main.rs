@@ -15,6 +15,7 @@ mod files;
 mod forks;
 mod framing;
 mod leaving;
+mod params;
 mod processes;
 mod requests;
 mod responses;

@@ -38,6 +38,17 @@ pub(super) fn check(cx: &mut Context<'_>, members: &Object, draft: &Return) {
     }
 }
 
+/// Reports what a connection that is closed cannot have.
+pub(super) fn check_absent(cx: &mut Context<'_>, members: &Object) {
+    for name in
+        ["location", "body", "content_type"].into_iter().filter(|name| members.contains_key(name.as_bytes()))
+    {
+        cx.at(name.as_bytes(), |cx| {
+            cx.problem(format!("The \"{name}\" option is of no use: \"return\": \"close\" sends no reply."));
+        });
+    }
+}
+
 /// Statuses whose responses end with their head (RFC 9110 section 6.4.1), and 205.
 fn has_no_body(status: u16) -> bool {
     matches!(status, 100..=199 | 204 | 205 | 304)

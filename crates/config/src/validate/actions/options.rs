@@ -6,11 +6,12 @@ use corral_syntax::is_token;
 use super::super::advice;
 use super::super::authentication;
 use super::super::context::Context;
+use super::super::request_bounds::BoundsTable;
 use super::super::responses::RESPONSES;
 use super::super::scalars::is_true;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, Rows, STRING, optional};
 use super::super::strings::{member_name, template};
-use super::super::{cors, maintenance, mirror, rewrite, throttle};
+use super::super::{access_log, cors, maintenance, mirror, params, rewrite, throttle};
 use crate::json::{Bytes, Object, Value};
 use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange};
 use crate::template::Template;
@@ -24,19 +25,39 @@ pub(in super::super) fn read_kind<T>(
     options: &mut ActionOptions,
 ) {
     let mut own = Rows { tables, draft };
-    let mut common = Rows { tables: &[OPTIONS, RESPONSES], draft: options };
+    let mut common = Rows { tables: COMMON, draft: options };
     schema::read_parts(cx, members, &mut [&mut own, &mut common]);
 }
 
-const OPTIONS: &[Member<ActionOptions>] = &[
+const COMMON: &[&[Member<ActionOptions>]] =
+    &[ON_THE_WAY, OPTIONS, RESPONSES, BOUNDS_OF_TIME, BOUNDS_OF_SIZE];
+
+/// Options that hold inside: an action that passes on may have them for all that it leads to.
+pub(in super::super) const INSIDE: &[&[Member<ActionOptions>]] =
+    &[OPTIONS, RESPONSES, BOUNDS_OF_TIME, BOUNDS_OF_SIZE];
+
+const BOUNDS_OF_TIME: &[Member<ActionOptions>] = BoundsTable::<ActionOptions>::TIMEOUTS;
+const BOUNDS_OF_SIZE: &[Member<ActionOptions>] = BoundsTable::<ActionOptions>::SIZES;
+
+/// Options of what each action on a request's way does by itself.
+const ON_THE_WAY: &[Member<ActionOptions>] = &[
     rewrite::REWRITE.read(|cx, field, options| options.rewrite = rewrite::read(cx, field)),
+    maintenance::MAINTENANCE.read(|cx, field, options| options.maintenance = maintenance::read(cx, field)),
+    throttle::REQUESTS.read(|cx, field, options| throttle::requests(cx, field, &mut options.limits)),
+    throttle::CONNECTIONS.read(|cx, field, options| throttle::connections(cx, field, &mut options.limits)),
+    authentication::AUTHENTICATE
+        .read(|cx, field, options| options.authentication = authentication::read(cx, field)),
+];
+
+const OPTIONS: &[Member<ActionOptions>] = &[
     optional("response_headers", OBJECT)
         .means(
             "an object: headers that are set, or with `null` removed, in replies of every status, error pages \
              too (Unit: 200 to 399). What is about the content itself is not \
              said of errors: `Cache-Control`, `Content-Disposition`, `Content-Encoding`, `Content-Language`, \
              `Content-Type`, `ETag`, `Expires`, `Last-Modified` and `Pragma` change from 200 to 399 alone. \
-             Control characters that come from variables become spaces; `Connection`, `Date` and \
+             A value of variables that comes out empty leaves the header out, as `null` does (Unit: sends it \
+             empty). Control characters that come from variables become spaces; `Connection`, `Date` and \
              `Transfer-Encoding` are the server's own",
         )
         .read(|cx, field, options| options.response_headers = header_changes(cx, field, Side::Response)),
@@ -50,15 +71,14 @@ const OPTIONS: &[Member<ActionOptions>] = &[
     optional("request_headers", OBJECT)
         .means(
             "an object: headers that are set or removed before an application or another server sees the \
-             request. Conditions and variables keep seeing what the client has sent",
+             request; a value of variables that comes out empty removes it, too. Conditions and variables keep \
+             seeing what the client has sent",
         )
         .read(|cx, field, options| options.request_headers = header_changes(cx, field, Side::Request)),
     cors::CORS.read(|cx, field, options| options.cors = Some(cors::read(cx, field))),
-    maintenance::MAINTENANCE.read(|cx, field, options| options.maintenance = maintenance::read(cx, field)),
-    throttle::REQUESTS.read(|cx, field, options| throttle::requests(cx, field, &mut options.limits)),
-    throttle::CONNECTIONS.read(|cx, field, options| throttle::connections(cx, field, &mut options.limits)),
-    authentication::AUTHENTICATE
-        .read(|cx, field, options| options.authentication = authentication::read(cx, field)),
+    params::OF_ACTION.read(|cx, field, options| options.params = params::read(cx, field)),
+    access_log::OF_ACTION
+        .read(|cx, field, options| options.access_log = Some(access_log::read_of_action(cx, field))),
     mirror::MIRROR.read(|cx, field, options| options.mirror = mirror::read(cx, field)),
     optional("errors", OBJECT)
         .means("an object: actions in the place of [errors](#errors)")

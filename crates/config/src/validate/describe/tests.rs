@@ -27,7 +27,7 @@ fn options_are_described_with_their_types() {
     check("routes", r#"["array","object"]"#);
     check("routes.[].match.uri", r#"["string","array"]"#);
     check("routes.*.[].match.uri", r#"["string","array"]"#);
-    check("routes.[].action.return", r#""integer""#);
+    check("routes.[].action.return", r#"["integer","string"]"#);
     check("routes.[].action.share", r#"["string","array"]"#);
     check("routes.[].action.fallback.share", r#"["string","array"]"#);
     check("applications.*.processes", r#"["integer","string","object"]"#);
@@ -71,9 +71,9 @@ const FORMAT: &str = "`negotiated`: plain error pages are `application/problem+j
                       it (beyond Unit)";
 const PRELOAD: &str = "ruby: the application is loaded once, before the workers are forked from it\n\n\
                        perl: the script is loaded once, before the workers are forked from it";
-const CALLABLE: &str = "several entry points, each with `module`, `callable`, `factory` and `prefix` of its own, \
+const CALLABLE: &str = "several entry points, each with `module`, `callable`, `factory`, `prefix` and `params` of its own, \
                         for `\"pass\": \"applications/site/NAME\"`";
-const OPTIONS: &str = "php: an object with `file`, `admin`, `user`, `sapi_name`\n\n\
+const OPTIONS: &str = "php: an object with `admin`, `user`, `file`, `sapi_name`\n\n\
                        java: options of the virtual machine: `-Xmx512m`, `-Dname=value`, … (default: none)";
 const WEIGHT: &str = "an object: the servers by their addresses. `weight` is the share of one, 1 unless given; \
                       0 means never. `http2` is that of one server, in place of the upstream's (required)";

@@ -92,6 +92,22 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
     ),
     // Listeners.
     (
+        &[
+            "response_headers",
+            "request_headers",
+            "headers",
+            "cors",
+            "errors",
+            "access_log",
+            "params",
+            "max_body_size",
+            "body_read_timeout",
+            "send_timeout",
+        ],
+        "backlog",
+        "What holds for all requests of a listener belongs into its \"defaults\": {\"{name}\": …}.",
+    ),
+    (
         &["port", "listen", "bind", "address"],
         "backlog",
         "The address of a listener is its name: \"listeners\": {\"*:80\": {…}}.",
@@ -338,6 +354,11 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
         ],
         "options",
         "PHP's settings belong into \"options\": {\"admin\": {\"memory_limit\": \"256M\"}}.",
+    ),
+    (
+        &["environment"],
+        "params",
+        "An environment is that of processes, which are the application's. \"params\" sets variables of requests.",
     ),
     // Settings and upstreams.
     (

@@ -168,6 +168,36 @@ fn other_servers_names_are_known() {
 
 /// What people write who come from another server: a document, the place of the problem, and words of the remedy.
 const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
+    (
+        r#"{"routes": [], "listeners": {"*:80": {"pass": "routes", "max_body_size": 1}}}"#,
+        "/listeners/*:80/max_body_size",
+        r#""defaults": {"max_body_size": …}"#,
+    ),
+    (
+        r#"{"routes": [{"action": {"return": 200, "client_max_body_size": 1}}]}"#,
+        "/routes/0/action/client_max_body_size",
+        "Did you mean \"max_body_size\"?",
+    ),
+    (
+        r#"{"routes": [{"action": {"return": 200, "proxy_request_buffering": false}}]}"#,
+        "/routes/0/action/proxy_request_buffering",
+        "Did you mean \"request_buffering\"?",
+    ),
+    (
+        r#"{"routes": [{"action": {"return": 200, "SetEnv": {}}}]}"#,
+        "/routes/0/action/SetEnv",
+        "Did you mean \"params\"?",
+    ),
+    (
+        r#"{"applications": {"a": {"type": "php", "targets": {"b": {"root": "/srv", "environment": {}}}}}}"#,
+        "/applications/a/targets/b/environment",
+        "\"params\" sets variables of requests",
+    ),
+    (
+        r#"{"applications": {"a": {"type": "php", "root": "/srv", "options_by_path": {"/*": {"php_value": {}}}}}}"#,
+        "/applications/a/options_by_path/~1*/php_value",
+        "Did you mean \"user\"?",
+    ),
     (r#"{"listen": 80}"#, "/listen", r#""*:80": {"pass": "routes"}"#),
     (r#"{"port": 8080}"#, "/port", "names of listeners"),
     (r#"{"server": {"listen": 80}}"#, "/server", r#""match": {"host": "example.org"}"#),

@@ -19,6 +19,13 @@ fn gateway(action: &str) -> (Gateway, Vec<Upstream>) {
     (gateway, config.tables.proxies.into_values())
 }
 
+/// The variables of an action, and whether they have a value.
+fn params(action: &str) -> Vec<(String, bool)> {
+    let config = config(&document(action));
+    let params = config.routes.values()[0].steps()[0].action.options.params.iter();
+    params.map(|(name, value)| (name.clone(), value.is_some())).collect()
+}
+
 fn document(action: &str) -> String {
     format!(
         r#"{{"upstreams": {{"http": {{"servers": {{}}}}, "php": {{"servers": {{}}, "protocol": "fastcgi"}}}},
@@ -55,15 +62,12 @@ fn defaults_are_filled_in() {
 
 #[test]
 fn options_are_taken() {
-    let (gateway, proxies) = gateway(
-        r#""fastcgi": "127.0.0.1:9000", "root": "/srv", "script": "/a/b.php", "timeout": 7,
-           "params": {"A": "$host", "B": null}, "keep_alive": {"processes": 8, "idle_timeout": 5, "requests": 9}"#,
-    );
+    let action = r#""fastcgi": "127.0.0.1:9000", "root": "/srv", "script": "/a/b.php", "timeout": 7,
+           "params": {"A": "$host", "B": null}, "keep_alive": {"processes": 8, "idle_timeout": 5, "requests": 9}"#;
+    let (gateway, proxies) = gateway(action);
     let scripts = gateway.entry.scripts.expect("a root");
     assert_eq!(scripts.script.as_deref().and_then(|path| path.to_str()), Some("a/b.php"));
-    let params: Vec<_> =
-        gateway.entry.params.iter().map(|(name, value)| (&**name, value.is_some())).collect();
-    assert_eq!(params, [("A", true), ("B", false)]);
+    assert_eq!(params(action), [("A".to_owned(), true), ("B".to_owned(), false)]);
     let options = &proxies[0].options;
     assert_eq!((options.processes, options.keepalive.requests), (8, 9));
     assert_eq!(options.keepalive.idle_timeout, Duration::from_secs(5));

@@ -14,10 +14,12 @@ fn an_access_log_is_a_path_an_object_or_several() {
     assert_eq!(paths(r#"{"access_log": {"path": "/a"}}"#), ["/a"].map(Into::<std::path::PathBuf>::into));
     assert_eq!(
         paths(r#"{"access_log": ["/a", {"path": "/b"}, "/a"]}"#),
-        ["/a", "/b", "/a"].map(Into::<std::path::PathBuf>::into)
+        ["/a", "/b"].map(Into::<std::path::PathBuf>::into)
     );
+    // Two lines in the one file.
+    assert_eq!(config(r#"{"access_log": ["/a", {"path": "/b"}, "/a"]}"#).access_logs.len(), 3);
     assert!(paths(r#"{"access_log": []}"#).is_empty());
-    assert_eq!(config(r#"{"access_log": "/a"}"#).access_logs, [AccessLog::new("/a".into())]);
+    assert_eq!(config(r#"{"access_log": "/a"}"#).tables.access_logs.values(), [AccessLog::new("/a".into())]);
 }
 
 #[test]
@@ -26,7 +28,7 @@ fn the_options_of_an_access_log_are_read() {
         r#"{"access_log": {"path": "/a", "format": {"a": "$uri", "b": "`x`", "c": ""}, "if": "!$arg_quiet",
             "buffer": 4096, "flush": 2}}"#,
     );
-    let [log] = config.access_logs.as_slice() else { panic!("one log") };
+    let [log] = config.tables.access_logs.values() else { panic!("one log") };
     let Format::Json(members) = &log.format else { panic!("an object") };
     let names: Vec<_> = members.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["a", "b", "c"]);

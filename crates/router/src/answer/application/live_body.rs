@@ -79,7 +79,7 @@ impl LiveBody {
     async fn wait(&mut self, response: &mut ResponseWriter<'_, '_>, call: &AppCall) -> Result<(), BodyStop> {
         let window = call.window();
         let wants_bytes = self.pending.is_empty() && !response.client.carrier.body_is_done() && window > 0;
-        let limit = response.request.request_settings().body_read_timeout;
+        let limit = response.client.bounds().body_read_timeout;
         let deadline = response.client.deadline;
         if wants_bytes {
             response.client.carrier.invite_body().map_err(BodyStop::Refused)?;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use corral_cgi::variables::Variables;
 use corral_channel::message::RequestHead;
-use corral_config::gateway::EntryPoint;
+use corral_config::gateway::{EntryPoint, Scripts};
 use corral_config::protocol::Protocol;
 use corral_config::template::{Exception, PathFault, Template};
 use smallvec::SmallVec;
@@ -28,10 +28,19 @@ pub(super) enum ParamsError {
     Protocol(#[from] gateway::NotRepresentable),
 }
 
+impl From<PathFault> for ParamsError {
+    fn from(fault: PathFault) -> Self {
+        match fault {
+            PathFault::Script(exception) => Self::Script(exception),
+            stray @ PathFault::Stray(_) => Self::Stray(stray),
+        }
+    }
+}
+
 /// Describes a request whose body has so many bytes, if it has one.
 pub(super) fn describe(
     response: &ResponseWriter<'_, '_>,
-    entry: Option<&EntryPoint>,
+    (entry, scripts): (Option<&EntryPoint>, Option<&Scripts>),
     place: &ScriptFile,
     length: Option<u64>,
     protocol: Protocol,
@@ -45,8 +54,8 @@ pub(super) fn describe(
     variables.describe(&head, fields);
     let own = OwnParams::render(response, entry)?;
     let uri = [&*place.name, &*place.path_info].concat();
-    let translated = translated(entry, place);
-    let further = further(entry, place, &uri, &translated);
+    let translated = translated(scripts, place);
+    let further = further(scripts, place, &uri, &translated);
     let has_info = !place.path_info.is_empty();
     let all = variables.iter().filter(|(name, _)| has_info || *name != b"PATH_INFO").chain(further);
     let all = all.filter(|(name, _)| !own.has(name)).chain(own.pairs());
@@ -56,22 +65,22 @@ pub(super) fn describe(
 }
 
 /// Where the rest of the path would be below the folder of the scripts; empty without a rest, or without scripts.
-fn translated(entry: Option<&EntryPoint>, place: &ScriptFile) -> Vec<u8> {
-    let scripts = entry.and_then(|entry| entry.scripts.as_ref()).filter(|_| !place.path_info.is_empty());
+fn translated(scripts: Option<&Scripts>, place: &ScriptFile) -> Vec<u8> {
+    let scripts = scripts.filter(|_| !place.path_info.is_empty());
     let root = scripts.map(|scripts| scripts.root.as_os_str().as_encoded_bytes());
     root.map(|root| [root.strip_suffix(b"/").unwrap_or(root), &place.path_info].concat()).unwrap_or_default()
 }
 
 /// The variables of CGI and PHP beside those that all applications get.
 fn further<'v>(
-    entry: Option<&'v EntryPoint>,
+    scripts: Option<&'v Scripts>,
     place: &'v ScriptFile,
     uri: &'v [u8],
     translated: &'v [u8],
 ) -> SmallVec<[GatewayParam<'v>; 8]> {
     let mut pairs: SmallVec<[GatewayParam<'v>; 8]> = SmallVec::new();
     pairs.push((b"SCRIPT_NAME", &place.name));
-    if let Some(scripts) = entry.and_then(|entry| entry.scripts.as_ref())
+    if let Some(scripts) = scripts
         && let Some(file) = &place.file
     {
         pairs.push((b"SCRIPT_FILENAME", file));
@@ -99,10 +108,7 @@ fn append(
     if !PATHS.contains(&name) {
         return Ok(template.render(&mut response.variables(), out)?);
     }
-    template.render_path(&mut response.variables(), out).map_err(|fault| match fault {
-        PathFault::Script(exception) => ParamsError::Script(exception),
-        stray @ PathFault::Stray(_) => ParamsError::Stray(stray),
-    })
+    Ok(template.render_path(&mut response.variables(), out)?)
 }
 
 /// A name, and where its value is in the text of all; none for one that is taken away.
@@ -115,9 +121,12 @@ struct OwnParams<'g> {
 }
 
 impl<'g> OwnParams<'g> {
-    fn render(response: &ResponseWriter<'_, '_>, entry: Option<&'g EntryPoint>) -> Result<Self, ParamsError> {
+    fn render(
+        response: &'g ResponseWriter<'_, '_>,
+        entry: Option<&'g EntryPoint>,
+    ) -> Result<Self, ParamsError> {
         let mut own = Self { all: SmallVec::new(), text: Vec::new() };
-        for (name, value) in entry.iter().flat_map(|entry| &entry.params) {
+        for (name, value) in response.params(entry) {
             let start = own.text.len();
             if let Some(template) = value {
                 append(name, template, response, &mut own.text)?;

@@ -97,7 +97,7 @@ pub(super) async fn receive<S: ServerTransport>(
         } else {
             AwaitedEvent::Response
         };
-        let left = limit.left(awaited, response.request.request_settings().body_read_timeout, response.now());
+        let left = limit.left(awaited, response.client.bounds().body_read_timeout, response.now());
         match next_event(response, (server, upload), awaited == AwaitedEvent::Room, left).await {
             Ok(event) => {
                 if let Some(received) = event? {

@@ -87,6 +87,7 @@ impl Upload {
             upload.length = upload.length.map(|_| 0);
             upload.is_complete = true;
         } else if destination == UploadDestination::Process
+            || response.client.bounds().request_buffering
             || is_chunked && destination == UploadDestination::Http1
         {
             let stored = response.client.store_body().await?;

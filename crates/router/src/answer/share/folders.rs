@@ -6,7 +6,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use corral_config::Config;
-use corral_config::route::RouteStep;
 
 /// Says of each folder that a new configuration shares so what to write in its place.
 pub(crate) fn warn(config: &Config, before: Option<&Config>) {
@@ -31,7 +30,8 @@ fn remark(path: &str) -> String {
 /// Paths that are the same for every request.
 fn constants(config: &Config) -> BTreeSet<&[u8]> {
     let mut paths = BTreeSet::new();
-    for RouteStep { action, .. } in config.routes.iter().flat_map(|route| route.steps()) {
+    let steps = config.routes.iter().flat_map(|route| route.steps()).map(|step| &step.action);
+    for action in steps.chain(config.all_defaults()) {
         action.visit_shares(&mut |share| {
             paths.extend(
                 share.paths.iter().filter_map(|path| path.is_constant()).filter(|path| !path.is_empty()),

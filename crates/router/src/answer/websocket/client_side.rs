@@ -38,7 +38,7 @@ impl<'r> ClientSide<'r> {
         let (rules, now) = (response.request.request_settings(), response.now());
         Self {
             rules: &rules.websocket,
-            send_timeout: rules.send_timeout,
+            send_timeout: response.client.bounds().send_timeout,
             outgoing: ServerFrames::default(),
             heard: now,
             wrote: now,

@@ -44,18 +44,20 @@ enum Decoding {
 }
 
 impl Http1Body {
-    pub(super) fn new(
-        framing: RequestFraming,
-        expects_continue: bool,
-        rules: &RequestSettings,
-    ) -> Result<Self, BodyError> {
+    pub(super) fn new(framing: RequestFraming, expects_continue: bool, rules: &RequestSettings) -> Self {
         let framing = match framing {
             RequestFraming::Length(0) => Decoding::Done,
-            RequestFraming::Length(len) if len > rules.max_body_size => return Err(BodyError::TooLarge),
             RequestFraming::Length(len) => Decoding::Length(len),
-            RequestFraming::Chunked => Decoding::Chunked(ChunkDecoder::new(rules.max_body_size)),
+            RequestFraming::Chunked => Decoding::Chunked(ChunkDecoder::new(rules.bounds.max_body_size)),
         };
-        Ok(Self { framing, expects_continue, is_fast: false, whole: None })
+        Self { framing, expects_continue, is_fast: false, whole: None }
+    }
+
+    /// Permits so many bytes of a body whose length is not known before.
+    pub(super) fn limit(&mut self, most: u64) {
+        if let Decoding::Chunked(decoder) = &mut self.framing {
+            decoder.limit(most);
+        }
     }
 
     /// No body, or none that will be read.

@@ -108,7 +108,7 @@ impl<'c> Http1Carrier<'c> {
             return AfterRequest::Keep;
         }
         let Self { incoming, stream, rest, .. } = self;
-        let limit = rules.body_read_timeout;
+        let limit = rules.bounds.body_read_timeout;
         if incoming.discard(stream, rest, (deadline, limit)).await {
             AfterRequest::Keep
         } else {
@@ -160,6 +160,10 @@ impl Carrier for Http1Carrier<'_> {
 
     fn tls_peer(&self) -> Option<Cow<'_, TlsPeer<'_>>> {
         self.stream.tls().map(|session| Cow::Owned(session.peer()))
+    }
+
+    fn limit_body(&mut self, most: u64) {
+        self.incoming.limit(most);
     }
 
     fn body_is_done(&self) -> bool {
@@ -285,6 +289,8 @@ impl Carrier for Http1Carrier<'_> {
     fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream.poll_writable(context)
     }
+
+    fn give_no_reply(&mut self) {}
 
     fn end(&mut self, trailers: &[u8]) {
         if self.is_chunked {

@@ -26,8 +26,9 @@ pub(super) struct Http2Body {
     stream: RecvStream,
     /// Announced, or none of it.
     length: Option<u64>,
-    /// Bytes that may still come.
-    left: u64,
+    /// Bytes that may come.
+    most: u64,
+    n_come: u64,
     is_done: bool,
     /// The client waits for `100 Continue`.
     expects_continue: bool,
@@ -36,26 +37,26 @@ pub(super) struct Http2Body {
 }
 
 impl Http2Body {
-    /// The body of the request with this head; with an error if it is not to be read.
-    pub(super) fn new(
-        stream: RecvStream,
-        head: &ParsedHead,
-        rules: &RequestSettings,
-    ) -> (Self, Option<BodyError>) {
+    /// The body of the request with this head.
+    pub(super) fn new(stream: RecvStream, head: &ParsedHead, rules: &RequestSettings) -> Self {
         let length = match head.framing() {
             RequestFraming::Length(length) => Some(length),
             RequestFraming::Chunked => None,
         };
-        let left = rules.max_body_size;
+        let most = rules.bounds.max_body_size;
         let is_done = length == Some(0) || stream.is_end_stream();
         let expects_continue = head.expects_continue() && !is_done;
-        let error = length.filter(|length| *length > left).map(|_| BodyError::TooLarge);
-        (Self { stream, length, left, is_done, expects_continue, ahead: Bytes::new() }, error)
+        Self { stream, length, most, n_come: 0, is_done, expects_continue, ahead: Bytes::new() }
+    }
+
+    /// Permits so many bytes.
+    pub(super) fn limit(&mut self, most: u64) {
+        self.most = most;
     }
 
     /// Bytes behind a request that has switched to another protocol are not body, and have no limit.
     pub(super) fn become_bytes(&mut self) {
-        (self.left, self.is_done) = (u64::MAX, self.stream.is_end_stream());
+        (self.most, self.is_done) = (u64::MAX, self.stream.is_end_stream());
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -87,6 +88,8 @@ impl Http2Body {
         if self.expects_continue {
             return;
         }
+        // The limit is for what is kept.
+        self.most = u64::MAX;
         let mut nowhere = Vec::new();
         let mut n_discarded = 0;
         let discarding = poll_fn(|context| {
@@ -139,10 +142,10 @@ impl Http2Body {
             None => self.is_done = true,
             Some(Err(_)) => return Poll::Ready(Err(BodyError::Gone)),
             Some(Ok(bytes)) => {
-                let Some(left) = self.left.checked_sub(bytes.len() as u64) else {
+                self.n_come = self.n_come.saturating_add(bytes.len() as u64);
+                if self.n_come > self.most {
                     return Poll::Ready(Err(BodyError::TooLarge));
-                };
-                self.left = left;
+                }
                 self.ahead = bytes;
             }
         }

@@ -48,6 +48,8 @@ pub(super) struct Http2Carrier<'s> {
     end: Option<HeaderMap>,
     /// The stream is that of another protocol.
     is_switched: bool,
+    /// The code of the reset if there is no complete reply.
+    reason: Reason,
     /// The head that the application writes which has taken the stream over.
     pub(super) raw_head: RawHead,
 }
@@ -76,6 +78,7 @@ impl<'s> Http2Carrier<'s> {
             held: Vec::new(),
             end: None,
             is_switched: false,
+            reason: Reason::INTERNAL_ERROR,
             raw_head: RawHead::default(),
         }
     }
@@ -90,7 +93,7 @@ impl<'s> Http2Carrier<'s> {
     pub(super) fn abandon(&mut self) -> bool {
         let output = self.output.get_mut();
         let is_theirs = output.was_reset();
-        output.reset(Reason::INTERNAL_ERROR);
+        output.reset(self.reason);
         is_theirs
     }
 
@@ -261,6 +264,10 @@ impl Carrier for Http2Carrier<'_> {
         self.shared.tls_peer.as_ref().map(Cow::Borrowed)
     }
 
+    fn limit_body(&mut self, most: u64) {
+        self.body.limit(most);
+    }
+
     fn body_is_done(&self) -> bool {
         self.body.is_done()
     }
@@ -365,6 +372,12 @@ impl Carrier for Http2Carrier<'_> {
 
     fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.output.get_mut().poll_room(context, &self.shared.unsent)
+    }
+
+    /// The code says neither that the server has failed (`INTERNAL_ERROR`) nor that the request may be sent again
+    /// (`REFUSED_STREAM`), which clients would do.
+    fn give_no_reply(&mut self) {
+        self.reason = Reason::CANCEL;
     }
 
     fn end(&mut self, trailers: &[u8]) {

@@ -20,7 +20,6 @@ use crate::dev_reload;
 use crate::dispatch;
 use crate::exchange::Exchange;
 use crate::generation::listener_settings::ListenerSettings;
-use crate::request::body::BodyError;
 use crate::request::client::Gone;
 use crate::request::head::ReceivedRequest;
 
@@ -96,13 +95,11 @@ async fn answer(shared: &StreamContext, asked: StreamRequest) {
         Box::pin(dev.be_current()).await;
     }
     let settings = shared.handle.settings();
-    let (body, body_error) = Http2Body::new(stream, &work.head, &settings.generation.shared.request_settings);
+    let body = Http2Body::new(stream, &work.head, &settings.generation.shared.request_settings);
     let deadline = shared.services.deadlines.add(shared.handle.id());
     let mut carrier = Http2Carrier::new(shared, body, respond);
     // Boxed, because most of it is over while a client still sends what is thrown away.
-    let answered =
-        Box::pin(converse(&mut carrier, &deadline, &settings, &work, refusal.as_ref(), body_error.as_ref()))
-            .await;
+    let answered = Box::pin(converse(&mut carrier, &deadline, &settings, &work, refusal.as_ref())).await;
     work.give_without_input();
     drop(settings);
     match answered {
@@ -125,31 +122,23 @@ async fn converse(
     settings: &ListenerSettings,
     work: &RequestState,
     refusal: Option<&StreamRefusal>,
-    body_error: Option<&BodyError>,
 ) -> Result<(), Gone> {
     let services = &*carrier.shared.services;
     let request = ReceivedRequest { head: &work.head, bytes: &work.input, started: services.deadlines.now() };
     let mut exchange = Exchange::new(carrier, (deadline, services), settings, request);
-    let answered = respond_to(&mut exchange, refusal, body_error).await;
+    let answered = respond_to(&mut exchange, refusal).await;
     dispatch::note_end(&exchange);
     exchange.end();
     answered
 }
 
-async fn respond_to(
-    exchange: &mut Exchange<'_>,
-    refusal: Option<&StreamRefusal>,
-    body_error: Option<&BodyError>,
-) -> Result<(), Gone> {
+async fn respond_to(exchange: &mut Exchange<'_>, refusal: Option<&StreamRefusal>) -> Result<(), Gone> {
     if let Some(refusal) = refusal {
         let status = refusal.status();
         tracing::info!("request refused with {status}: {refusal}");
         return exchange.response().send_error(status).await;
     }
-    match body_error {
-        Some(error) => dispatch::answer_refused(exchange, error).await,
-        None => dispatch::answer(exchange).await,
-    }
+    dispatch::answer(exchange).await
 }
 
 #[cfg(test)]

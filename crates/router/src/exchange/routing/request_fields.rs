@@ -18,7 +18,8 @@ impl<'c> Routing<'_, 'c> {
                     let mut text = Vec::new();
                     template.render(&mut self.variables(), &mut text)?;
                     disarm(&mut text);
-                    Some(text)
+                    // A value that variables leave empty removes the header.
+                    (!text.is_empty() || template.is_constant().is_some()).then_some(text)
                 }
             };
             self.request.change_field(FieldChange { name: name.as_bytes(), value });

@@ -6,7 +6,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use corral_config::abandoned::Abandoned;
+use corral_config::access_log::AccessLogs;
+use corral_config::bounds::RequestBounds;
 use corral_config::cors::{Cors, CorsRule};
+use corral_config::gateway::Param;
 use corral_config::mirror::Mirror;
 use corral_config::responses::ResponseOptions;
 use corral_config::route::{Action, ActionKind, ActionOptions, ErrorActions, HeaderChange};
@@ -18,8 +21,8 @@ use crate::limits::{ConcurrencyPermit, DelayedTurn};
 /// Where a request stands on its way through the configuration.
 #[derive(Debug, Default)]
 pub(crate) struct RouteProgress<'c> {
-    /// The actions that say something of replies, the innermost last: what one of them leads to is inside of it, be it
-    /// by `pass`, as its `fallback` or in the place of an error.
+    /// The actions that say something which holds inside, the innermost last: what one of them leads to is inside of
+    /// it, be it by `pass`, as its `fallback` or in the place of an error.
     pub(crate) layers: SmallVec<[&'c Action; 2]>,
     pub(crate) n_actions: u16,
     /// The action that was gone into last, which answers.
@@ -53,11 +56,19 @@ impl<'c> RouteProgress<'c> {
     pub(crate) fn enter(&mut self, action: &'c Action) {
         self.n_actions += 1;
         self.last = Some(action);
-        // One that is come through again says nothing new.
-        let is_new = || !self.layers.iter().any(|layer| ptr::eq(*layer, action));
-        if action.options.concern_replies() && is_new() {
+        if action.options.hold_inside() {
+            self.go_inside(action);
+        }
+    }
+
+    /// Notes that what follows is inside of an action. False if it is already: one that is come through again says
+    /// nothing new.
+    pub(crate) fn go_inside(&mut self, action: &'c Action) -> bool {
+        let is_new = !self.layers.iter().any(|layer| ptr::eq(*layer, action));
+        if is_new {
             self.layers.push(action);
         }
+        is_new
     }
 
     /// The innermost action that has something of its own to say, which whatever is said there is inside of.
@@ -122,6 +133,25 @@ impl<'c> RouteProgress<'c> {
     /// Whether another action answers in the place of one.
     fn is_stood_in_for(&self, layer: &'c Action) -> bool {
         !matches!(layer.kind, ActionKind::Pass(_)) && !self.last.is_some_and(|last| ptr::eq(last, layer))
+    }
+
+    /// The bounds of the server with those in their place that the actions on the way have; none if they have none.
+    pub(crate) fn bounds(&self, of_server: &RequestBounds) -> Option<RequestBounds> {
+        let mut own = self.layers.iter().flat_map(|layer| &layer.options.bounds).peekable();
+        own.peek()?;
+        let mut bounds = *of_server;
+        own.for_each(|bound| bounds.set(*bound));
+        Some(bounds)
+    }
+
+    /// The variables that actions on the way give to an application, the innermost last.
+    pub(crate) fn params(&self) -> impl Iterator<Item = &'c Param> + use<'c, '_> {
+        self.layers.iter().flat_map(|layer| &layer.options.params)
+    }
+
+    /// Where the request is logged, if an action on the way says so.
+    pub(crate) fn access_logs(&self) -> Option<&'c AccessLogs> {
+        self.layers.iter().rev().find_map(|layer| layer.options.access_log.as_ref())
     }
 
     /// The changes of a reply's fields, from the outermost action to the innermost, which has the last word on a field.

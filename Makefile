@@ -104,10 +104,8 @@ install-service:
 	install -D -m 644 -t $(units) packaging/systemd/corral.service packaging/systemd/corral.socket
 	sed -i 's,/usr/bin/corral,$(PREFIX)/bin/corral,' $(units)/corral.service
 
-# In a new make, because the setup may have brought php-config.
-run: setup ## Build, then serve examples/welcome at http://127.0.0.1:8080
-	@$(MAKE) --no-print-directory build
-	target/release/corral run examples/welcome
+run: ## Build what examples/welcome needs, and serve it at http://127.0.0.1:8080: minutes the first time
+	@scripts/first-run
 
 check: ## Check a change in a minute or two: format, lint, house rules, and the tests that it touches
 	CARGO_INCREMENTAL=1 scripts/check fmt lint changed

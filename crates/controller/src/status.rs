@@ -40,8 +40,9 @@ pub(crate) fn value(status: &Status, modules: &[Module], certificates: &[NameSta
         // From here on beyond Unit.
         ("listeners", listeners(status)),
     ];
-    if let Some(reason) = &status.daemon.config_error {
-        members.push(("config", object([("last_error", Value::from(reason.as_str()))])));
+    let config = config(&status.daemon);
+    if !config.is_empty() {
+        members.push(("config", object(config)));
     }
     if !status.upstreams.is_empty() {
         let upstreams =
@@ -64,12 +65,23 @@ pub(crate) fn value(status: &Status, modules: &[Module], certificates: &[NameSta
     object(members)
 }
 
+fn config(status: &DaemonStatus) -> Vec<(&'static str, Value)> {
+    let mut members = Vec::new();
+    if let Some(files) = &status.config_files {
+        members.push(("files", Value::from(files.as_str())));
+        members.push(("changes", Value::from(status.config_changes)));
+    }
+    members.extend(status.config_error.as_ref().map(|reason| ("last_error", Value::from(reason.as_str()))));
+    members
+}
+
 fn daemon(status: &DaemonStatus) -> Value {
     let mut members = vec![
         ("version", Value::from(env!("CARGO_PKG_VERSION"))),
         ("pid", Value::from(u64::from(status.pid))),
         ("uptime", Value::from(status.uptime.as_secs())),
     ];
+    members.extend(status.log.as_ref().map(|log| ("log", Value::from(log.as_str()))));
     if let Some(reason) = &status.upgrade_error {
         members.push(("last_error", Value::from(reason.as_str())));
     }

@@ -99,8 +99,12 @@ pub(crate) fn segment(name: &str) -> String {
     name.bytes().map(byte).collect()
 }
 
-pub(crate) fn restart(application: &str, daemon: &Daemon) -> anyhow::Result<ExitCode> {
-    let target = format!("/control/applications/{}/restart", segment(application));
+pub(crate) fn restart(application: Option<String>, daemon: &Daemon) -> anyhow::Result<ExitCode> {
+    let application = application.context(
+        "name the application: corral restart APPLICATION, of those that corral status lists. For a new configuration \
+         there is corral reload, for a new version of Corral corral upgrade, and corral stop before corral daemon",
+    )?;
+    let target = format!("/control/applications/{}/restart", segment(&application));
     let answer = daemon.ask(ApiCall { method: "POST", path: &target, body: Some(b""), if_match: None })?;
     if answer.status == 404 {
         anyhow::bail!("there is no application \"{application}\"; `corral status` lists them");
@@ -111,8 +115,12 @@ pub(crate) fn restart(application: &str, daemon: &Daemon) -> anyhow::Result<Exit
 }
 
 /// `corral start`: has a command run at once.
-pub(crate) fn start(application: &str, daemon: &Daemon) -> anyhow::Result<ExitCode> {
-    let target = format!("/control/applications/{}/run", segment(application));
+pub(crate) fn start(application: Option<String>, daemon: &Daemon) -> anyhow::Result<ExitCode> {
+    let application = application.context(
+        "corral daemon starts the server, corral run FOLDER serves a folder; corral start APPLICATION runs a command \
+         that has a schedule",
+    )?;
+    let target = format!("/control/applications/{}/run", segment(&application));
     let answer = daemon.ask(ApiCall { method: "POST", path: &target, body: Some(b""), if_match: None })?;
     if answer.status == 404 {
         anyhow::bail!("there is no application \"{application}\"; `corral status` lists them");

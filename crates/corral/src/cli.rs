@@ -13,13 +13,14 @@ use crate::client::Control;
 use crate::config::ConfigCommand;
 use crate::exec::ExecOptions;
 use crate::internal::InternalRole;
+use crate::logs::LogsOptions;
 use crate::serve::RunOptions;
 use crate::trust::TrustOptions;
 use crate::{daemon, frankenphp};
 
 /// An application server: HTTP, static files and applications in one daemon, configured while it runs.
 #[derive(Debug, Parser)]
-#[command(name = "corral", version, max_term_width = 100)]
+#[command(name = "corral", version, max_term_width = 100, before_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -28,7 +29,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve a folder without any configuration, or what configuration files say
-    Run(RunOptions),
+    #[command(visible_alias = "serve")]
+    Run(Box<RunOptions>),
 
     /// Make browsers and programs trust the local authority that `corral run --https` has
     Trust(TrustOptions),
@@ -49,6 +51,7 @@ pub(crate) enum Command {
     },
 
     /// Validate configuration files and list everything that is wrong with them
+    #[command(visible_alias = "validate")]
     Check(CheckOptions),
 
     /// Print the JSON Schema of configuration files, by which editors complete and check them
@@ -62,6 +65,30 @@ pub(crate) enum Command {
         /// The object of the control API, for programs; with --watch in one line each time
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        control: Control,
+    },
+
+    /// Show the last lines of a running daemon's log
+    #[command(visible_alias = "log")]
+    Logs {
+        #[command(flatten)]
+        options: LogsOptions,
+        #[command(flatten)]
+        control: Control,
+    },
+
+    /// Stop a running daemon when the requests in progress are done, and wait until it has ended
+    Stop {
+        /// How long requests in progress may take; with 0 they are not waited for
+        #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = patience)]
+        timeout: Duration,
+        #[command(flatten)]
+        control: Control,
+    },
+
+    /// Have a running daemon read the files of its --config again, and say what has come of it
+    Reload {
         #[command(flatten)]
         control: Control,
     },
@@ -85,7 +112,7 @@ pub(crate) enum Command {
     /// Start an application anew; requests go on being answered meanwhile
     Restart {
         /// Name of the application in the configuration
-        application: String,
+        application: Option<String>,
         #[command(flatten)]
         control: Control,
     },
@@ -93,7 +120,7 @@ pub(crate) enum Command {
     /// Run a command at once that has a schedule
     Start {
         /// Name of the application in the configuration
-        application: String,
+        application: Option<String>,
         #[command(flatten)]
         control: Control,
     },
@@ -150,6 +177,9 @@ pub(crate) enum Command {
     /// Write the manual pages of all commands into a folder
     Man { folder: PathBuf },
 
+    /// Print the version
+    Version,
+
     /// Run one of the daemon's own processes
     #[command(hide = true)]
     Internal {
@@ -158,6 +188,22 @@ pub(crate) enum Command {
         #[arg(long)]
         console: bool,
     },
+}
+
+/// The beginning of the help text.
+const EXAMPLES: &str = "\
+Examples:
+  corral run .                      serve this folder at http://127.0.0.1:8080, whatever is in it
+  corral check site.json            list everything that is wrong with a configuration
+  corral daemon --config site.json  serve it in the background, until: corral stop";
+
+/// A number of seconds that may be zero, of a day at most.
+fn patience(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is expected".to_owned())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if duration <= Duration::from_secs(24 * 60 * 60) => Ok(duration),
+        _ => Err("from 0 to 86400 seconds".to_owned()),
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

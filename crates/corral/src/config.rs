@@ -96,11 +96,16 @@ fn what_to_set<'a>(
     match (path, file) {
         (Some(path), Some(file)) => (path, file.to_owned()),
         // A file that is not there is missed at once, rather than a path below which standard input is waited for.
-        (Some(only), None) if only == "-" || is_file(Path::new(only)) || Format::of_name(only).is_some() => {
+        (Some(only), None) if only == "-" || is_file(Path::new(only)) || looks_like_file(only) => {
             ("", only.into())
         }
         (path, _) => (path.unwrap_or_default(), stdin),
     }
+}
+
+/// Whether no part of a configuration has this name. A pipe of the shell is a device: `<(jq …)`, `/dev/stdin`.
+fn looks_like_file(name: &str) -> bool {
+    name.starts_with("/dev/") || name.starts_with("/proc/") || Format::of_name(name).is_some()
 }
 
 /// The request target of a path below `/config`, which may be left out.
@@ -145,6 +150,9 @@ mod tests {
         check_set(None, None, ("", "-"));
         check_set(Some("there.json"), None, ("", "there.json"));
         check_set(Some("-"), None, ("", "-"));
+        check_set(Some("/dev/stdin"), None, ("", "/dev/stdin"));
+        check_set(Some("/dev/fd/63"), None, ("", "/dev/fd/63"));
+        check_set(Some("routes"), Some("/dev/stdin"), ("routes", "/dev/stdin"));
         check_set(Some("routes"), None, ("routes", "-"));
         check_set(Some("gone.yaml"), None, ("", "gone.yaml"));
         check_set(Some("routes"), Some("there.json"), ("routes", "there.json"));

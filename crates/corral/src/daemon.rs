@@ -36,6 +36,8 @@ pub(crate) struct Flavour {
     users: &'static [&'static str],
     /// Whether the log is on standard error when the daemon stays in the foreground.
     foreground_log_on_stderr: bool,
+    /// Whether a person at a terminal is told what was started.
+    introduces: bool,
 }
 
 impl Flavour {
@@ -49,6 +51,7 @@ impl Flavour {
             state_dir: "/var/lib/corral",
             users: &["nobody"],
             foreground_log_on_stderr: true,
+            introduces: true,
         }
     }
 
@@ -62,6 +65,7 @@ impl Flavour {
             state_dir: "/var/lib/unit",
             users: &["unit", "nobody"],
             foreground_log_on_stderr: false,
+            introduces: false,
         }
     }
 
@@ -156,6 +160,7 @@ fn daemon_options(
             None => flavour.users(given.group),
         },
         foreground: given.no_daemon,
+        introduces: flavour.introduces,
         files: (!given.config.is_empty()).then_some(FilesOptions {
             paths: given.config,
             watch: given.watch,

@@ -31,6 +31,7 @@ impl Foreground {
             temp_dir,
             users,
             foreground: true,
+            introduces: false,
             files: None,
             console: None,
             internal_arguments: Vec::new(),

@@ -17,20 +17,26 @@ mod frankenphp;
 mod generate;
 mod internal;
 mod log;
+mod logs;
+mod main_process;
 mod output;
 mod reader;
+mod reload;
 mod serve;
 mod site;
 mod status;
+mod stop;
 mod trust;
 mod unit;
 mod upgrade;
 mod user_dirs;
+mod words;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use clap::{CommandFactory, Parser};
 use corral_config::plan::AssetKind;
 
@@ -53,7 +59,8 @@ fn main() -> ExitCode {
             "frankenphp" => frankenphp::command(rest),
             "unitctl" => unit::unitctl::command(rest),
             _ if is_start_command(rest) => daemon(rest),
-            _ => run(Cli::parse_from(&arguments)),
+            _ => words::remedy(rest)
+                .map_or_else(|| run(Cli::parse_from(&arguments)), |text| Err(anyhow!(text))),
         },
         None => run(Cli::parse_from(&arguments)),
     };
@@ -99,8 +106,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::JsModule { command, control } => {
             asset::command(&command, AssetKind::Script, &control.daemon()?)
         }
-        Command::Restart { application, control } => asset::restart(&application, &control.daemon()?),
-        Command::Start { application, control } => asset::start(&application, &control.daemon()?),
+        Command::Logs { options, control } => logs::command(&control.daemon()?, &options),
+        Command::Stop { timeout, control } => stop::command(&control.daemon()?, timeout),
+        Command::Reload { control } => reload::command(&control.daemon()?),
+        Command::Restart { application, control } => asset::restart(application, &control.daemon()?),
+        Command::Start { application, control } => asset::start(application, &control.daemon()?),
         Command::Exec(options) => exec::command(&options),
         Command::Upgrade { pid, control } => upgrade::command(&pid, &control.daemon()?),
         Command::Unitc { arguments } => unit::unitc::command(&arguments),
@@ -109,6 +119,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Entrypoint { command } => entrypoint::command(&command),
         Command::Completion { shell } => generate::completion(Cli::command(), shell),
         Command::Man { folder } => generate::manual(Cli::command(), &folder),
+        Command::Version => {
+            output::write(concat!("corral ", env!("CARGO_PKG_VERSION"), "\n"))?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Internal { role, console } => internal::command(role, console),
     }
 }

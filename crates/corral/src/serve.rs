@@ -1,5 +1,7 @@
 //! `corral run`: serves a folder without any configuration.
 
+mod address;
+mod container;
 mod files;
 mod folder;
 mod front;
@@ -29,7 +31,7 @@ use crate::daemon;
 use crate::foreground::Foreground;
 use crate::log::{self, Style};
 use crate::output;
-use crate::site::document::{Choices, document};
+use crate::site::document::{Choices, StaticPages, document};
 use crate::site::recognise::{self, SiteError};
 use crate::site::{Denied, InMemory, Site, SiteKind, django};
 
@@ -39,32 +41,42 @@ pub(crate) fn command(options: &RunOptions) -> anyhow::Result<ExitCode> {
     }
     let mut front = Front::of(options)?;
     let mut site = find_site(options)?;
-    let owner = Owner::of(&site.root)?;
+    let owner = Owner::of(&site.root, options.user.as_deref())?;
     let modules = site.language().map_or(Ok(Vec::new()), |language| find_module(language, &owner))?;
     find_static_files(&mut site, &modules, &owner);
     let n_workers = options.workers;
     let at_terminal = std::io::stdout().is_terminal();
+    let moved = if options.print_config { None } else { front.check(at_terminal)? };
     let watches = options.watches(at_terminal);
     let php_ini = php_settings(options, watches);
     let listeners = front.listeners();
     let denied = site.denied();
-    let choices =
-        Choices { listeners, n_workers, php_ini: &php_ini, denied: &denied.patterns, owner: owner.names() };
+    let pages = StaticPages::of(&site, options.spa);
+    let denied_paths = &denied.patterns;
+    let choices = Choices {
+        listeners,
+        n_workers,
+        php_ini: &php_ini,
+        denied: denied_paths,
+        pages,
+        owner: owner.names(),
+    };
     let mut document = document(&site, &choices);
-    let beside = SiteCommands::of(options);
+    let beside = SiteCommands::of(options, &site);
     beside.add(&mut document, owner.names());
     let parsed = check(&document.to_string(), &modules, front.certificates())?;
     if options.print_config {
         return print(&parsed);
     }
-    front.check_privileges()?;
-
     let users = owner.users(&site.root);
     let folder = RunFolder::make(&users)?;
     let control = folder.control();
     let state_dir = front.prepare(&folder)?;
     introduce(&site, &modules, n_workers, &owner, &front, &denied, &control)?;
-    output::write(beside.notice())?;
+    if let Some((notice, remedy)) = owner.notice().filter(|_| document["applications"].is_object()) {
+        output::write(format!("note: {notice}; {remedy}\n"))?;
+    }
+    output::write(beside.notice() + &moved.unwrap_or_default())?;
     log::init(Style::Console);
     let announcement = front.url();
     let once_served = front.once_served(&control);
@@ -94,12 +106,18 @@ fn find_site(options: &RunOptions) -> Result<Site, SiteError> {
     if options.files {
         return recognise::files(&options.path);
     }
+    if let Some(command) = &options.command {
+        return recognise::started_by(&options.path, command);
+    }
     if let Some(script) = &options.worker {
         return recognise::kept_by(&options.path, script);
     }
     let mut site = recognise::inspect(&options.path)?;
     if options.no_worker {
         site.in_memory = InMemory::No;
+    }
+    if options.spa && !recognise::is_for_browsers(&site) {
+        return Err(SiteError::NotPages(site.to_string()));
     }
     Ok(site)
 }
@@ -139,12 +157,16 @@ fn configuration_files(options: &RunOptions) -> anyhow::Result<Option<Vec<PathBu
     let is_said = options.https
         || !options.domain.is_empty()
         || options.listen.is_some()
+        || options.port.is_some()
+        || options.host.is_some()
         || options.workers.is_some()
+        || options.user.is_some()
+        || options.command.is_some()
         || !options.php_ini.is_empty();
     if is_said || has_worker || options.files {
         bail!(
             "\"{}\" is a configuration, which says itself what --listen, --https, --domain, --workers, \
-             --worker, --php-ini and --static would: change the file",
+             --worker, --user, --command, --php-ini and --static would: change the file",
             options.path.display()
         );
     }
@@ -233,19 +255,25 @@ fn introduce(
     // Writing to a string cannot fail.
     let _ =
         module.map(|module| write!(text, "; {} {}, {workers}", name_of(&module.language), module.version));
-    let _ = owner.names().map(|(user, _)| write!(text, ", as user {user}"));
+    let runs_code = !matches!(site.kind, SiteKind::Static | SiteKind::Files);
+    let _ = owner.names().filter(|_| runs_code).map(|(user, _)| write!(text, ", as user {user}"));
     text.push('\n');
+    text.push_str(&environment(site));
     text.push_str(&memory(site));
     if let Some(note) = private_files(site) {
         text.push_str(&note);
     }
     text.push_str(&unclear_denials(denied));
-    if owner.is_root {
-        text.push_str("note: everything runs as root, because only root can read this folder\n");
-    }
     text.push_str(&front.notice());
     let _ = writeln!(text, "control socket: unix:{}", control.display());
     std::io::stdout().write_all(text.as_bytes())
+}
+
+/// Names the virtual environment of an application of Python.
+fn environment(site: &Site) -> String {
+    let SiteKind::Python(python) = &site.kind else { return String::new() };
+    let line = |home: &PathBuf| format!("virtual environment: {}\n", home.display());
+    python.home.as_ref().map_or_else(String::new, line)
 }
 
 /// Says whether an application of PHP stays in memory, where that is not as usual.

@@ -13,6 +13,7 @@ mod program;
 mod python;
 pub(crate) mod recognise;
 mod script;
+mod shell;
 mod sources;
 mod static_files;
 mod worker_script;

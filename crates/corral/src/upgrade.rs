@@ -9,6 +9,7 @@ use anyhow::{Context, anyhow, bail};
 use corral_sys::signal::{self, Pid, Signal};
 use serde_json::Value;
 
+use crate::main_process::is_main;
 use crate::{client, status};
 
 /// A daemon that has seen the signal has a successor by then, unless a change of the configuration goes on.
@@ -142,11 +143,6 @@ impl ProcessFamily {
 /// The short name of a process; empty if it is gone.
 fn name_of(pid: &str) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
-}
-
-/// Whether this is what the main process calls itself.
-fn is_main(name: &str) -> bool {
-    name.starts_with("main v")
 }
 
 fn read_pid(path: &Path) -> anyhow::Result<Pid> {

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use corral_sys::listening::{self, PortListener};
 use corral_sys::signal::Pid;
 
 /// A connection on the same machine takes no longer.
@@ -87,11 +88,9 @@ pub(crate) fn connect(place: LocalPort) -> io::Result<TcpStream> {
 
 /// Whether others listen there: no process of this group does. False where the system does not tell.
 pub(crate) fn is_foreign(port: u16, group: Pid) -> bool {
-    let listeners: Vec<_> = all_listeners()
-        .into_iter()
-        .filter(|listener| listener.port == port)
-        .map(|listener| listener.file)
-        .collect();
+    let all = listening::listeners().into_iter();
+    let listeners: Vec<_> =
+        all.filter(|listener| listener.address.port() == port).map(|listener| listener.file).collect();
     let knows_processes = fs::read_link("/proc/self").is_ok_and(|own| own == Path::new(&own_number()));
     if listeners.is_empty() || !knows_processes {
         return false;
@@ -108,12 +107,12 @@ pub(crate) fn is_foreign(port: u16, group: Pid) -> bool {
 /// Where the processes of a group listen that this machine reaches by its own addresses. One that has both kinds is
 /// named by that of IPv4.
 pub(crate) fn listened_on(group: Pid) -> Vec<LocalPort> {
-    let listeners = all_listeners();
+    let listeners = listening::listeners();
     let fds =
         processes(group).flat_map(|process| fs::read_dir(process.join("fd")).into_iter().flatten().flatten());
     let sockets: HashSet<_> = fds.filter_map(|fd| fs::read_link(fd.path()).ok()).collect();
     let own = listeners.iter().filter(|listener| sockets.contains(&listener.file));
-    let mut places: Vec<_> = own.filter_map(PortListener::place).collect();
+    let mut places: Vec<_> = own.filter_map(place).collect();
     places.sort_unstable();
     places.dedup_by_key(|place| place.port);
     places
@@ -142,51 +141,18 @@ fn belongs_to(process: &Path, group: Pid) -> bool {
     }
 }
 
-/// A socket that listens.
-struct PortListener {
-    /// As the kernel writes it: in words of this machine's order.
-    address: String,
-    port: u16,
-    /// The target of its descriptors' links in `/proc`.
-    file: PathBuf,
-}
-
-impl PortListener {
-    /// Where it is reached from this machine by a loopback address; nothing if it is not.
-    fn place(&self) -> Option<LocalPort> {
-        const V4: [&str; 2] = ["00000000", "0100007F"];
-        const V6_LOCAL: &str = "00000000000000000000000001000000";
+/// Where a socket is reached from this machine by a loopback address; nothing if it is not.
+fn place(listener: &PortListener) -> Option<LocalPort> {
+    let port = listener.address.port();
+    let v6 = match listener.address.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED | Ipv4Addr::LOCALHOST) => false,
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => true,
         // Most sockets for all addresses of IPv6 take those of IPv4, too.
-        const V6_ANY: &str = "00000000000000000000000000000000";
-        let v6 = match &*self.address {
-            address if V4.contains(&address) => false,
-            V6_LOCAL => true,
-            V6_ANY => connect(LocalPort::v4(self.port)).is_err(),
-            _ => return None,
-        };
-        Some(LocalPort { port: self.port, v6 })
-    }
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => connect(LocalPort::v4(port)).is_err(),
+        IpAddr::V4(_) | IpAddr::V6(_) => return None,
+    };
+    Some(LocalPort { port, v6 })
 }
-
-fn all_listeners() -> Vec<PortListener> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
-    tables.iter().flat_map(|table| listeners(table)).collect()
-}
-
-/// The listening sockets in the kernel's table.
-fn listeners(table: &str) -> impl Iterator<Item = PortListener> {
-    table.lines().skip(1).filter_map(move |line| {
-        let mut words = line.split_ascii_whitespace();
-        let (local, state) = (words.nth(1)?, words.nth(1)?);
-        let (address, port) = local.rsplit_once(':')?;
-        let port = u16::from_str_radix(port, 16).ok()?;
-        let inode = words.nth(5)?;
-        let file = format!("socket:[{inode}]").into();
-        (state == LISTENING).then(|| PortListener { address: address.to_owned(), port, file })
-    })
-}
-
-const LISTENING: &str = "0A";
 
 #[cfg(test)]
 mod tests {
@@ -215,18 +181,15 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_s_table_tells_who_listens() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
-            \x20  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 17 1 0 100\n\
-            \x20  1: 0100007F:1F91 0100007F:1F90 01 00000000:00000000 00:00000000 00000000   33        0 18 1 0 100\n";
-        let found: Vec<_> = listeners(table).collect();
-        let [listener] = &found[..] else { panic!("the other one is a connection") };
-        assert_eq!((listener.port, &*listener.file), (8080, Path::new("socket:[17]")));
-        assert_eq!(listener.place(), Some(LocalPort::v4(8080)));
-        assert_eq!(
-            PortListener { address: "0A00A8C0".to_owned(), port: 80, file: PathBuf::new() }.place(),
-            None
-        );
+    fn an_address_of_the_network_is_no_place() {
+        let listener =
+            |address: &str| PortListener { address: address.parse().unwrap(), uid: 0, file: PathBuf::new() };
+        assert_eq!(place(&listener("127.0.0.1:8080")), Some(LocalPort::v4(8080)));
+        assert_eq!(place(&listener("0.0.0.0:8080")), Some(LocalPort::v4(8080)));
+        assert_eq!(place(&listener("[::1]:8080")), Some(LocalPort { port: 8080, v6: true }));
+        for elsewhere in ["192.168.0.10:80", "127.0.0.2:80", "[fd00::1]:80"] {
+            assert_eq!(place(&listener(elsewhere)), None, "{elsewhere}");
+        }
     }
 
     #[test]

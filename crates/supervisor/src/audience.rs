@@ -53,6 +53,11 @@ impl Audience {
         waits.then(|| self.progress.next())
     }
 
+    /// The file that lines go to.
+    pub(crate) fn log_path(&self) -> Option<String> {
+        self.log.as_ref()?.path()
+    }
+
     pub(crate) fn reopen_log(&self) {
         if let Some(log) = &self.log
             && let Err(error) = log.reopen()

@@ -3,9 +3,9 @@
 
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
-use std::process::ExitCode;
 
 use corral_sys::process::{self, Standard};
+use corral_sys::signal::Pid;
 use corral_sys::spawn::{self, Fork};
 
 /// The end on which the daemon tells the process that was started how it went. Dropped without a
@@ -16,8 +16,9 @@ pub(crate) struct Starter(PipeWriter);
 /// Which of the two processes this is.
 #[derive(Debug)]
 pub(crate) enum DetachSide {
-    /// The one that was started: it has nothing left to do but to exit.
-    Foreground(ExitCode),
+    /// The one that was started: it has nothing left to do but to exit. The daemon is the process with this number,
+    /// if it serves.
+    Foreground(Option<Pid>),
     /// The daemon, in a session of its own.
     Background(Starter),
 }
@@ -26,9 +27,9 @@ pub(crate) enum DetachSide {
 pub(crate) fn enter() -> io::Result<DetachSide> {
     let (reader, writer) = io::pipe()?;
     match spawn::fork()? {
-        Fork::Parent(_) => {
+        Fork::Parent(daemon) => {
             drop(writer);
-            Ok(DetachSide::Foreground(wait_for_daemon(reader)))
+            Ok(DetachSide::Foreground(wait_for_daemon(reader).then_some(daemon)))
         }
         Fork::Child => {
             drop(reader);
@@ -41,16 +42,17 @@ pub(crate) fn enter() -> io::Result<DetachSide> {
     }
 }
 
-fn wait_for_daemon(mut reader: impl Read) -> ExitCode {
+/// Whether the daemon serves.
+fn wait_for_daemon(mut reader: impl Read) -> bool {
     let mut word = Vec::new();
     match reader.read_to_end(&mut word) {
-        Ok(_) if word == READY => ExitCode::SUCCESS,
+        Ok(_) if word == READY => true,
         _ => {
             let reason = String::from_utf8_lossy(&word);
             let reason = if word.is_empty() { "the daemon ended; its log says why".into() } else { reason };
             // A user who closed standard error does not want to hear it.
             let _ = writeln!(io::stderr(), "corral: {reason}");
-            ExitCode::FAILURE
+            false
         }
     }
 }
@@ -75,16 +77,16 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(tell: impl FnOnce(Starter), expected: ExitCode) {
+    fn check(tell: impl FnOnce(Starter), expected: bool) {
         let (reader, writer) = io::pipe().unwrap();
         tell(Starter(writer));
-        assert_eq!(format!("{:?}", wait_for_daemon(reader)), format!("{expected:?}"));
+        assert_eq!(wait_for_daemon(reader), expected);
     }
 
     #[test]
-    fn the_exit_code_says_whether_the_daemon_serves() {
-        check(Starter::ready, ExitCode::SUCCESS);
-        check(|starter| starter.failed("bind the control socket"), ExitCode::FAILURE);
-        check(drop, ExitCode::FAILURE);
+    fn the_starter_says_whether_the_daemon_serves() {
+        check(Starter::ready, true);
+        check(|starter| starter.failed("bind the control socket"), false);
+        check(drop, false);
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod prototypes;
 pub(crate) mod role;
 pub(crate) mod routers;
 pub(crate) mod started_worker;
+mod taken_port;
 mod takeover;
 
 use std::collections::{BTreeMap, VecDeque};

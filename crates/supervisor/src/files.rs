@@ -11,6 +11,8 @@ pub(crate) struct Files {
     loaded: Option<Loaded>,
     /// Why what they say now is not in force.
     pub(crate) trouble: Option<String>,
+    /// Changes that were put in force or refused.
+    pub(crate) n_changes: u64,
 }
 
 /// The content of the files when they were read last.
@@ -21,7 +23,7 @@ pub(crate) struct Loaded {
 
 impl Files {
     pub(crate) fn new(options: Option<FilesOptions>) -> Self {
-        Self { options, loaded: None, trouble: None }
+        Self { options, loaded: None, trouble: None, n_changes: 0 }
     }
 
     /// Whether the configuration comes from files.
@@ -42,6 +44,12 @@ impl Files {
         })
     }
 
+    /// A change is in force, or was refused for a reason.
+    pub(crate) fn settled(&mut self, trouble: Option<String>) {
+        self.trouble = trouble.filter(|_| self.are_used());
+        self.n_changes = self.n_changes.saturating_add(1);
+    }
+
     /// Takes what was read. True if it is the first time.
     pub(crate) fn load(&mut self, loaded: Loaded) -> bool {
         self.trouble = None;
@@ -57,7 +65,7 @@ impl Files {
             return false;
         }
         tracing::error!("the configuration files cannot be used; what ran before still runs");
-        self.trouble = Some(format!("the configuration files cannot be used: {}", problems.join(" ")));
+        self.settled(Some(format!("the configuration files cannot be used: {}", problems.join(" "))));
         true
     }
 

@@ -59,6 +59,7 @@ mod socket_file;
 mod store;
 mod stored;
 mod supervisor;
+mod temp_dir;
 mod terminal;
 #[cfg(test)]
 mod testing;

@@ -23,6 +23,12 @@ impl LogFile {
         Ok((Self { path, origin: None }, file))
     }
 
+    /// The absolute path of the file, unless it stands for standard error.
+    pub(crate) fn path(&self) -> Option<String> {
+        let path = std::path::absolute(&self.path).ok().filter(|path| !is_standard_error(path))?;
+        Some(path.to_string_lossy().into_owned())
+    }
+
     /// Keeps standard error as it is before it is redirected.
     pub(crate) fn keep_origin(&mut self) {
         self.origin = io::stderr().as_fd().try_clone_to_owned().ok().map(File::from);
@@ -48,12 +54,16 @@ pub(crate) fn redirect(file: &File) -> anyhow::Result<()> {
 /// `None` for a path that means standard error itself: in containers it is a link to it, and cannot
 /// be opened when it is a socket.
 fn open(path: &Path) -> anyhow::Result<Option<File>> {
-    let target = std::fs::read_link(path);
-    if path == Path::new(STANDARD_ERROR) || target.is_ok_and(|target| target == Path::new(STANDARD_ERROR)) {
+    if is_standard_error(path) {
         return Ok(None);
     }
     let file = corral_sys::file::open_log(path, 0o600);
     file.map(Some).with_context(|| format!("open the log file \"{}\"", path.display()))
+}
+
+fn is_standard_error(path: &Path) -> bool {
+    let target = std::fs::read_link(path);
+    path == Path::new(STANDARD_ERROR) || target.is_ok_and(|target| target == Path::new(STANDARD_ERROR))
 }
 
 const STANDARD_ERROR: &str = "/dev/stderr";

@@ -29,6 +29,8 @@ pub struct DaemonOptions {
     pub users: UserOptions,
     /// Whether the process stays in the foreground.
     pub foreground: bool,
+    /// Whether a person at a terminal is told what was started.
+    pub introduces: bool,
     /// Files that the configuration is read from, in place of the stored one.
     pub files: Option<FilesOptions>,
     /// Whether this is `corral run`, and what belongs to it.

@@ -1,15 +1,16 @@
 //! From options to a running main process, and the tidying up behind it.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use corral_ipc::message::DevMode;
+use corral_sys::process;
 use corral_sys::signal::{Signal, SignalFd};
 use corral_sys::user::{self, Credentials};
-use corral_sys::{file, process};
 
-use crate::audience::Audience;
+use crate::audience::{self, Audience};
 use crate::background::{self, DetachSide, Starter};
 use crate::control::OwnControlSocket;
 use crate::files::Files;
@@ -25,6 +26,7 @@ use crate::programs::{Programs, RouterOptions};
 use crate::store::Store;
 use crate::stored::Stored;
 use crate::supervisor::{DaemonParts, Supervisor};
+use crate::temp_dir;
 use crate::terminal::Terminal;
 use crate::users::Users;
 
@@ -41,22 +43,29 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
             predecessor.failed(&format!("{error:#}"));
         }
     });
-    let OpenedOptions { log, users, store, given, control } = found?;
+    let OpenedOptions { log, users, temp_dir, store, given, control } = found?;
+    let options = DaemonOptions { temp_dir, ..options };
     let mut outset = Outset { users, store, control, given, log: None, starter: None, predecessor };
     if options.foreground || outset.predecessor.is_some() {
         let mut log = log;
         if let Some((log, Some(_))) = log.as_mut().filter(|_| options.foreground) {
             log.keep_origin();
         }
+        if outset.predecessor.is_none() {
+            introduce(&options, std::process::id(), log.as_ref().map(|(log, _)| log));
+        }
         redirect_to(log.as_ref())?;
         outset.log = log.map(|(log, _)| log);
         return supervise(options, outset);
     }
     match background::enter().context("go to the background")? {
-        DetachSide::Foreground(code) => {
+        DetachSide::Foreground(daemon) => {
             // The daemon has the socket now, and removes its file.
             outset.control.inspect(|control| control.file().set_ours(false));
-            Ok(code)
+            let Some(daemon) = daemon else { return Ok(ExitCode::FAILURE) };
+            let pid = daemon.as_raw_nonzero().get().unsigned_abs();
+            introduce(&options, pid, log.as_ref().map(|(log, _)| log));
+            Ok(ExitCode::SUCCESS)
         }
         DetachSide::Background(starter) => {
             redirect_to(log.as_ref())?;
@@ -67,10 +76,20 @@ pub fn run(options: DaemonOptions) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Tells a person at a terminal what was started, and where to look for more.
+fn introduce(options: &DaemonOptions, pid: u32, log: Option<&LogFile>) {
+    if !options.introduces || !std::io::stdout().is_terminal() {
+        return;
+    }
+    let log = log.and_then(LogFile::path).unwrap_or_else(|| "standard error".to_owned());
+    audience::say(&format!("corral daemon: process {pid}, control {}, log {log}", options.control.address));
+}
+
 /// The things that the options name.
 struct OpenedOptions {
     log: Option<(LogFile, Option<std::fs::File>)>,
     users: Option<Users>,
+    temp_dir: PathBuf,
     store: Option<Store>,
     given: GivenSockets,
     control: Option<OwnControlSocket>,
@@ -79,7 +98,7 @@ struct OpenedOptions {
 fn find(options: &DaemonOptions, predecessor: Option<&mut Predecessor>) -> anyhow::Result<OpenedOptions> {
     let log = options.log.clone().map(LogFile::open).transpose()?;
     let users = users(options)?;
-    check_temp_dir(options, users.as_ref())?;
+    let temp_dir = temp_dir::find(&options.temp_dir, users.as_ref())?;
     let store = open_store(options)?;
     let mut predecessor = predecessor;
     let mut given = match &mut predecessor {
@@ -87,7 +106,7 @@ fn find(options: &DaemonOptions, predecessor: Option<&mut Predecessor>) -> anyho
         None => GivenSockets::take()?,
     };
     let control = control_socket(&options.control, &mut given, predecessor)?;
-    Ok(OpenedOptions { log, users, store, given, control })
+    Ok(OpenedOptions { log, users, temp_dir, store, given, control })
 }
 
 /// The socket of a service manager, that of the process before this one, or a new one: a socket file comes later.
@@ -258,22 +277,4 @@ fn users(options: &DaemonOptions) -> anyhow::Result<Option<Users>> {
         tracing::warn!("not started as root: \"--user\" and \"--group\" have no effect");
     }
     Ok(None)
-}
-
-/// The router keeps what does not fit into memory there, as its own user.
-fn check_temp_dir(options: &DaemonOptions, users: Option<&Users>) -> anyhow::Result<()> {
-    let path = &options.temp_dir;
-    let Some(Users { daemon, .. }) = users else {
-        let context = || format!("use \"{}\" for temporary files", path.display());
-        return file::temp_file(path).map(drop).with_context(context);
-    };
-    let tried = user::try_as(&daemon.credentials, || file::temp_file(path).map(drop));
-    tried.with_context(|| {
-        format!(
-            "the router, which runs as the user {}, cannot keep temporary files in \"{}\": give the folder to that \
-             user, or name another one with \"--tmpdir\"",
-            daemon.user,
-            path.display()
-        )
-    })
 }

@@ -17,6 +17,7 @@ pub mod landlock;
 pub mod limits;
 pub mod linkage;
 pub mod listen;
+pub mod listening;
 pub mod machine;
 pub mod memory;
 pub mod notify;

@@ -84,6 +84,9 @@ fn figures() -> Status {
             uptime: Duration::from_millis(3_600_999),
             listeners: vec!["*:80".to_owned(), "*:81".to_owned()],
             config_error: Some("a disk is full".to_owned()),
+            log: Some("/var/log/corral.log".to_owned()),
+            config_files: Some("/etc/corral".to_owned()),
+            config_changes: 4,
             upgrade_error: Some("no executable".to_owned()),
         },
     }
@@ -100,7 +103,7 @@ const FIGURES: &str = r#"{
                    "last_error": "no such folder",
                    "crashes": {"total": 2, "last": "prototype 7 exited on signal 11"}}},
     "listeners": {"*:80": {"state": "down", "last_error": "it is in use"}, "*:81": {"state": "up"}},
-    "config": {"last_error": "a disk is full"},
+    "config": {"files": "/etc/corral", "changes": 4, "last_error": "a disk is full"},
     "upstreams": {"pool": {"servers": {
         "[::1]:8080": {"state": "avoided", "requests": {"active": 1, "total": 9, "failed": 2}}}}},
     "limits": {

@@ -48,7 +48,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let path_if_any = |name: &str| order["paths"][name].as_str().map(PathBuf::from);
     let path = |name: &str| path_if_any(name).context("the order lacks a path");
     let (root, control, temp) = (path("root")?, path("control")?, path("temp")?);
-    let owner = Owner::of(&root)?;
+    let owner = Owner::of(&root, None)?;
     let modules = serve::find_module("php", &owner)?;
     let document = order["document"].to_string();
     let state = path_if_any("state");
@@ -56,6 +56,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let watch = order["watch"].as_array().into_iter().flatten();
     log::init(Style::File);
     order["notice"].as_str().inspect(|notice| tracing::warn!("{notice}"));
+    owner.notice().inspect(|(notice, _)| tracing::warn!("{notice}"));
     let foreground = Foreground {
         control,
         temp_dir: temp,

@@ -26,7 +26,7 @@ use crate::serve::{Owner, RunFolder};
 
 pub(super) fn command(config: &Path) -> anyhow::Result<ExitCode> {
     let plan = CaddyfilePlan::read(config)?;
-    let owner = Owner::of(plan.root())?;
+    let owner = Owner::of(plan.root(), None)?;
     let folder = RunFolder::make(&owner.users(plan.root()))?;
     let order = order(&plan, &owner, &folder)?;
     let listener = plan.globals.admin.as_deref().map(bind).transpose()?;

@@ -17,7 +17,12 @@ impl RunFolder {
     pub(crate) fn make(users: &UserOptions) -> anyhow::Result<Self> {
         let place = std::env::temp_dir();
         let folder = tempfile::Builder::new().prefix("corral-").tempdir_in(&place).map(Self);
-        let folder = folder.with_context(|| format!("create a folder in {}", place.display()))?;
+        let folder = folder.with_context(|| {
+            format!(
+                "create a folder in {}: where that cannot be written to, TMPDIR names another one, such as a tmpfs",
+                place.display()
+            )
+        })?;
         let temp = folder.temp();
         folder.add(&temp, users).with_context(|| format!("create {}", temp.display()))?;
         Ok(folder)

@@ -1,16 +1,18 @@
 //! How clients reach the site of `corral run`: by plain HTTP, by HTTPS with the local authority, or by HTTPS with
 //! certificates that are ordered.
 
-use std::net::TcpListener;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
 use serde_json::{Map, Value, json};
 
+use super::address::{AddressError, check_address};
 use super::folder::RunFolder;
 use super::local::LocalHttps;
 use super::options::RunOptions;
+use crate::authority::is_private;
 use crate::user_dirs::{self, BaseDir};
 
 /// The name of the authority's bundle of `--acme-ca`.
@@ -45,12 +47,14 @@ struct Public {
 
 impl Front {
     pub(super) fn of(options: &RunOptions) -> anyhow::Result<Self> {
-        let default = match (options.https, options.domain.is_empty()) {
-            (true, _) => "127.0.0.1:8443",
-            (false, true) => "127.0.0.1:8080",
-            (false, false) => "*:443",
+        let (host, port) = match (options.https, options.domain.is_empty()) {
+            (true, _) => ("127.0.0.1", 8443),
+            (false, true) => ("127.0.0.1", 8080),
+            (false, false) => ("*", 443),
         };
-        let listen = listen_address(options.listen.as_deref().unwrap_or(default))?;
+        let host = options.host.as_deref().unwrap_or(host);
+        let default = || host_and_port(host, options.port.unwrap_or(port));
+        let listen = listen_address(&options.listen.clone().unwrap_or_else(default))?;
         let kind = if options.https {
             FrontKind::Local(LocalHttps::of(&listen, &options.domain)?)
         } else if options.domain.is_empty() {
@@ -127,18 +131,38 @@ impl Front {
         }
     }
 
-    /// Fails where only privileges are missing to listen; other reasons are told when it is tried in earnest.
-    pub(super) fn check_privileges(&self) -> anyhow::Result<()> {
-        let plain = match &self.kind {
-            FrontKind::Public(public) => Some(&public.plain),
-            FrontKind::Plain | FrontKind::Local(_) => None,
+    /// Fails where privileges are missing to listen, or where another program does; other reasons are told when it is
+    /// tried in earnest. A person at a terminal gets the next port that is free, and the notice that is returned.
+    pub(super) fn check(&mut self, at_terminal: bool) -> anyhow::Result<Option<String>> {
+        if let FrontKind::Public(public) = &self.kind {
+            check_address(&public.plain)?;
+            check_address(&self.listen)?;
+            return Ok(None);
+        }
+        let taken = match check_address(&self.listen) {
+            Err(AddressError::Taken(taken)) if at_terminal => taken,
+            checked => return checked.map(|()| None).map_err(Into::into),
         };
-        plain.into_iter().chain([&self.listen]).try_for_each(check_privileges)
+        let Some(free) = taken.next_free() else { return Err(AddressError::Taken(taken).into()) };
+        self.listen = ListenAddress::Inet(free);
+        Ok(Some(format!(
+            "note: {}; the site is served at port {} in its place\n",
+            taken.reason(),
+            free.port()
+        )))
     }
 }
 
 impl Public {
     fn of(options: &RunOptions) -> anyhow::Result<Self> {
+        // An authority of one's own may sign for any name.
+        let is_of_this_machine = |name: &&String| options.acme_directory.is_none() && is_private(name);
+        if let Some(name) = options.domain.iter().find(is_of_this_machine) {
+            bail!(
+                "no public authority signs for \"{name}\", which is a name of this machine or network: use --https, \
+                 which has a local certificate, or --https --domain {name}"
+            );
+        }
         let plain = listen_address(options.listen_http.as_deref().unwrap_or("*:80"))?;
         let mut acme = Map::new();
         acme.insert("names".to_owned(), json!(options.domain));
@@ -168,6 +192,14 @@ impl Public {
     }
 }
 
+/// An address of IPv6 has brackets before a port.
+fn host_and_port(host: &str, port: u16) -> String {
+    match host.parse() {
+        Ok(IpAddr::V6(ip)) => format!("[{ip}]:{port}"),
+        _ => format!("{host}:{port}"),
+    }
+}
+
 /// A port alone means this machine only.
 fn listen_address(text: &str) -> anyhow::Result<ListenAddress> {
     let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -191,20 +223,6 @@ pub(super) fn url(listen: &ListenAddress) -> String {
     }
 }
 
-fn check_privileges(listen: &ListenAddress) -> anyhow::Result<()> {
-    let ListenAddress::Inet(address) = listen else { return Ok(()) };
-    let Err(error) = TcpListener::bind(address) else { return Ok(()) };
-    if error.kind() != std::io::ErrorKind::PermissionDenied {
-        return Ok(());
-    }
-    let port = address.port();
-    bail!(
-        "this user may not listen on port {port}. Start it by sudo; or let this executable do so: sudo setcap \
-         cap_net_bind_service=+ep {}; or let every user do so: sudo sysctl net.ipv4.ip_unprivileged_port_start={port}",
-        std::env::current_exe().unwrap_or_default().display()
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,6 +243,9 @@ mod tests {
         check_listen("*:80", Some(("*:80", "http://localhost:80")));
         check_listen("[::1]:80", Some(("[::1]:80", "http://[::1]:80")));
         check_listen("unix:/a", Some(("unix:/a", "unix:/a")));
+        check_listen(&host_and_port("::", 80), Some(("[::]:80", "http://localhost:80")));
+        check_listen(&host_and_port("0.0.0.0", 80), Some(("*:80", "http://localhost:80")));
+        check_listen(&host_and_port("localhost", 80), Some(("127.0.0.1:80", "http://127.0.0.1:80")));
         check_listen("", None);
         check_listen("0", None);
         check_listen("70000", None);

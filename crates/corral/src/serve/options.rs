@@ -1,5 +1,6 @@
 //! The options of `corral run`.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,10 +12,10 @@ pub(crate) struct RunOptions {
     pub(crate) path: PathBuf,
     /// Serve what this JSON, YAML or folder of such files says; several are merged
     #[arg(long, value_name = "FILE|FOLDER")]
-    #[arg(conflicts_with_all = ["listen", "workers", "php_ini", "files", "worker", "no_worker"])]
+    #[arg(conflicts_with_all = ["listen", "workers", "php_ini", "files", "worker", "no_worker", "user", "command"])]
     pub(crate) config: Vec<PathBuf>,
     /// Serve changed code, or changed files of --config, from the next request on; so it is at a terminal
-    #[arg(long)]
+    #[arg(long, visible_alias = "reload")]
     watch: bool,
     /// Do not look for changes
     #[arg(long, conflicts_with = "watch")]
@@ -25,10 +26,19 @@ pub(crate) struct RunOptions {
     /// Serve the folder's files as they are, whatever they are
     #[arg(long = "static", conflicts_with_all = ["workers", "php_ini", "worker"])]
     pub(crate) files: bool,
+    /// Answer paths without an extension that are not there by index.html, as applications in the browser need it
+    #[arg(long, conflicts_with_all = ["config", "command", "worker", "workers", "php_ini"])]
+    pub(crate) spa: bool,
     /// Where to listen: a port of this machine, ADDRESS:PORT, *:PORT or unix:PATH [default: 127.0.0.1:8080, with
     /// --https 127.0.0.1:8443, with --domain *:443]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, visible_alias = "bind", value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
+    /// The port to listen on, in place of the one in --listen
+    #[arg(long, short, conflicts_with_all = ["listen", "config"], value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    /// The address to listen on, in place of the one in --listen: 0.0.0.0 for all of this machine
+    #[arg(long, conflicts_with_all = ["listen", "config"], value_name = "ADDRESS")]
+    pub(crate) host: Option<String>,
     /// Serve https://localhost:8443, with a certificate of a local authority; see `corral trust`
     #[arg(long, conflicts_with = "config")]
     pub(crate) https: bool,
@@ -49,8 +59,16 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "FILE", requires = "acme_directory", conflicts_with = "https")]
     pub(crate) acme_ca: Option<PathBuf>,
     /// Processes of the application; as many as the work needs when not given
-    #[arg(long, visible_alias = "processes", value_name = "NUMBER")]
-    pub(crate) workers: Option<std::num::NonZeroU32>,
+    #[arg(long, visible_alias = "processes", value_name = "NUMBER", value_parser = workers)]
+    pub(crate) workers: Option<NonZeroU32>,
+    /// Start this command of the shell, whatever is in the folder; it serves HTTP on the port in $PORT
+    #[arg(long, value_name = "COMMAND", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(conflicts_with_all = ["files", "php_ini", "worker", "no_worker"])]
+    pub(crate) command: Option<String>,
+    /// The user of the application, by name or number, when root starts this [default: the folder's owner; where that
+    /// is root, `nobody`, in a container root]
+    #[arg(long, value_name = "USER[:GROUP]")]
+    pub(crate) user: Option<String>,
     /// A PHP script below the folder that stays in memory and answers all requests
     #[arg(long, value_name = "SCRIPT")]
     pub(crate) worker: Option<PathBuf>,
@@ -69,6 +87,19 @@ impl RunOptions {
     /// Whether changes take effect by themselves.
     pub(crate) fn watches(&self, at_terminal: bool) -> bool {
         self.watch || (at_terminal && !self.no_watch)
+    }
+}
+
+/// As many as there are digits for; the configuration knows the bound.
+fn workers(text: &str) -> Result<NonZeroU32, String> {
+    match text.parse::<u32>() {
+        Ok(0) => Err(
+            "without a process nothing would be answered: name 1 or more, or leave it out for as many as \
+                      the work needs"
+                .to_owned(),
+        ),
+        Ok(number) => NonZeroU32::new(number).ok_or_else(String::new),
+        Err(_) => Err("a number of processes is expected, such as 4".to_owned()),
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::options::RunOptions;
 use crate::site::background::{self, SiteCommand};
+use crate::site::{Site, SiteKind};
 
 /// The presence of Laravel, and what the command line asks for.
 #[derive(Default)]
@@ -29,8 +30,11 @@ pub(super) struct SiteCommands {
 }
 
 impl SiteCommands {
-    pub(super) fn of(options: &RunOptions) -> Self {
-        let folder = options.path.canonicalize().ok().filter(|path| path.is_dir() && !options.files);
+    pub(super) fn of(options: &RunOptions, site: &Site) -> Self {
+        let folder = match site.kind {
+            SiteKind::Program(_) => Some(site.root.clone()),
+            _ => options.path.canonicalize().ok().filter(|path| path.is_dir() && !options.files),
+        };
         let Some(project) = folder else { return Self::default() };
         let mut commands = background::of_procfile(&project);
         let of_laravel = background::of_laravel(&project);

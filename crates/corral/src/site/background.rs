@@ -1,11 +1,12 @@
 //! Commands that run beside a site: the further lines of a Procfile, and what Laravel has for its queue and schedule.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::folder::read_text;
 use super::program::PROCFILE;
+use super::shell::search_path;
 
 /// A command beside a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(crate) struct SiteCommand {
 
 /// The lines of a Procfile that start neither what serves nor what is done before that.
 pub(crate) fn of_procfile(project: &Path) -> Vec<SiteCommand> {
-    let text = fs::read_to_string(project.join(PROCFILE)).unwrap_or_default();
+    let text = read_text(&project.join(PROCFILE));
     let all: Vec<_> = text.lines().filter_map(command).collect();
     // The last line of a name counts, as in a file of settings.
     let is_last = |idx: usize| all[idx + 1..].iter().all(|other| other.name != all[idx].name);
@@ -66,7 +67,7 @@ pub(crate) fn applications(
     has_site: bool,
 ) -> Map<String, Value> {
     let application = |command: &SiteCommand| {
-        let line = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {}", shell_text(&command.line));
+        let line = format!("{}; {}", search_path(project), shell_text(&command.line));
         let mut application =
             json!({ "type": "process", "command": ["/bin/sh", "-c", line], "working_directory": project });
         if let Some(schedule) = command.schedule {
@@ -119,6 +120,8 @@ fn is_assignment(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[track_caller]

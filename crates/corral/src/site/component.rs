@@ -1,10 +1,9 @@
 //! Recognises components of WebAssembly: a file, or the only one of a folder.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::folder::entries;
+use super::folder::{entries, open};
 
 /// How a component in the binary format begins. Modules, which sites send to browsers, begin otherwise.
 const BEGIN: [u8; 8] = *b"\0asm\x0d\0\x01\0";
@@ -15,8 +14,8 @@ const BUILT: &str = "target/wasm32-wasip2/release";
 /// Whether a file is a component.
 pub(super) fn is_component(file: &Path) -> bool {
     let mut begin = [0; BEGIN.len()];
-    let read = File::open(file).and_then(|mut file| file.read_exact(&mut begin));
-    read.is_ok() && begin == BEGIN
+    let read = open(file).is_some_and(|mut file| file.read_exact(&mut begin).is_ok());
+    read && begin == BEGIN
 }
 
 /// The only component in a folder, or the one that a project of Rust was built to.

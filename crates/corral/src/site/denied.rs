@@ -4,11 +4,10 @@
 
 mod expression;
 
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::folder::entries;
+use super::folder::{OF_THE_MACHINE, entries, read as read_file};
 
 /// Denied paths.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -47,7 +46,8 @@ pub(super) fn look(root: &Path) -> Denied {
 fn below(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     entries(folder).into_iter().filter(|path| {
         let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        !is_hidden && path.symlink_metadata().is_ok_and(|data| data.is_dir())
+        let is_machine = OF_THE_MACHINE.iter().any(|folder| path == Path::new(folder));
+        !is_hidden && !is_machine && path.symlink_metadata().is_ok_and(|data| data.is_dir())
     })
 }
 
@@ -56,7 +56,7 @@ fn read_folder(root: &Path, folder: &Path, found: &mut Denied) {
     if !path.metadata().is_ok_and(|data| data.is_file() && data.len() <= LONGEST) {
         return;
     }
-    let text = fs::read(&path).unwrap_or_default();
+    let text = read_file(&path).unwrap_or_default();
     let Ok(below) = folder.strip_prefix(root) else { return };
     let prefix = match below.as_os_str().as_bytes() {
         b"" => b"/".to_vec(),
@@ -178,6 +178,8 @@ fn wildcard(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const BOTH: &str = "<IfModule mod_authz_core.c>\n    Require all denied\n</IfModule>\n\

@@ -1,9 +1,8 @@
 //! Recognises programs in Go: a module whose own folder is a program.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::folder::entries;
+use super::folder::{MOST_SOURCES, entries, has, read_text};
 
 /// A program in Go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,11 +18,17 @@ impl Go {
     /// no name any more when it runs, and the folder is removed, too, if it does not compile or the shell is ended.
     pub(crate) fn start(&self) -> String {
         format!(
-            "d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && trap 'exit 1' HUP INT TERM && ({WITHOUT_HOME}; \
-             GOTMPDIR=\"$d\" exec go build -o \"$d/app\" \"{}\") && exec 9<\"$d/app\" && rm -r \"$d\" \
-             && exec /proc/self/fd/9",
+            "echo \"compiling {}\"; d=$(mktemp -d) && trap 'rm -rf \"$d\"' EXIT && trap 'exit 1' HUP INT TERM \
+             && ({WITHOUT_HOME}; GOTMPDIR=\"$d\" exec go build -o \"$d/app\" \"{}\") && exec 9<\"$d/app\" \
+             && rm -r \"$d\" && exec /proc/self/fd/9",
+            self.what(),
             self.package
         )
+    }
+
+    /// The program, as a person is told.
+    fn what(&self) -> &str {
+        if self.package == "." { "the program" } else { &self.package }
     }
 }
 
@@ -35,7 +40,7 @@ const WITHOUT_HOME: &str = "[ -w \"${HOME:-/}\" ] || { c=\"${TMPDIR:-/tmp}/corra
 
 /// Looks for a program in a folder: its own, or the only one below `cmd`.
 pub(super) fn find(project: &Path) -> Option<Go> {
-    let module = fs::read_to_string(project.join("go.mod")).ok()?;
+    let module = has(project, "go.mod").then(|| read_text(&project.join("go.mod")))?;
     let package = if is_program(project) { ".".to_owned() } else { only_command(project)? };
     Some(Go { package, for_unit: module.contains("unit.nginx.org/go") })
 }
@@ -49,16 +54,18 @@ fn only_command(project: &Path) -> Option<String> {
 }
 
 fn is_program(folder: &Path) -> bool {
-    let is_main = |path: &Path| {
-        let text = fs::read_to_string(path).unwrap_or_default();
+    let is_main = |path: &PathBuf| {
+        let text = read_text(path);
         text.lines().any(|line| line.trim_end() == "package main")
     };
-    let is_source = |path: &Path| path.extension().is_some_and(|name| name == "go");
-    entries(folder).iter().any(|path| is_source(path) && is_main(path))
+    let is_source = |path: &&PathBuf| path.extension().is_some_and(|name| name == "go");
+    let entries = entries(folder);
+    entries.iter().filter(is_source).take(MOST_SOURCES).any(is_main)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
 

@@ -1,9 +1,8 @@
 //! Recognises sites in PHP: by their front controller, or by their scripts.
 
-use std::fs;
 use std::path::Path;
 
-use super::folder::{entries, has, subfolders};
+use super::folder::{entries, has, read_text, subfolders};
 use super::worker_script::{self, InMemory, WorkerScript};
 use super::{Site, SiteKind};
 
@@ -85,7 +84,7 @@ fn software(project: &Path) -> Option<&'static str> {
         ("yiisoft/yii2", "Yii"),
         ("mezzio/mezzio", "Mezzio"),
     ];
-    let composer = fs::read_to_string(project.join("composer.json")).unwrap_or_default();
+    let composer = read_text(&project.join("composer.json"));
     let asked_for = |package: &str| composer.contains(&format!("\"{package}\""));
     let by_package = PACKAGES.iter().find(|(package, _)| asked_for(package));
     // Lumen has an `artisan` too.
@@ -96,8 +95,7 @@ fn software(project: &Path) -> Option<&'static str> {
 /// Whether `index.php` was made to answer for every path: a rule for Apache sends it all of them, or
 /// it looks at the path itself.
 fn is_made_for_all(root: &Path) -> bool {
-    let read =
-        |name: &str| String::from_utf8_lossy(&fs::read(root.join(name)).unwrap_or_default()).into_owned();
+    let read = |name: &str| read_text(&root.join(name));
     let is_rule = |line: &str| line.starts_with("RewriteRule") || line.starts_with("FallbackResource");
     let rules = read(".htaccess");
     let index = read("index.php");
@@ -112,10 +110,12 @@ struct FoundScripts {
     scripts: Vec<String>,
     /// Paths such as `/wp-admin/` of folders below the root that have an `index.php`.
     folders: Vec<String>,
+    n_searched: usize,
 }
 
-/// How deep scripts are looked for below the root.
+/// How deep scripts are looked for below the root, and in how many folders.
 const SEARCH_DEPTH: usize = 3;
+const MOST_FOLDERS: usize = 5_000;
 
 impl FoundScripts {
     fn of(root: &Path) -> Self {
@@ -125,6 +125,10 @@ impl FoundScripts {
     }
 
     fn search(&mut self, folder: &Path, uri: &str, depth: usize) {
+        self.n_searched += 1;
+        if self.n_searched > MOST_FOLDERS {
+            return;
+        }
         let entries = entries(folder);
         for path in entries.iter().filter(|path| is_script(path)) {
             self.scripts.extend(plain_name(path).map(|name| format!("{uri}{name}")));

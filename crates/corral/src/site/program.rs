@@ -1,11 +1,10 @@
 //! Recognises programs that serve HTTP themselves, by what says how they are started.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::folder::{entries, has};
+use super::folder::{MOST_SOURCES, entries, has, read, read_text};
 
 /// A program that serves HTTP itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,14 +16,14 @@ pub(crate) struct ProgramApp {
 }
 
 impl ProgramApp {
-    fn new(start: &str) -> Self {
+    pub(super) fn new(start: &str) -> Self {
         Self { start: start.to_owned(), for_unit: false }
     }
 }
 
 /// The content of package.json, if it can be read.
 pub(super) fn package(project: &Path) -> Option<Result<Value, serde_json::Error>> {
-    let text = fs::read(project.join(PACKAGE)).ok()?;
+    let text = read(&project.join(PACKAGE))?;
     Some(serde_json::from_slice(&text))
 }
 
@@ -42,9 +41,9 @@ fn is_for_unit(package: &Value) -> bool {
 }
 
 /// A program that can be started although nothing has been written for that: the file that `npm start` runs without a
-/// script, other files for Node.js that listen, and Mojolicious' own programs; then the command of a Procfile.
+/// script, other files for Node.js that listen, and Mojolicious' own programs.
 pub(super) fn guess(project: &Path) -> Option<ProgramApp> {
-    node(project).or_else(|| mojolicious(project)).or_else(|| procfile(project))
+    node(project).or_else(|| mojolicious(project))
 }
 
 fn node(project: &Path) -> Option<ProgramApp> {
@@ -60,29 +59,28 @@ const NODE_FILES: [&str; 6] = ["server.js", "server.mjs", "app.js", "app.mjs", "
 
 /// Whether a script is a server's: what browsers load never listens.
 fn listens(script: &Path) -> bool {
-    let text = fs::read(script).unwrap_or_default();
-    String::from_utf8_lossy(&text).contains(".listen(")
+    read_text(script).contains(".listen(")
 }
 
 fn mojolicious(project: &Path) -> Option<ProgramApp> {
     let in_script = entries(&project.join("script"));
     let uses = |path: &Path| {
-        let text = fs::read(path).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
+        let text = read_text(path);
         ["use Mojolicious::Lite", "Mojolicious::Commands"].iter().any(|words| text.contains(words))
     };
     let is_perl = |path: &Path| path.extension().is_none_or(|extension| extension == "pl") && path.is_file();
     let files = entries(project).into_iter().chain(in_script);
-    let file = files.filter(|path| is_perl(path)).find(|path| uses(path))?;
+    let file = files.filter(|path| is_perl(path)).take(MOST_SOURCES).find(|path| uses(path))?;
     let name = file.strip_prefix(project).ok()?.to_str().filter(|name| is_plain(name))?;
     Some(ProgramApp::new(&format!("perl {name} daemon -l \"http://127.0.0.1:$PORT\"")))
 }
 
-/// The `web` line of a Procfile: one name and one command a line.
-fn procfile(project: &Path) -> Option<ProgramApp> {
-    let text = fs::read_to_string(project.join(PROCFILE)).ok()?;
+/// The `web` line of a Procfile: one name and one command a line. Servers for PHP of Heroku's are what this is in the
+/// place of.
+pub(super) fn of_procfile(project: &Path) -> Option<ProgramApp> {
+    let text = read_text(&project.join(PROCFILE));
     let command = text.lines().find_map(|line| line.trim_start().strip_prefix("web:"))?.trim();
-    (!command.is_empty()).then(|| ProgramApp::new(command))
+    (!command.is_empty() && !command.contains("heroku-php-")).then(|| ProgramApp::new(command))
 }
 
 pub(super) const PROCFILE: &str = "Procfile";

@@ -1,9 +1,9 @@
 //! Recognises projects in Python: where the application is, what it is called, and its virtual environment.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::folder::{entries, has, subfolders};
+use super::folder::{MOST_SOURCES, entries, has, read_text, subfolders};
+use super::shell;
 use super::static_files::StaticFiles;
 
 /// The application of a project.
@@ -15,7 +15,7 @@ pub(crate) struct Python {
     pub(crate) callable: String,
     /// The callable makes the application.
     pub(crate) factory: bool,
-    /// The virtual environment in the project's folder.
+    /// The virtual environment of the shell, or in the project's folder.
     pub(crate) home: Option<PathBuf>,
     /// The files that the server can send by itself.
     pub(crate) files: Vec<StaticFiles>,
@@ -25,7 +25,6 @@ pub(crate) struct Python {
 const MODULES: [&str; 8] = ["wsgi", "asgi", "app", "application", "main", "server", "api", "run"];
 const CALLABLES: [&str; 2] = ["application", "app"];
 const FACTORIES: [&str; 2] = ["create_app", "make_app"];
-const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
 
 /// Classes of frameworks whose instances are applications.
 const CLASSES: [&str; 10] = [
@@ -55,14 +54,13 @@ pub(super) fn find(project: &Path) -> Option<Python> {
     let found = django.or_else(|| {
         in_modules(project).or_else(|| only(instances(project))).or_else(|| only(in_packages(project)))
     })?;
-    let environments = ENVIRONMENTS.iter().map(|name| project.join(name));
     let folder = project.join("static");
     Some(Python {
         software,
         module: found.module,
         callable: found.callable,
         factory: found.factory,
-        home: { environments }.find(|folder| has(folder, "pyvenv.cfg")),
+        home: shell::virtual_environment(project),
         files: folder
             .is_dir()
             .then(|| StaticFiles { uri: "/static/".to_owned(), folder })
@@ -82,7 +80,7 @@ fn django(project: &Path) -> Option<FoundCallable> {
         return None;
     }
     let entries = entries(project);
-    let prefers_asgi = |folder: &Path| read(&folder.join("settings.py")).contains("\nASGI_APPLICATION");
+    let prefers_asgi = |folder: &Path| read_text(&folder.join("settings.py")).contains("\nASGI_APPLICATION");
     { subfolders(&entries) }.find_map(|folder| {
         let order = if prefers_asgi(folder) { ["asgi", "wsgi"] } else { ["wsgi", "asgi"] };
         order.iter().find_map(|name| entry(folder, name)).map(|entry| entry.of(folder))?
@@ -99,10 +97,10 @@ fn instances(project: &Path) -> Vec<FoundCallable> {
     let modules = files.filter(|path| path.extension().is_some_and(|extension| extension == "py"));
     let instance = |path: PathBuf| {
         let module = path.file_stem()?.to_str()?.to_owned();
-        let callable = instance(&read(&path))?;
+        let callable = instance(&read_text(&path))?;
         Some(FoundCallable { module, callable, factory: false })
     };
-    modules.filter_map(instance).collect()
+    modules.take(MOST_SOURCES).filter_map(instance).collect()
 }
 
 /// The applications in the packages of a project, one in each.
@@ -147,16 +145,12 @@ impl FoundCallable {
 
 /// The callable that a module has for servers, if any.
 fn entry(folder: &Path, module: &str) -> Option<FoundCallable> {
-    let text = read(&folder.join(format!("{module}.py")));
+    let text = read_text(&folder.join(format!("{module}.py")));
     let defines = |name: &&&str| text.lines().any(|line| is_definition(line, name));
     let found = |(callable, factory)| FoundCallable { module: module.to_owned(), callable, factory };
     let callable = CALLABLES.iter().find(defines).map(|name| (name.to_string(), false));
     let factory = || FACTORIES.iter().find(defines).map(|name| (name.to_string(), true));
     callable.or_else(|| instance(&text).map(|name| (name, false))).or_else(factory).map(found)
-}
-
-fn read(file: &Path) -> String {
-    String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned()
 }
 
 /// The name of the instance that a module makes of a framework's class.
@@ -189,6 +183,8 @@ fn is_definition(line: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Makes empty files, `name=content` for others, and says what is found.

@@ -5,7 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::folder::{INDEXES, entries, has, subfolders};
-use super::{Site, SiteKind, component, go, java, php, program, python, script, sources, worker_script};
+use super::{
+    ProgramApp, Site, SiteKind, component, go, java, php, program, python, script, sources, worker_script,
+};
 
 /// Why a path cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +17,16 @@ pub(crate) enum SiteError {
     #[error("\"{}\" is neither a folder nor a component of WebAssembly nor an archive of Java; name the folder that \
         the file is in", .0.display())]
     NotFolder(PathBuf),
+    #[error(
+        "\"/\" holds the whole machine: name the folder of a site; or serve its files as they are: \
+        corral run --static /"
+    )]
+    Machine,
+    #[error(
+        "--spa is for a folder of files with an index.html, and this is: {0}; name the folder that the build has \
+        made, such as dist"
+    )]
+    NotPages(String),
     #[error("\"{}\" is empty; put a site into it", .0.display())]
     Empty(PathBuf),
     #[error("the folder \"{}\" cannot be read ({reason}); run this as a user who may read it", path.display())]
@@ -46,6 +58,9 @@ pub(crate) fn inspect(path: &Path) -> Result<Site, SiteError> {
     if let Some(site) = own_project(&path) {
         return Ok(site);
     }
+    if path.parent().is_none() {
+        return Err(SiteError::Machine);
+    }
     if let Some(hosted) = hosted_folder(&path) {
         return inspect(&hosted);
     }
@@ -69,6 +84,15 @@ pub(crate) fn kept_by(path: &Path, script: &Path) -> Result<Site, SiteError> {
     Ok(php::kept_by(&path, worker))
 }
 
+/// A folder with a program that this command starts.
+pub(crate) fn started_by(path: &Path, command: &str) -> Result<Site, SiteError> {
+    let path = canonical(path)?;
+    if !path.is_dir() {
+        return Err(SiteError::NotFolder(path));
+    }
+    Ok(Site::whole(&path, SiteKind::Program(ProgramApp::new(command))))
+}
+
 /// A folder whose files are to be served, whatever they are.
 pub(crate) fn files(path: &Path) -> Result<Site, SiteError> {
     let path = canonical(path)?;
@@ -77,6 +101,11 @@ pub(crate) fn files(path: &Path) -> Result<Site, SiteError> {
     }
     check_folder(&path)?;
     Ok(Site::whole(&path, SiteKind::Files))
+}
+
+/// Whether a site is a folder of files with a page at its top.
+pub(crate) fn is_for_browsers(site: &Site) -> bool {
+    matches!(site.kind, SiteKind::Static) && has(&site.root, "index.html")
 }
 
 fn canonical(path: &Path) -> Result<PathBuf, SiteError> {
@@ -104,8 +133,11 @@ fn own_project(path: &Path) -> Option<Site> {
     })
 }
 
-/// A site that has more than scripts that lie about.
+/// A site that has more than scripts that lie about. What a Procfile says comes before what is guessed.
 fn project(path: &Path) -> Option<Site> {
+    if let Some(program) = program::of_procfile(path) {
+        return Some(Site::whole(path, SiteKind::Program(program)));
+    }
     let program = program::start_script(path).map(SiteKind::Program);
     let found = || program.or_else(|| application(path)).map(|kind| Site::whole(path, kind));
     php::front_controller(path).or_else(found)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::folder::{INDEXES, entries, has};
+use super::folder::{INDEXES, MOST_SOURCES, entries, has, read_text};
 use super::program::{self, PACKAGE, PROCFILE};
 use super::{Site, python};
 
@@ -63,8 +63,8 @@ fn python(project: &Path) -> Option<SourceAdvice> {
 }
 
 fn ruby(project: &Path) -> Option<SourceAdvice> {
-    let sinatra = with_extension(project, "rb").find_map(|path| {
-        let text = std::fs::read_to_string(&path).ok()?;
+    let sinatra = with_extension(project, "rb").take(MOST_SOURCES).find_map(|path| {
+        let text = read_text(&path);
         let class = text.lines().find_map(sinatra_class);
         let is_classic = || text.lines().any(|line| is_required(line, "sinatra"));
         class.or_else(|| is_classic().then(|| "Sinatra::Application".to_owned())).zip(name(&path))

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::folder::has;
+use super::folder::{has, read, read_text};
 
 /// Whether an application of PHP stays in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,9 +95,7 @@ fn has_runner(version: &str) -> bool {
 }
 
 fn loads_runtime(public: &Path) -> bool {
-    has(public, "index.php")
-        && std::fs::read_to_string(public.join("index.php"))
-            .is_ok_and(|index| index.contains("autoload_runtime.php"))
+    has(public, "index.php") && read_text(&public.join("index.php")).contains("autoload_runtime.php")
 }
 
 /// The packages that composer.lock says are installed.
@@ -105,7 +103,7 @@ struct Packages(Value);
 
 impl Packages {
     fn of(project: &Path) -> Self {
-        let text = std::fs::read(project.join("composer.lock")).unwrap_or_default();
+        let text = read(&project.join("composer.lock")).unwrap_or_default();
         Self(serde_json::from_slice(&text).unwrap_or_default())
     }
 

@@ -59,6 +59,14 @@ pub struct DaemonStatus {
     /// Why the configuration in force is not what its files say now, or would not be found by the next start.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub config_error: Option<String>,
+    /// Absolute path of the log, if that is a file.
+    #[serde(deserialize_with = "bounded::words_if_any")]
+    pub log: Option<String>,
+    /// The files that the configuration comes from, if any.
+    #[serde(deserialize_with = "bounded::words_if_any")]
+    pub config_files: Option<String>,
+    /// Changes of the configuration that were put in force or refused.
+    pub config_changes: u64,
     /// Why the last upgrade has failed.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub upgrade_error: Option<String>,

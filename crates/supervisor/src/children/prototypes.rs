@@ -9,7 +9,7 @@ use corral_ipc::reason;
 use corral_sys::child_check::VerifiedChild;
 use corral_sys::signal::{Ended, Pid, Signal};
 
-use super::{AppEvent, Children};
+use super::{AppEvent, Children, taken_port};
 use crate::children::app::App;
 use crate::children::started_worker::StartedWorker;
 use crate::decide::life::LifePhase;
@@ -180,7 +180,11 @@ impl Children {
         };
         let words = self.outputs.last_words_of(id);
         match (&app.spec.stderr, words.is_empty()) {
-            (_, false) => format!("{reason}; it said: {}", words.join(" | ")),
+            (_, false) => {
+                let advice =
+                    taken_port::advice(&words).map(|advice| format!("; {advice}")).unwrap_or_default();
+                format!("{reason}; it said: {}{advice}", words.join(" | "))
+            }
             (Some(file), true) => format!("{reason}; what it said is in \"{}\"", file.display()),
             (None, true) => reason.to_owned(),
         }

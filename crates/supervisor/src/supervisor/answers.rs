@@ -15,7 +15,7 @@ impl Supervisor {
     pub(super) fn answer(&mut self, answer: ApplyAnswer) {
         match answer {
             ApplyAnswer::Applied => {
-                self.files.trouble = None;
+                self.files.settled(None);
                 self.answer_changes();
             }
             ApplyAnswer::Refused { generation, reason } => self.refuse(generation, reason),
@@ -60,9 +60,7 @@ impl Supervisor {
             return self.give_up(&reason);
         }
         tracing::error!("failed to apply new conf: {reason}");
-        if self.files.are_used() {
-            self.files.trouble = Some(reason.clone());
-        }
+        self.files.settled(Some(reason.clone()));
         self.children.controller.send(&ToController::Refused { generation, reason });
     }
 

@@ -46,6 +46,9 @@ impl Supervisor {
             uptime: self.questions.started.elapsed(),
             listeners: in_force.map(listener_addresses).unwrap_or_default(),
             config_error: self.files.trouble.clone().or(not_stored),
+            log: self.audience.log_path(),
+            config_files: self.files.describe().map(|files| files.names),
+            config_changes: self.files.n_changes,
             upgrade_error: self.upgrade.trouble().cloned(),
         };
         let Some(build) = in_force else { return };

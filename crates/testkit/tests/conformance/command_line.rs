@@ -2,6 +2,7 @@
 
 mod commands;
 mod packaging;
+mod running;
 mod unitd;
 
 use corral_testkit::{Daemon, daemon};

@@ -73,7 +73,8 @@ fn root_s_control_socket_is_out_of_the_owner_s_reach() {
     for (owner, user) in [(4001, 4001), (0, 65534)] {
         let site = site().file("take.php", format!("<?php {take}")).file("style.css", "a{}");
         chown(site.root(), Some(owner), Some(owner)).expect("root may do that");
-        let (run, mut client) = serve(&site, &[]);
+        let named = user.to_string();
+        let (run, mut client) = serve(&site, &["--user", &named]);
         let stdout = run.stdout();
         let socket =
             stdout.lines().find_map(|line| line.strip_prefix("control socket: unix:")).expect("it is said");

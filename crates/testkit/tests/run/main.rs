@@ -1,19 +1,26 @@
 //! `corral run` as its users meet it: folders of all kinds, at a terminal and without one.
 
 mod beside;
+mod commands;
+mod containers;
+mod daemons;
 mod django;
 mod documents;
 mod ending;
 mod environment;
 mod exec;
 mod folders;
+mod hanging;
 mod languages;
 mod octane;
 mod pages;
+mod ports;
 mod programs;
 mod recognising;
+mod static_sites;
 mod terminal;
 mod terminals;
+mod users;
 mod watching;
 mod workers;
 

@@ -91,6 +91,27 @@ fn a_slow_start_that_is_interrupted_is_no_failure() {
     assert!(!shown.contains("error") && !shown.contains("unit-http"), "{shown}");
 }
 
+/// A program with a fixed port may have the one that is known best.
+#[test]
+fn a_program_that_wants_corral_s_own_port_is_told_so() {
+    let address = Address::fresh();
+    let site = program("", &format!("{}, '{}'", address.port(), address.socket().ip()));
+    let outcome = Run::to_end(&["run", &site.root(), "--listen", &address.to_string()]);
+    assert!(!outcome.status.success(), "{outcome:#?}");
+    let advice =
+        format!("Corral itself listens on port {}: have the program listen on the port", address.port());
+    assert!(outcome.stderr.contains(&advice), "{outcome:#?}");
+}
+
+#[test]
+fn a_program_in_go_is_said_to_be_compiled() {
+    let code = "package main\n\nimport (\n\t\"net/http\"\n\t\"os\"\n)\n\nfunc main() {\n\thttp.ListenAndServe(\":\" + \
+                os.Getenv(\"PORT\"), http.NotFoundHandler())\n}\n";
+    let site = site().file("go.mod", "module shop\n").file("main.go", code);
+    let mut run = Run::start(&["run", &site.root(), "--listen", &Address::fresh().to_string()]);
+    run.expect_output("\"site\": compiling the program");
+}
+
 /// One that listens nowhere is told to say so, with its last words.
 #[test]
 fn a_program_that_ends_says_why() {

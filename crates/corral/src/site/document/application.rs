@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::super::shell::search_path;
 use super::super::{InMemory, ProgramApp, Python, ScriptApp, Site, SiteKind, WorkerScript};
 use super::Choices;
 
@@ -13,7 +14,7 @@ pub(super) fn application(site: &Site, choices: &Choices<'_>) -> Option<Value> {
         SiteKind::Static | SiteKind::Files => return None,
         SiteKind::Program(ProgramApp { start, for_unit }) => {
             let exec = if *for_unit { "exec " } else { "" };
-            let command = format!("PATH=\"$PWD/node_modules/.bin:$PATH\"; {exec}{start}");
+            let command = format!("{}; {exec}{start}", search_path(&site.root));
             program(site, &command, *for_unit, choices)
         }
         SiteKind::Go(go) => program(site, &go.start(), go.for_unit, choices),

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use super::super::static_files::StaticFiles;
 use super::super::{InMemory, ScriptPaths, Site, SiteKind};
 use super::public::{private_names, unknown_names};
+use super::{Choices, StaticPages};
 
-pub(super) fn routes(site: &Site, denied: &[String]) -> Value {
+pub(super) fn routes(site: &Site, choices: &Choices<'_>) -> Value {
+    let denied = choices.denied;
     // Secrets such as /.env and /.git come first: they have no name that a script could have.
     let mut steps = vec![json!({ "match": { "uri": HIDDEN }, "action": { "return": 404 } })];
     let application = json!({ "pass": "applications/site" });
@@ -35,10 +37,18 @@ pub(super) fn routes(site: &Site, denied: &[String]) -> Value {
             }
             steps.push(json!({ "action": application }));
         }
-        SiteKind::Files => steps.push(json!({ "action": { "share": share(&site.root) } })),
+        SiteKind::Files => {
+            steps.extend(pages(&site.root, choices.pages, json!({ "share": share(&site.root) })));
+        }
         SiteKind::Static => {
             steps.extend(private(site, &json!({ "return": 404 })));
-            steps.push(json!({ "action": { "share": share(&site.root) } }));
+            let mut paths = vec![share(&site.root)];
+            // `/about` stands for `about.html`, as generators of sites and their hosts have it. What is denied by its
+            // name has one only.
+            if denied.is_empty() {
+                paths.push(format!("{}.html", share(&site.root)));
+            }
+            steps.extend(pages(&site.root, choices.pages, json!({ "share": paths })));
         }
         SiteKind::Scripts => {
             steps.extend(private(site, &json!({ "return": 404 })));
@@ -63,7 +73,28 @@ pub(super) fn routes(site: &Site, denied: &[String]) -> Value {
             steps.push(files(site, front));
         }
     }
+    if choices.pages.not_found {
+        let page = json!({ "404": { "share": file(&site.root, "404.html") } });
+        steps.iter_mut().for_each(|step| step["action"]["errors"] = page.clone());
+    }
     Value::Array(steps)
+}
+
+/// The steps for files, with what answers for a path that none of them has.
+fn pages(root: &Path, pages: StaticPages, mut files: Value) -> Vec<Value> {
+    if !pages.spa {
+        return vec![json!({ "action": files })];
+    }
+    // A script or an image that is missing is missing.
+    let named = json!({ "match": { "uri": "~\\.[^/.]+$" }, "action": files });
+    files["fallback"] = json!({ "share": file(root, "index.html") });
+    vec![named, json!({ "action": files })]
+}
+
+/// One file of a folder as the template of a share.
+fn file(root: &Path, name: &str) -> String {
+    let root = root.to_string_lossy().replace('$', "${dollar}");
+    format!("{}/{name}", root.trim_end_matches('/'))
 }
 
 /// One step for each beginning of paths, as several folders may have it.

@@ -18,6 +18,7 @@ fn config(site: &Site) -> Config {
         listeners: Map::from_iter([("127.0.0.1:8080".to_owned(), json!({ "pass": "routes" }))]),
         n_workers: NonZeroU32::new(4),
         php_ini: &settings,
+        pages: StaticPages::default(),
         owner: Some(("alice", "users")),
     };
     let text = document(site, &choices).to_string();

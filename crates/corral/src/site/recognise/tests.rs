@@ -1,6 +1,6 @@
 //! Folders as projects lay them out.
 
-use super::super::{Go, ProgramApp, ScriptPaths};
+use super::super::{Go, ScriptPaths};
 use super::*;
 
 /// Makes empty files, `name=content` for others.
@@ -198,7 +198,10 @@ fn other_programs_are_known_by_what_starts_them() {
     check_kind(&[lite], &program(start, false));
     let procfile = "Procfile=release: x\nweb: ./serve --port $PORT\n";
     check_kind(&[procfile, "Cargo.toml"], &program("./serve --port $PORT", false));
-    assert_eq!(look(&[procfile, "app.py=app = 1"]).1.language(), Some("python"));
+    check_kind(&[procfile, "app.py=app = 1", "index.php"], &program("./serve --port $PORT", false));
+    let heroku = "Procfile=web: vendor/bin/heroku-php-apache2 public/\n";
+    assert_eq!(look(&[heroku, "public/index.php"]).1.language(), Some("php"));
+    assert_eq!(look(&["Procfile=worker: x\n", "app.py=app = 1"]).1.language(), Some("python"));
     check_kind(&["go.mod=module a", "cmd/web/main.go=package main"], &go("./cmd/web", false));
 }
 

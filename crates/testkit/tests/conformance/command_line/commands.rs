@@ -34,6 +34,23 @@ fn what_cannot_be_set_is_explained() {
     set(&["nonexistent.json"]).fails(&["read \"nonexistent.json\"", "No such file"]);
 }
 
+/// A pipe of the shell is a device, not a part of the configuration.
+#[test]
+fn a_configuration_is_set_from_the_shell_s_pipes() {
+    let server = two_answers();
+    let config = |status: u16| {
+        let mut config = server.control().get("/config").json();
+        config["routes"][0]["action"]["return"] = status.into();
+        config.to_string()
+    };
+    corral(&server, &["config", "set", "/dev/stdin"]).input(config(202)).output();
+    server.get("/a").expect(202);
+    corral(&server, &["config", "set", "/proc/self/fd/0"]).input(config(203)).output();
+    server.get("/a").expect(203);
+    corral(&server, &["config", "set", "routes/0/action/return", "/dev/stdin"]).input("204").output();
+    server.get("/a").expect(204);
+}
+
 #[test]
 fn files_are_compared_and_applied() {
     let server = two_answers();

@@ -1,6 +1,8 @@
 //! Users of processes: applications reach no process of the daemon, nor each other's. Everything here is beyond
 //! the contract.
 
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
 use corral_testkit::{Address, Builder, Client, Daemon, Process, Site, daemon, python_app, site};
 use serde_json::{Value, json};
 
@@ -257,6 +259,7 @@ fn a_folder_for_temporary_files_that_the_router_cannot_use_is_refused_at_once() 
     }
     let site = site().file("closed/file", "");
     let closed = site.path("closed");
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).expect("it is ours");
     let refused = corral_testkit::Run::to_end(&[
         "daemon",
         "--no-daemon",
@@ -270,6 +273,22 @@ fn a_folder_for_temporary_files_that_the_router_cannot_use_is_refused_at_once() 
         text(&closed),
     ]);
     refused.expect_one_line(&["the router, which runs as the user", "--tmpdir", "Permission denied"]);
+}
+
+#[test]
+fn the_router_gets_a_folder_of_its_own_in_one_of_root_s() {
+    if !is_root() {
+        return;
+    }
+    let site = site().file("temp/file", "");
+    let server = daemon().argument("--tmpdir").argument(text(&site.path("temp"))).start_unconfigured();
+    let made = std::fs::read_dir(site.path("temp")).expect("it is ours").flatten();
+    let made: Vec<_> = made.filter(|entry| entry.path().is_dir()).collect();
+    let [made] = &made[..] else { panic!("{made:?}") };
+    let router = server.processes().into_iter().find(|process| process.name == "router").expect("it runs");
+    assert_eq!(made.metadata().expect("it is ours").uid(), router.uid);
+    let name = made.file_name();
+    assert_eq!(name.to_str(), Some(&*format!("corral-{}", router.uid)));
 }
 
 /// Options: applications.{N}.inherit_environment, applications.{N}.environment

@@ -49,6 +49,7 @@ mod recorder;
 mod reference;
 mod restart;
 mod rewrite;
+mod rewrites;
 mod routes;
 mod ruby;
 mod scalars;

@@ -9,6 +9,9 @@ pub(crate) mod preference;
 pub(crate) mod secure;
 pub(crate) mod trailers;
 
+use std::sync::Arc;
+
+use corral_config::upstream::{Origin, ResponseRewrites};
 use corral_http::response::{self, FIELD_OVERHEAD, ReplyFraming};
 use smallvec::SmallVec;
 
@@ -38,8 +41,19 @@ pub(crate) struct Reply {
     pub(crate) challenges: Vec<String>,
     /// All fields but those that the server adds.
     pub(crate) fields: ReplyFields,
+    /// What is to become of the headers of a proxied server's response.
+    pub(crate) from_server: Option<Box<ServerMarks>>,
     /// Some of the answer that the reply takes the place of.
     pub(crate) kept_fields: Option<Box<ReplyFields>>,
+}
+
+/// Changes of the headers of a response on its way from a proxied server.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerMarks {
+    /// A further `Set-Cookie`.
+    pub(crate) cookie: Option<Vec<u8>>,
+    /// Rules, and the server that they are about.
+    pub(crate) rewrites: Option<(Arc<ResponseRewrites>, Origin)>,
 }
 
 /// Fields in their order, as the lines that are sent.

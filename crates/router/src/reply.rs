@@ -41,7 +41,7 @@ pub(crate) struct Reply {
     pub(crate) challenges: Vec<String>,
     /// All fields but those that the server adds.
     pub(crate) fields: ReplyFields,
-    /// What is to become of the headers of a proxied server's response.
+    /// Changes of the headers of a proxied server's response.
     pub(crate) from_server: Option<Box<ServerMarks>>,
     /// Some of the answer that the reply takes the place of.
     pub(crate) kept_fields: Option<Box<ReplyFields>>,

@@ -30,12 +30,10 @@ mod sticky;
 mod tls;
 
 pub(crate) use self::failure::{Retry, ServerFailure};
-pub(crate) use self::group::{
-    Admission, LoopGroup, LoopGroups, LoopServer, LoopServers, ServerWish, TriedServers,
-};
+pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers, ServerAdmission, ServerWish};
 pub(crate) use self::health_checks::HealthChecks;
 pub(crate) use self::idle::Freshness;
-pub(crate) use self::places::{Place, PlaceFuture};
+pub(crate) use self::places::{Place, PlaceFuture, TriedServers};
 pub(crate) use self::process_slots::{KeptConnection, ProcessPresence, ProcessSlot, SlotFuture};
 pub(crate) use self::resolve::NameResolver;
 pub(crate) use self::server::{ServerBuilder, ServerError, ServerGroup, ServerGroups, UpstreamServer};

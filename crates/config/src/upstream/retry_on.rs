@@ -2,12 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-/// What a request is tried again after, beside servers that could not be reached or that have ended the connection.
+/// Reasons to try a request again, beside servers that could not be reached or that have ended the connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetryOn {
     /// Statuses of responses.
     pub statuses: Vec<RangeInclusive<u16>>,
-    /// What went wrong instead of a response.
+    /// Failures in place of a response.
     pub failures: RetryFailures,
 }
 
@@ -16,7 +16,7 @@ pub struct RetryOn {
 pub struct RetryFailures {
     /// The server has taken too long.
     pub timeout: bool,
-    /// What it sent is not a response.
+    /// The bytes that it sent are not a response.
     pub invalid_response: bool,
     /// Requests that may not be repeated are tried again, too, though the server may have acted on them.
     pub non_idempotent: bool,

@@ -41,11 +41,11 @@ impl Default for Sticky {
 /// Requests of which sites have a cookie with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SameSite {
-    /// Those of the cookie's own.
+    /// Requests of the cookie's own site.
     Strict,
-    /// Those of the own, and links to it.
+    /// Requests of the own site, and links to it.
     Lax,
-    /// All of them.
+    /// Requests of all sites.
     None,
 }
 

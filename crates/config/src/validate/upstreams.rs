@@ -120,8 +120,8 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
     optional("balance", STRING.or(OBJECT))
         .default("`\"round_robin\"`")
         .means(
-            "in turn, smoothly; `least_connections`: the least busy for its weight; `least_time`: the one that is \
-             [likely to answer first](#least-time); `random_two`: the less busy of two that are drawn; `{\"hash\": TEMPLATE}`: the same text to the same server",
+            "in turn, smoothly; `least_connections`: the least busy for its weight; `least_time`: [likely the \
+             first to answer](#least-time); `random_two`: the less busy of two that are drawn; `{\"hash\": TEMPLATE}`: the same text to the same server",
         )
         .read(|cx, field, draft| draft.balance = balance(cx, field).unwrap_or_default()),
     optional("retries", INTEGER).at_most(bounds::RETRIES)

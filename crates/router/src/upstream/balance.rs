@@ -30,7 +30,7 @@ pub(crate) struct BalanceInput<'s> {
     pub(crate) load: &'s dyn Fn(usize) -> u64,
     /// The key of `BalanceMethod::Hash`.
     pub(crate) key: &'s [u8],
-    /// What a server's weight is at present; none when it is always the same.
+    /// The weight of a server at present; none when it is always the same.
     pub(crate) ramp: Option<&'s dyn Fn(usize, u64) -> u64>,
 }
 

@@ -20,7 +20,7 @@ use crate::upstream::connect::connect;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::http2::{H2Connections, StreamPermit};
 use crate::upstream::idle::{Freshness, IdleConnections};
-use crate::upstream::places::{Place, PlaceFuture};
+use crate::upstream::places::{Place, PlaceFuture, TriedServers};
 use crate::upstream::process_slots::{KeptConnection, ProcessSlot, ProcessSlots, SlotFuture};
 use crate::upstream::resolve::LoopAddresses;
 use crate::upstream::server::{ServerCounters, ServerGroup, ServerGroups, UpstreamServer};
@@ -67,9 +67,6 @@ pub(crate) struct LoopServer {
     turn: Cell<usize>,
 }
 
-/// Servers that a request has been given to in vain.
-pub(crate) type TriedServers = SmallVec<[usize; 8]>;
-
 /// The facts of a request by which its server is chosen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerWish<'w> {
@@ -81,8 +78,8 @@ pub(crate) struct ServerWish<'w> {
     pub(crate) now: Instant,
 }
 
-/// What becomes of a request that wants a server.
-pub(crate) enum Admission {
+/// The lot of a request that wants a server.
+pub(crate) enum ServerAdmission {
     /// The server that gets it, and the place that it takes if that has a number of them.
     Granted(usize, Option<Place>),
     /// All servers have as many requests as they may.
@@ -97,7 +94,7 @@ pub(crate) enum Admission {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
     Server(usize),
-    /// Those that could get the request have no place left.
+    /// The servers that could get the request have no place left.
     Full,
     Absent,
 }
@@ -208,12 +205,12 @@ impl LoopGroup {
     }
 
     /// A server for the request and a place there, or the right to wait for one.
-    pub(crate) fn admit(&self, wish: &ServerWish<'_>) -> Admission {
+    pub(crate) fn admit(&self, wish: &ServerWish<'_>) -> ServerAdmission {
         let Some(places) = &self.shared.places else { return self.admit_by(self.pick(wish)) };
         let mut waiting = places.lock();
         match self.admit_by(self.pick(wish)) {
-            Admission::Full => {
-                waiting.push(&self.shared, wish.tried).map_or(Admission::Full, Admission::Waits)
+            ServerAdmission::Full => {
+                waiting.push(&self.shared, wish.tried).map_or(ServerAdmission::Full, ServerAdmission::Waits)
             }
             admission => admission,
         }
@@ -223,20 +220,20 @@ impl LoopGroup {
     pub(crate) fn admit_again(&self, wish: &ServerWish<'_>) -> Option<(usize, Option<Place>)> {
         let _waiting = self.shared.places.as_ref()?.lock();
         match self.admit_by(self.pick(wish)) {
-            Admission::Granted(server, place) => Some((server, place)),
+            ServerAdmission::Granted(server, place) => Some((server, place)),
             _ => None,
         }
     }
 
-    fn admit_by(&self, choice: Choice) -> Admission {
+    fn admit_by(&self, choice: Choice) -> ServerAdmission {
         match choice {
-            Choice::Absent => Admission::Absent,
-            Choice::Full => Admission::Full,
+            Choice::Absent => ServerAdmission::Absent,
+            Choice::Full => ServerAdmission::Full,
             // Another group may have the last place of a server that is shared by two generations.
             Choice::Server(server) => self
                 .shared
                 .take_place(server)
-                .map_or(Admission::Full, |place| Admission::Granted(server, place)),
+                .map_or(ServerAdmission::Full, |place| ServerAdmission::Granted(server, place)),
         }
     }
 

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use corral_config::upstream::Queue;
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
-use crate::upstream::group::TriedServers;
 use crate::upstream::server::ServerGroup;
+
+/// Servers that a request has been given to in vain.
+pub(crate) type TriedServers = SmallVec<[usize; 8]>;
 
 /// The requests of a group that wait.
 pub(crate) struct PlaceQueue {

@@ -200,7 +200,7 @@ impl ServerGroup {
             sticky: upstream
                 .sticky
                 .as_ref()
-                .map(|rules| StickyValues::new(rules, servers.iter().map(|server| &**server))),
+                .map(|rules| StickyValues::new(rules, servers.iter().map(|server| server.text.as_str()))),
             upstream,
             servers,
             throttle: LogThrottle::default(),

@@ -8,8 +8,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use corral_config::upstream::Sticky;
 
-use crate::upstream::server::UpstreamServer;
-
 /// Bytes of a code that are sent.
 const LENGTH: usize = 16;
 
@@ -17,10 +15,10 @@ const LENGTH: usize = 16;
 pub(crate) struct StickyValues(Box<[String]>);
 
 impl StickyValues {
-    pub(super) fn new<'s>(rules: &Sticky, servers: impl Iterator<Item = &'s UpstreamServer>) -> Self {
+    pub(super) fn new<'s>(rules: &Sticky, servers: impl Iterator<Item = &'s str>) -> Self {
         let key = rules.secret.as_ref().map_or(own_key(), |secret| secret.as_bytes());
         let key = hmac::Key::new(hmac::HMAC_SHA256, key);
-        Self(servers.map(|server| value(&key, &server.text)).collect())
+        Self(servers.map(|server| value(&key, server)).collect())
     }
 
     /// The server that a client names.

@@ -3,11 +3,12 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use super::shown::shown;
 use crate::clock::Millis;
 use crate::clock::deadline::Elapsed;
 use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
-use crate::upstream::{Admission, LoopGroup, Place, PlaceFuture, ServerWish};
+use crate::upstream::{LoopGroup, Place, PlaceFuture, ServerAdmission, ServerWish};
 
 /// A waiting request looks again after this time whether it can go on without being told: a server may have come back,
 /// and places of an earlier configuration be free.
@@ -44,7 +45,7 @@ impl NotAdmitted {
     ) -> Result<(), Gone> {
         let group = &group.shared;
         if let Some(suppressed) = group.throttle.admit(Millis::of(response.now())) {
-            let (title, request) = (group.title(None), super::shown(response.request));
+            let (title, request) = (group.title(None), shown(response.request));
             tracing::error!("{title}: {self}, request \"{request}\"{suppressed}");
         }
         if self.status() == 503 {
@@ -64,11 +65,11 @@ pub(super) async fn admit(
     wish: ServerWish<'_>,
 ) -> Result<Result<Admitted, NotAdmitted>, Gone> {
     match group.admit(&wish) {
-        Admission::Granted(server, place) => Ok(Ok((server, place))),
-        Admission::Full => Ok(Err(NotAdmitted::Full)),
-        Admission::Absent => Ok(Err(NotAdmitted::Absent)),
+        ServerAdmission::Granted(server, place) => Ok(Ok((server, place))),
+        ServerAdmission::Full => Ok(Err(NotAdmitted::Full)),
+        ServerAdmission::Absent => Ok(Err(NotAdmitted::Absent)),
         // In a box of its own, as few requests wait.
-        Admission::Waits(waiting) => Box::pin(wait(response, group, wish, waiting)).await,
+        ServerAdmission::Waits(waiting) => Box::pin(wait(response, group, wish, waiting)).await,
     }
 }
 

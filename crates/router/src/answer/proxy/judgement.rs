@@ -1,5 +1,5 @@
-//! What the head of a server's response says of the server: how fast it was, and whether its status is one after which
-//! the request goes on to another one.
+//! A look at the head of a server's response: how fast the server was, and whether the status is one after which the
+//! request goes on to another one.
 
 use std::time::Instant;
 

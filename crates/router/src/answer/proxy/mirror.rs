@@ -20,7 +20,7 @@ use crate::exchange::response::ResponseWriter;
 use crate::mirrors::{FIELD, MOST_DEEP, MirrorTally, mark};
 use crate::request::body::BodyError;
 use crate::storage::buffers;
-use crate::upstream::{Admission, LoopGroup, ServerWish, TriedServers};
+use crate::upstream::{LoopGroup, ServerAdmission, ServerWish, TriedServers};
 
 /// Longest body of a copy, in bytes.
 const MOST_BODY: usize = 1024 * 1024;
@@ -81,11 +81,11 @@ fn send(
     let admission = group.admit(&wish);
     buffers::give(key);
     let (chosen, place) = match admission {
-        Admission::Granted(chosen, place) => (chosen, place),
-        Admission::Waits(_) | Admission::Full => {
+        ServerAdmission::Granted(chosen, place) => (chosen, place),
+        ServerAdmission::Waits(_) | ServerAdmission::Full => {
             return drop_copy(response, tally, "all servers have as many requests as they may");
         }
-        Admission::Absent => return drop_copy(response, tally, "no server is available"),
+        ServerAdmission::Absent => return drop_copy(response, tally, "no server is available"),
     };
     let server = &group.servers[chosen];
     let has_length = response.request.received.head.content_length().is_some();

@@ -303,7 +303,7 @@ mod http1_only {
         });
     }
 
-    /// It is with the server until it ends.
+    /// The connection is with the server until it ends.
     #[test]
     fn an_upgraded_connection_takes_a_place() {
         let origin = Origin::start(|peer| {

@@ -113,7 +113,7 @@ fn the_server_that_answers_first_gets_most() {
     assert!(found.matches('a').count() >= 36, "{found}");
 }
 
-/// What a group says of its servers is changed without touching them.
+/// A group may say other things of its servers without touching them.
 #[test]
 fn a_change_of_weights_keeps_connections_health_and_figures() {
     let (a, b) = (Origin::saying("a"), Origin::saying("b"));

@@ -27,7 +27,7 @@ fn refresh(value: &[u8]) -> Option<usize> {
     Some(at + usize::from(is_quoted))
 }
 
-/// What follows scheme, host and port of a URL that are the server's own.
+/// The rest of a URL whose scheme, host and port are the server's own.
 pub(super) fn of_server<'v>(url: &'v [u8], origin: &Origin) -> Option<&'v [u8]> {
     let (usual_port, rest) = match scheme(url)? {
         (b"http", rest) => (80, rest),
@@ -81,7 +81,7 @@ pub(super) fn append_client_origin(response: &ResponseWriter<'_, '_>, out: &mut 
 mod tests {
     use super::*;
 
-    /// What is left of a URL of the server at `origin`; `None` if it is another's.
+    /// The rest of a URL of the server at `origin`; `None` if it is another's.
     #[track_caller]
     fn check(origin: &str, url: &str, expect: Option<&str>) {
         let origin = Origin::parse_url(origin.as_bytes()).expect("an origin");

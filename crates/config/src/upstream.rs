@@ -1,11 +1,20 @@
 //! Where proxied requests go: `proxy` and `upstreams` (contract 13), with every default filled in.
 
+mod retry_on;
+mod rewrites;
+mod sticky;
+
 use std::fmt;
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use corral_syntax::is_host_name;
 
+pub use self::retry_on::{RetryFailures, RetryOn};
+pub use self::rewrites::{AttributeRewrite, CookieRewrite, LocationRewrite, ResponseRewrites};
+pub use self::sticky::{SameSite, Sticky};
 use crate::address::ListenAddress;
 use crate::protocol::Protocol;
 use crate::template::Template;
@@ -25,6 +34,14 @@ pub struct Upstream {
     pub balance: Balance,
     /// How far a request is given to further servers after one has failed.
     pub retries: Retries,
+    /// Answers and failures that a request is tried again after.
+    pub retry_on: RetryOn,
+    /// The cookie by which clients stay with a server.
+    pub sticky: Option<Box<Sticky>>,
+    /// Requests that wait while all servers have as many as they may.
+    pub queue: Queue,
+    /// The time in which a server that comes back gets its full weight again, if that takes any.
+    pub slow_start: Option<Duration>,
     /// When a server is passed over because requests to it failed.
     pub passive: PassiveHealth,
     /// Checks made without requests, if any.
@@ -49,6 +66,21 @@ impl Default for Retries {
     }
 }
 
+/// Requests that wait until a server with [`Server::max_conns`] has room for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    /// The number of requests that may wait; 0 means that none does.
+    pub size: u32,
+    /// How long each may wait.
+    pub timeout: Duration,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { size: 0, timeout: Duration::from_secs(60) }
+    }
+}
+
 /// One server of an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
@@ -58,6 +90,26 @@ pub struct Server {
     pub weight: u64,
     /// Whether it is spoken to over HTTP/2; `None` means as the options of the upstream say.
     pub http2: Option<bool>,
+    /// Whether it is out of use: it is never chosen.
+    pub down: bool,
+    /// Whether it is chosen only while none of the others can take a request.
+    pub backup: bool,
+    /// Requests that it may have at a time; `None` means any number.
+    pub max_conns: Option<NonZeroU32>,
+}
+
+impl Server {
+    /// A server with the defaults of a member of `servers`.
+    #[must_use]
+    pub fn new(origin: Origin) -> Self {
+        Self { origin, weight: WEIGHT_ONE, http2: None, down: false, backup: false, max_conns: None }
+    }
+
+    /// The weight with which it is chosen.
+    #[must_use]
+    pub fn share(&self) -> u64 {
+        if self.down { 0 } else { self.weight }
+    }
 }
 
 /// Weight 1, in the unit of [`Server::weight`].
@@ -94,6 +146,8 @@ pub enum Balance {
     RoundRobin,
     /// The one with the fewest requests in progress for its weight.
     LeastConnections,
+    /// The one that is likely to answer first, by its last answers and the requests that it has.
+    LeastTime,
     /// The less busy one of two that are drawn by weight.
     RandomTwo,
     /// The same one for the same text, as far as servers stay.
@@ -129,7 +183,7 @@ pub struct HealthCheck {
 }
 
 /// How requests are sent to a server.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProxyOptions {
     /// How long to wait for what.
     pub timeouts: Timeouts,
@@ -139,6 +193,8 @@ pub struct ProxyOptions {
     pub tls: UpstreamTls,
     /// Whether `X-Forwarded-For`, `-Proto`, `-UpstreamHost` and `-Port` are left alone.
     pub hide_client: bool,
+    /// Changes of the headers of its responses.
+    pub rewrites: Option<Arc<ResponseRewrites>>,
     /// Whether it is spoken to over HTTP/2.
     pub http2: bool,
     /// The server's protocol, if it is not HTTP.
@@ -190,9 +246,13 @@ impl Upstream {
     pub fn single(name: String, origin: Origin, options: ProxyOptions) -> Self {
         Self {
             name,
-            servers: vec![Server { origin, weight: WEIGHT_ONE, http2: None }],
+            servers: vec![Server::new(origin)],
             balance: Balance::RoundRobin,
             retries: Retries::default(),
+            retry_on: RetryOn::default(),
+            sticky: None,
+            queue: Queue::default(),
+            slow_start: None,
             passive: PassiveHealth::default(),
             health: None,
             options,

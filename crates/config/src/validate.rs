@@ -56,6 +56,7 @@ mod request_bounds;
 mod responses;
 mod restart;
 mod rewrite;
+mod rewrites;
 mod routes;
 mod ruby;
 mod scalars;

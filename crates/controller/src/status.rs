@@ -103,7 +103,8 @@ fn upstream(group: &UpstreamStatus) -> Value {
         let value = object([("state", Value::from(state)), ("requests", requests)]);
         (Bytes::from(server.address.as_str()), value)
     });
-    object([("servers", Value::Object(servers.collect()))])
+    let waiting = group.waiting.map(|waiting| ("waiting", Value::from(waiting)));
+    object([("servers", Value::Object(servers.collect()))].into_iter().chain(waiting))
 }
 
 fn certificate(name: &NameStatus) -> Value {

@@ -1,7 +1,11 @@
 //! Headers of the PROXY protocol, versions 1 and 2, with which a proxy begins a connection to name the client that it
 //! speaks for. Strict: anything not in the specification's form is refused, as the sender is trusted.
 
+mod write;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+pub use self::write::{ProxiedConnection, ProxyVersion, append};
 
 /// Longest header of version 1, its line end included.
 const MAX_LINE: usize = 107;

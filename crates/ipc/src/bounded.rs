@@ -74,7 +74,7 @@ mod tests {
                 is_taken,
                 "{n}"
             );
-            let upstreams = vec![UpstreamStatus { name: String::new(), servers: vec![] }; n];
+            let upstreams = vec![UpstreamStatus { name: String::new(), servers: vec![], waiting: None }; n];
             assert_eq!(taken(&figures(Status { upstreams, ..Status::default() })).is_some(), is_taken, "{n}");
             let failed = vec![FailedListener { address: String::new(), reason: String::new() }; n];
             let prepared = FromRouter::Prepared { generation: GenerationId(1), failed };

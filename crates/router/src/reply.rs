@@ -13,6 +13,9 @@ pub(crate) mod trailers;
 pub(crate) mod unpacking;
 pub(crate) mod upstreams;
 
+use std::sync::Arc;
+
+use corral_config::upstream::{Origin, ResponseRewrites};
 use corral_http::response::{self, FIELD_OVERHEAD, ReplyFraming};
 use smallvec::SmallVec;
 
@@ -49,8 +52,19 @@ pub(crate) struct Reply {
     pub(crate) upstreams: Option<Box<UpstreamLog>>,
     /// All fields but those that the server adds.
     pub(crate) fields: ReplyFields,
+    /// Changes of the headers of a proxied server's response.
+    pub(crate) from_server: Option<Box<ServerMarks>>,
     /// Some of the answer that the reply takes the place of.
     pub(crate) kept_fields: Option<Box<ReplyFields>>,
+}
+
+/// Changes of the headers of a response on its way from a proxied server.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerMarks {
+    /// A further `Set-Cookie`.
+    pub(crate) cookie: Option<Vec<u8>>,
+    /// Rules, and the server that they are about.
+    pub(crate) rewrites: Option<(Arc<ResponseRewrites>, Origin)>,
 }
 
 /// Fields in their order, as the lines that are sent.

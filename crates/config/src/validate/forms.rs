@@ -160,6 +160,7 @@ const FORMS: &[Form] = &[
         BOOL.or(TEXT),
         "Write {\"path\": \"/health\"}; all of its options have defaults.",
     ),
+    fixed("sticky", OBJECT, BOOL.or(TEXT), "Write the name of the cookie: {\"cookie\": \"NAME\"}."),
     fixed("forwarded", OBJECT, BOOL.or(TEXT), FORWARDED),
     fixed("proxy_protocol", OBJECT, BOOL.or(TEXT), "Write whom to believe: {\"source\": \"10.0.0.0/8\"}."),
 ];

@@ -1,14 +1,17 @@
 //! `proxy` and the options of requests to servers, which an action has in `proxy_options` and an upstream
 //! among its own members (contract 13).
 
+use std::sync::Arc;
+
 use super::advice;
 use super::bounds;
 use super::context::Context;
+use super::rewrites;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
 use super::schema::{self, BOOL, Field, INTEGER, Member, OBJECT, STRING, optional};
 use super::strings::name;
 use crate::json::Value;
-use crate::upstream::{KeepAlive, Origin, ProxyOptions, Timeouts, Upstream, UpstreamTls};
+use crate::upstream::{KeepAlive, Origin, ProxyOptions, ResponseRewrites, Timeouts, Upstream, UpstreamTls};
 
 /// The members `proxy` and `proxy_options`, as far as they were read.
 #[derive(Default)]
@@ -58,7 +61,28 @@ pub(super) const OPTIONS: &[Member<ProxyOptions>] = &[
         .default("`true`")
         .means("whether headers such as `X-Forwarded-For` tell the server the client's address")
         .read(|_, field, options| options.hide_client = *field.value == Value::Bool(false)),
+    optional("rewrite_location", BOOL.or(OBJECT))
+        .default("`false`")
+        .means(
+            "`true`: the server's own scheme, host and port [become the client's](#what-servers-say-of-themselves) in \
+             `Location`, `Content-Location` and `Refresh`; or an object: beginnings of URLs with what they become, as \
+             texts with variables",
+        )
+        .read(|cx, field, options| {
+            if let Some(location) = rewrites::location(cx, field) {
+                rewrites_of(options).location = Some(location);
+            }
+        }),
+    optional("rewrite_cookies", OBJECT).read(|cx, field, options| {
+        if let Some(cookies) = rewrites::cookies(cx, field) {
+            rewrites_of(options).cookies = Some(cookies);
+        }
+    }),
 ];
+
+fn rewrites_of(options: &mut ProxyOptions) -> &mut ResponseRewrites {
+    Arc::make_mut(options.rewrites.get_or_insert_default())
+}
 
 const TIMEOUTS: &[Member<Timeouts>] = &[
     optional("connect", INTEGER)

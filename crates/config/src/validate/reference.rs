@@ -102,6 +102,7 @@ const FASTCGI: &str = r#"{"routes": [{"action": {"fastcgi": "127.0.0.1:9000"}}]}
 const SCGI: &str = r#"{"routes": [{"action": {"scgi": "127.0.0.1:9000"}}]}"#;
 const UWSGI: &str = r#"{"routes": [{"action": {"uwsgi": "127.0.0.1:9000"}}]}"#;
 const UPSTREAM: &str = r#"{"upstreams": {"name": {"servers": {}}}}"#;
+const SERVER: &str = r#"{"upstreams": {"name": {"servers": {"a:80": {}}}}}"#;
 
 /// Options particular to a type of applications, which follow the options of all.
 const fn own(seed: &'static str) -> [Source; 1] {
@@ -206,6 +207,7 @@ const TABLES: &[(&str, &[Source])] = &[
     ("cors", &[Source::new(RETURN, "/routes/0/action/cors")]),
     ("proxy_options", &[Source::new(PROXY, "/routes/0/action/proxy_options")]),
     ("upstreams", &[Source::new(UPSTREAM, "/upstreams/name")]),
+    ("servers", &[Source::new(SERVER, "/upstreams/name/servers/a:80")]),
 ];
 
 #[cfg(test)]

@@ -1,20 +1,24 @@
 //! `upstreams` (contract 13).
 
+mod queue;
+mod retry_on;
+mod servers;
+mod sticky;
+
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use super::bounds;
 use super::context::Context;
+use super::proxy;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
-use super::schema::{
-    self, ARRAY, BOOL, Field, INTEGER, Member, NUMBER, OBJECT, Rows, STRING, optional, required,
-};
+use super::schema::{self, ARRAY, Field, INTEGER, Member, OBJECT, Rows, STRING, optional, required};
 use super::strings::{member_name, name, template};
-use super::{advice, proxy};
 use crate::json::{Object, Value};
 use crate::protocol::Protocol;
 use crate::table::Table;
 use crate::upstream::{
-    Balance, HealthCheck, Origin, PassiveHealth, ProxyOptions, Retries, Server, Upstream, WEIGHT_ONE,
+    Balance, HealthCheck, PassiveHealth, ProxyOptions, Queue, Retries, RetryOn, Server, Sticky, Upstream,
 };
 
 /// Reads all upstreams.
@@ -44,10 +48,23 @@ fn read_one(cx: &mut Context<'_>, name: String, members: &Object) -> Option<Upst
         }
         return None;
     };
-    let UpstreamDraft { balance, retries, passive, health, gateway, processes, .. } = draft;
+    let UpstreamDraft { gateway, processes, .. } = draft;
     (options.gateway, options.processes) = (gateway, processes);
     report_what_is_for_http(cx, members, gateway);
-    Some(Upstream { name, servers, balance, retries, passive, health, options })
+    queue::check(cx, members, &servers);
+    Some(Upstream {
+        name,
+        servers,
+        balance: draft.balance,
+        retries: draft.retries,
+        retry_on: draft.retry_on,
+        sticky: draft.sticky,
+        queue: draft.queue,
+        slow_start: draft.slow_start,
+        passive: draft.passive,
+        health: draft.health,
+        options,
+    })
 }
 
 #[derive(Default)]
@@ -55,6 +72,10 @@ struct UpstreamDraft {
     servers: Option<Vec<Server>>,
     balance: Balance,
     retries: Retries,
+    retry_on: RetryOn,
+    sticky: Option<Box<Sticky>>,
+    queue: Queue,
+    slow_start: Option<Duration>,
     passive: PassiveHealth,
     health: Option<HealthCheck>,
     gateway: Option<Protocol>,
@@ -84,10 +105,9 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
     optional("servers", OBJECT)
         .default("required")
         .means(
-            "an object: the servers by their addresses. `weight` is the share of one, 1 unless given; 0 \
-             means never. `http2` is that of one server, in place of the upstream's",
+            "an object: the servers by their addresses, each with [options of its own](#servers)",
         )
-        .read(|cx, field, draft| draft.servers = Some(servers(cx, field))),
+        .read(|cx, field, draft| draft.servers = Some(servers::read(cx, field))),
     optional("protocol", STRING)
         .default("`http`")
         .means("what the servers speak; with `fastcgi`, `scgi` or `uwsgi` an [action](fastcgi.md) of that name leads \
@@ -100,8 +120,8 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
     optional("balance", STRING.or(OBJECT))
         .default("`\"round_robin\"`")
         .means(
-            "in turn, smoothly; `least_connections`: the least busy for its weight; `random_two`: the less \
-             busy of two that are drawn; `{\"hash\": TEMPLATE}`: the same text to the same server",
+            "in turn, smoothly; `least_connections`: the least busy for its weight; `least_time`: [likely the \
+             first to answer](#least-time); `random_two`: the less busy of two that are drawn; `{\"hash\": TEMPLATE}`: the same text to the same server",
         )
         .read(|cx, field, draft| draft.balance = balance(cx, field).unwrap_or_default()),
     optional("retries", INTEGER).at_most(bounds::RETRIES)
@@ -115,6 +135,14 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
             let limit = seconds(cx, field, 0..=MAX_SECONDS).unwrap_or_default();
             draft.retries.timeout = Some(limit).filter(|limit| !limit.is_zero());
         }),
+    optional("retry_on", INTEGER.or(STRING).or(ARRAY))
+        .default("none")
+        .means(
+            "[further reasons](#retries) to give it to another one: statuses like `503` or `\"500-599\"`, \
+             `timeout`, `invalid_response`, and `non_idempotent` to do so with every method; or an array of such",
+        )
+        .read(|cx, field, draft| draft.retry_on = retry_on::read(cx, field)),
+    optional("sticky", OBJECT).read(|cx, field, draft| draft.sticky = sticky::read(cx, field)),
     optional("max_fails", INTEGER).at_most(bounds::STREAK)
         .default("1")
         .means("failures within `fail_timeout` after which a server is avoided; 0 switches this off")
@@ -125,6 +153,13 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
         .read(|cx, field, draft| {
             draft.passive.fail_timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or_default();
         }),
+    optional("slow_start", INTEGER)
+        .default("0")
+        .means("seconds in which the weight of a server that comes back grows to its full value; 0: at once")
+        .read(|cx, field, draft| {
+            draft.slow_start = seconds(cx, field, 0..=LONGEST_START).filter(|time| !time.is_zero());
+        }),
+    optional("queue", INTEGER.or(OBJECT)).read(|cx, field, draft| draft.queue = queue::read(cx, field)),
     optional("health", OBJECT).read(|cx, field, draft| {
         let mut check = HealthCheck::default();
         schema::read_nested(cx, field, &[HEALTH], &mut check);
@@ -132,30 +167,8 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
     }),
 ];
 
-fn servers(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Server> {
-    let mut servers = Vec::new();
-    for (name, value) in field.value.as_object().into_iter().flatten() {
-        cx.at(name, |cx| {
-            let Some(members) = value.as_object() else {
-                return schema::report_wrong_type(cx, &name.to_string_lossy(), OBJECT, value);
-            };
-            let Some(origin) = Origin::parse_server(name) else {
-                let meant = Origin::meant(name).map(|origin| origin.to_string());
-                let detail = format!("The \"{name}\" is not valid server address.");
-                return cx.problem_that_means(detail, advice::SERVER, meant);
-            };
-            let mut server = Server { origin, weight: WEIGHT_ONE, http2: None };
-            schema::read_object(cx, members, &[SERVER], &mut server);
-            servers.push(server);
-        });
-    }
-    servers
-}
-
-const SERVER: &[Member<Server>] = &[
-    optional("weight", NUMBER).read(|cx, field, server| server.weight = weight(cx, field)),
-    optional("http2", BOOL).read(|_, field, server| server.http2 = Some(*field.value == Value::Bool(true))),
-];
+/// Seconds.
+const LONGEST_START: i64 = 86_400;
 
 fn protocol(cx: &mut Context<'_>, field: Field<'_>) -> Option<Protocol> {
     let text = field.value.as_bytes()?;
@@ -170,20 +183,6 @@ fn protocol(cx: &mut Context<'_>, field: Field<'_>) -> Option<Protocol> {
     protocol
 }
 
-fn weight(cx: &mut Context<'_>, field: Field<'_>) -> u64 {
-    let weight = field.value.as_number().map_or(0.0, |number| number.as_f64());
-    if weight < 0.0 {
-        cx.problem("The \"weight\" number must be positive.");
-    } else if weight > MAX_WEIGHT {
-        cx.problem("The \"weight\" number must not exceed 1,000,000");
-    }
-    // However small, it is more than never.
-    let least = if weight > 0.0 { 1.0 } else { 0.0 };
-    (weight.clamp(0.0, MAX_WEIGHT) * WEIGHT_ONE as f64).round().max(least) as u64
-}
-
-const MAX_WEIGHT: f64 = 1_000_000.0;
-
 fn balance(cx: &mut Context<'_>, field: Field<'_>) -> Option<Balance> {
     let Some(text) = field.value.as_bytes() else {
         let mut draft = None;
@@ -193,13 +192,14 @@ fn balance(cx: &mut Context<'_>, field: Field<'_>) -> Option<Balance> {
     match &**text {
         b"round_robin" => Some(Balance::RoundRobin),
         b"least_connections" => Some(Balance::LeastConnections),
+        b"least_time" => Some(Balance::LeastTime),
         b"random_two" => Some(Balance::RandomTwo),
         _ => {
             cx.problem_with_suggestion(
-                "The \"balance\" value must be \"round_robin\", \"least_connections\", \"random_two\", or an \
-                 object with \"hash\".",
+                "The \"balance\" value must be \"round_robin\", \"least_connections\", \"least_time\", \"random_two\", \
+                 or an object with \"hash\".",
                 &text.to_string_lossy(),
-                ["round_robin", "least_connections", "random_two"].into_iter(),
+                ["round_robin", "least_connections", "least_time", "random_two"].into_iter(),
             );
             None
         }
@@ -252,19 +252,28 @@ const HEALTH: &[Member<HealthCheck>] = &[
 /// Statuses: one, a range like `"200-299"`, or an array of such.
 fn statuses(cx: &mut Context<'_>, field: Field<'_>) -> Vec<RangeInclusive<u16>> {
     let Some(elements) = field.value.as_array() else {
-        return status_range(cx, field.value).into_iter().collect();
+        return expected_range(cx, field.value).into_iter().collect();
     };
     if elements.is_empty() {
         cx.problem("The \"expect\" array must contain at least one element.");
     }
     let mut ranges = Vec::new();
     for (idx, element) in elements.iter().enumerate() {
-        cx.at_index(idx, |cx| ranges.extend(status_range(cx, element)));
+        cx.at_index(idx, |cx| ranges.extend(expected_range(cx, element)));
     }
     ranges
 }
 
-fn status_range(cx: &mut Context<'_>, value: &Value) -> Option<RangeInclusive<u16>> {
+/// Reports a value that is not a status or a range of them.
+fn expected_range(cx: &mut Context<'_>, value: &Value) -> Option<RangeInclusive<u16>> {
+    let range = status_range(value);
+    if range.is_none() {
+        cx.problem("The \"expect\" value must be statuses like 200 or \"200-399\".");
+    }
+    range
+}
+
+fn status_range(value: &Value) -> Option<RangeInclusive<u16>> {
     let range = match (value.as_number(), value.as_bytes()) {
         (Some(number), _) => u16::try_from(number.as_i64()).ok().map(|status| status..=status),
         (_, Some(text)) => text.to_str().and_then(|text| {
@@ -273,11 +282,7 @@ fn status_range(cx: &mut Context<'_>, value: &Value) -> Option<RangeInclusive<u1
         }),
         _ => None,
     };
-    let range = range.filter(|range| *range.start() >= 100 && *range.end() <= 999 && !range.is_empty());
-    if range.is_none() {
-        cx.problem("The \"expect\" value must be statuses like 200 or \"200-399\".");
-    }
-    range
+    range.filter(|range| *range.start() >= 100 && *range.end() <= 999 && !range.is_empty())
 }
 
 fn number(cx: &mut Context<'_>, field: Field<'_>, least: i64) -> Option<u32> {

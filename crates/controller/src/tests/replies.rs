@@ -50,7 +50,7 @@ fn figures() -> Status {
         requests: 9,
         failures: 2,
     };
-    let upstreams = vec![UpstreamStatus { name: "pool".to_owned(), servers: vec![server] }];
+    let upstreams = vec![UpstreamStatus { name: "pool".to_owned(), servers: vec![server], waiting: Some(3) }];
     let limit = LimitStatus {
         place: "/routes/0/action/limit_requests".to_owned(),
         dry_run: false,
@@ -105,7 +105,7 @@ const FIGURES: &str = r#"{
     "listeners": {"*:80": {"state": "down", "last_error": "it is in use"}, "*:81": {"state": "up"}},
     "config": {"files": "/etc/corral", "changes": 4, "last_error": "a disk is full"},
     "upstreams": {"pool": {"servers": {
-        "[::1]:8080": {"state": "avoided", "requests": {"active": 1, "total": 9, "failed": 2}}}}},
+        "[::1]:8080": {"state": "avoided", "requests": {"active": 1, "total": 9, "failed": 2}}}, "waiting": 3}},
     "limits": {
         "/routes/0/action/limit_requests": {"passed": 12, "delayed": 2, "refused": 5, "keys": 3},
         "/listeners/*:80/limit_requests": {"passed": 12, "would_delay": 2, "would_refuse": 5, "keys": 3}},

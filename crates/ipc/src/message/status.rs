@@ -97,6 +97,8 @@ pub struct UpstreamStatus {
     /// In the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub servers: Vec<ServerStatus>,
+    /// Requests that wait until a server has room for them; none where servers have no limit.
+    pub waiting: Option<u64>,
 }
 
 /// The figures of one server of an upstream, since a configuration first named it.

@@ -6,6 +6,7 @@
 //! (`gateway`). All of them wait in `receive`, for the server and the client at once, and `retry` decides which
 //! requests are tried again.
 
+mod admission;
 mod attempt;
 mod checked_websocket;
 mod download;
@@ -13,14 +14,17 @@ mod forwarded;
 mod gateway;
 mod http1_request;
 mod http2;
+mod judgement;
 pub(crate) mod mirror;
 mod receive;
 mod relay;
 mod request;
 mod response_head;
 mod retry;
+mod server_headers;
 mod shown;
 mod socket;
+mod sticky;
 pub(crate) mod subrequest;
 mod time_limit;
 mod tunnel;
@@ -33,6 +37,7 @@ use corral_config::upstream::{Balance, Retries};
 
 pub(crate) use self::attempt::{Attempt, AttemptOutcome};
 pub(crate) use self::gateway::{GatewayRequest, ProgramRequest, await_return};
+use self::judgement::Judge;
 pub(crate) use self::retry::{FailedAttempt, RetryState, RetryTarget};
 use self::shown::shown;
 pub(crate) use self::tunnel::join;
@@ -42,7 +47,7 @@ use crate::error_chain::Chain;
 use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{LoopGroup, LoopServer, ServerFailure, TriedServers};
+use crate::upstream::{LoopGroup, LoopServer, ServerFailure, ServerWish, TriedServers};
 
 /// Answers a request by a server of a group.
 pub(crate) async fn answer(response: &mut ResponseWriter<'_, '_>, group: &LoopGroup) -> Result<(), Gone> {
@@ -59,7 +64,7 @@ pub(crate) async fn answer(response: &mut ResponseWriter<'_, '_>, group: &LoopGr
 pub(crate) async fn give(
     response: &mut ResponseWriter<'_, '_>,
     group: &LoopGroup,
-    upload: Upload,
+    mut upload: Upload,
     gateway_request: Option<&GatewayRequest>,
 ) -> Result<(), Gone> {
     let key = match balance_key(response, group) {
@@ -69,9 +74,14 @@ pub(crate) async fn give(
     let begun = response.now();
     let Retries { most, timeout } = group.shared.upstream.retries;
     let target = RetryTarget::server(group.servers.len(), most, timeout);
-    let retries = RetryState::new(target, response.request.received.is_idempotent());
-    let mut attempts =
-        Attempts { group, key, upload, gateway_request, tried: TriedServers::new(), retries, begun };
+    let further = group.shared.upstream.retry_on.failures;
+    let retries = RetryState::new(target, response.request.received.is_idempotent()).also_after(further);
+    if further.non_idempotent {
+        upload.keep_for_others();
+    }
+    let preferred = sticky::named(response, group);
+    let tried = TriedServers::new();
+    let mut attempts = Attempts { group, key, preferred, upload, gateway_request, tried, retries, begun };
     let answered = attempts.run(response).await;
     buffers::give(attempts.key);
     answered
@@ -91,6 +101,8 @@ fn balance_key(response: &ResponseWriter<'_, '_>, group: &LoopGroup) -> Result<V
 struct Attempts<'g> {
     group: &'g LoopGroup,
     key: Vec<u8>,
+    /// The server that the client wants to stay with.
+    preferred: Option<usize>,
     upload: Upload,
     /// The request as servers get it in the place of a head of HTTP.
     gateway_request: Option<&'g GatewayRequest>,
@@ -102,22 +114,30 @@ struct Attempts<'g> {
 impl Attempts<'_> {
     async fn run(&mut self, response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
         loop {
-            let chosen = self.group.choose(&self.tried, &self.key, response.now());
-            let Some(chosen) = chosen else {
-                self.note_absence(response);
-                return response.send_error(502).await;
+            let Self { preferred, ref tried, ref key, .. } = *self;
+            let wish = ServerWish { tried, key, preferred, now: response.now() };
+            let admitted = admission::admit(response, self.group, wish).await?;
+            let (chosen, place) = match admitted {
+                Ok(admitted) => admitted,
+                Err(reason) => return reason.answer(response, self.group).await,
             };
             let server = &self.group.servers[chosen];
             let active = server.figures().begin_request();
             response.note_upstream(&server.shared.origin.host);
+            self.tried.push(chosen);
+            server_headers::mark(response, (self.group, chosen), self.preferred);
+            let sent = response.now();
+            let Self { group, ref retries, ref tried, begun, ref mut upload, .. } = *self;
+            let judge = group.shared.judges_heads.then(|| Judge { group, retries, tried, begun, sent });
             let outcome = match self.gateway_request {
-                None => Attempt::new(server, &mut self.upload).run(response).await,
+                None => Attempt::new(server, upload).judged_by(judge.as_ref()).run(response).await,
                 Some(gateway_request) => {
-                    gateway::run(response, server, &mut self.upload, gateway_request).await
+                    gateway::run(response, server, (upload, judge.as_ref()), gateway_request).await
                 }
             };
-            drop(active);
             response.note_upstream_end();
+            response.reply.from_server = None;
+            drop((active, place));
             let failure = match outcome? {
                 AttemptOutcome::Answered => return Ok(()),
                 AttemptOutcome::Body(error) => return response.fail_body(&error).await,
@@ -128,7 +148,6 @@ impl Attempts<'_> {
                 }
             };
             self.note_failure(response, server, &failure);
-            self.tried.push(chosen);
             let elapsed = response.now().saturating_duration_since(self.begun);
             let attempt = FailedAttempt { elapsed, ..FailedAttempt::new(&failure) };
             if !self.retries.retry(attempt, &mut self.upload) {
@@ -141,6 +160,11 @@ impl Attempts<'_> {
         let shared = &server.shared;
         let now = Millis::of(response.now());
         let title = || self.group.shared.title(Some(shared));
+        // A status like 404 is an answer, of which nothing need be said.
+        let is_answer = matches!(failure, ServerFailure::Status(_)) && !failure.is_theirs();
+        if is_answer {
+            return;
+        }
         if let Some(suppressed) = shared.throttle.admit(now) {
             let failure = Chain(failure);
             tracing::error!("{}: {failure}, request \"{}\"{suppressed}", title(), shown(response.request));
@@ -152,17 +176,6 @@ impl Attempts<'_> {
         let has_changed = shared.health.failed(&shared.passive, now);
         if has_changed && self.group.servers.len() > 1 {
             tracing::warn!("{}: avoided for {:?}", title(), shared.passive.fail_timeout);
-        }
-    }
-
-    fn note_absence(&self, response: &ResponseWriter<'_, '_>) {
-        let group = &self.group.shared;
-        if let Some(suppressed) = group.throttle.admit(Millis::of(response.now())) {
-            let title = group.title(None);
-            tracing::error!(
-                "{title}: no server is available, request \"{}\"{suppressed}",
-                shown(response.request)
-            );
         }
     }
 }

@@ -17,7 +17,8 @@ pub(crate) struct Balancer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BalanceMethod {
     RoundRobin,
-    LeastConnections,
+    /// The least load for the weight, whatever that counts.
+    LeastLoad,
     RandomTwo,
     Hash,
 }
@@ -25,10 +26,12 @@ pub(crate) enum BalanceMethod {
 /// The facts that a choice depends on beside the weights.
 pub(crate) struct BalanceInput<'s> {
     pub(crate) is_usable: &'s dyn Fn(usize) -> bool,
-    /// Requests in progress.
+    /// Requests in progress, or another measure of what there is to do.
     pub(crate) load: &'s dyn Fn(usize) -> u64,
     /// The key of `BalanceMethod::Hash`.
     pub(crate) key: &'s [u8],
+    /// The weight of a server at present; none when it is always the same.
+    pub(crate) ramp: Option<&'s dyn Fn(usize, u64) -> u64>,
 }
 
 impl Balancer {
@@ -48,8 +51,8 @@ impl Balancer {
     /// The index of the server that gets the request; none when none is usable.
     pub(crate) fn choose(&mut self, situation: &BalanceInput<'_>) -> Option<usize> {
         match self.method {
-            BalanceMethod::RoundRobin => in_turn(&self.weights, &mut self.turns, situation.is_usable),
-            BalanceMethod::LeastConnections => self.least_busy(situation),
+            BalanceMethod::RoundRobin => self.in_turn(situation, &|_, _| true),
+            BalanceMethod::LeastLoad => self.least_busy(situation),
             BalanceMethod::RandomTwo => self.of_two(situation),
             BalanceMethod::Hash => self.by_hash(situation),
         }
@@ -58,11 +61,40 @@ impl Balancer {
     /// The one with the fewest requests for its weight; in turn among equals.
     fn least_busy(&mut self, situation: &BalanceInput<'_>) -> Option<usize> {
         let best = self.usable(situation).min_by(|&a, &b| self.compare(a, b, situation))?;
-        let Self { weights, turns, .. } = self;
         let load = |idx| u128::from((situation.load)(idx));
-        let weight = |idx: usize| u128::from(weights[idx]);
-        let is_equal = |idx| load(idx) * weight(best) == load(best) * weight(idx);
-        in_turn(weights, turns, &|idx| (situation.is_usable)(idx) && is_equal(idx))
+        let (best_load, best_weight) = (load(best), self.weight(best, situation));
+        let is_equal = |idx, weight| load(idx) * u128::from(best_weight) == best_load * u128::from(weight);
+        self.in_turn(situation, &is_equal)
+    }
+
+    /// Smooth weighted round robin among some of the usable servers, of which `is_one` is asked with their weights:
+    /// each earns its weight, the richest is chosen and pays for all.
+    fn in_turn(
+        &mut self,
+        situation: &BalanceInput<'_>,
+        is_one: &dyn Fn(usize, u64) -> bool,
+    ) -> Option<usize> {
+        let mut total = 0;
+        let mut chosen: Option<usize> = None;
+        for idx in 0..self.weights.len() {
+            let weight = self.weight(idx, situation);
+            if weight == 0 || !(situation.is_usable)(idx) || !is_one(idx, weight) {
+                continue;
+            }
+            self.turns[idx] += weight as i64;
+            total += weight as i64;
+            if chosen.is_none_or(|best| self.turns[idx] > self.turns[best]) {
+                chosen = Some(idx);
+            }
+        }
+        self.turns[chosen?] -= total;
+        chosen
+    }
+
+    /// A server's weight at present.
+    fn weight(&self, idx: usize, situation: &BalanceInput<'_>) -> u64 {
+        let weight = self.weights[idx];
+        situation.ramp.map_or(weight, |ramp| ramp(idx, weight))
     }
 
     /// The less busy one of two that are drawn.
@@ -79,7 +111,7 @@ impl Balancer {
         let score = |idx: usize| {
             let bits = mix(key ^ self.seeds[idx]) >> 11;
             let uniform = (bits as f64 + 0.5) / (1_u64 << 53) as f64;
-            -(self.weights[idx] as f64) / uniform.ln()
+            -(self.weight(idx, situation) as f64) / uniform.ln()
         };
         self.usable(situation).max_by(|&a, &b| score(a).total_cmp(&score(b)))
     }
@@ -91,7 +123,7 @@ impl Balancer {
     /// Which of two has more to do for its weight.
     fn compare(&self, a: usize, b: usize, situation: &BalanceInput<'_>) -> std::cmp::Ordering {
         let load = |idx| u128::from((situation.load)(idx));
-        let weight = |idx: usize| u128::from(self.weights[idx]);
+        let weight = |idx| u128::from(self.weight(idx, situation));
         (load(a) * weight(b)).cmp(&(load(b) * weight(a)))
     }
 
@@ -100,31 +132,16 @@ impl Balancer {
         self.random = self.random.wrapping_add(GOLDEN);
         let random = mix(self.random);
         let candidates = || self.usable(situation).filter(|&idx| Some(idx) != except);
-        let total: u64 = candidates().map(|idx| self.weights[idx]).sum();
+        let total: u64 = candidates().map(|idx| self.weight(idx, situation)).sum();
         let mut left = random.checked_rem(total)?;
         for idx in candidates() {
-            match left.checked_sub(self.weights[idx]) {
+            match left.checked_sub(self.weight(idx, situation)) {
                 Some(rest) => left = rest,
                 None => return Some(idx),
             }
         }
         None
     }
-}
-
-/// Smooth weighted round robin: each server earns its weight, the richest is chosen and pays for all.
-fn in_turn(weights: &[u64], turns: &mut [i64], is_usable: &dyn Fn(usize) -> bool) -> Option<usize> {
-    let mut total = 0;
-    let mut chosen: Option<usize> = None;
-    for idx in (0..weights.len()).filter(|&idx| weights[idx] > 0 && is_usable(idx)) {
-        turns[idx] += weights[idx] as i64;
-        total += weights[idx] as i64;
-        if chosen.is_none_or(|best| turns[idx] > turns[best]) {
-            chosen = Some(idx);
-        }
-    }
-    turns[chosen?] -= total;
-    chosen
 }
 
 /// FNV-1a, mixed: the same in each event loop and after each restart.

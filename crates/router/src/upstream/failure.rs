@@ -60,6 +60,9 @@ pub(crate) enum ServerFailure {
     CgiHead(#[from] ResponseHeadError),
     #[error("it ended the request before it had sent a response")]
     Unanswered,
+    /// A status of `retry_on`.
+    #[error("it answers with status {0}")]
+    Status(u16),
     #[error("it has no process for the request (FastCGI)")]
     Overloaded,
     #[error("it answers no requests (FastCGI)")]
@@ -128,7 +131,12 @@ impl ServerFailure {
 
     /// Whether it says something about the server that was asked.
     pub(crate) fn is_theirs(&self) -> bool {
-        !matches!(self, Self::Exhausted(_) | Self::NotRepresentable(_))
+        match self {
+            Self::Exhausted(_) | Self::NotRepresentable(_) => false,
+            // Others are answers to the request.
+            Self::Status(status) => *status == 429 || *status >= 500,
+            _ => true,
+        }
     }
 
     /// Whether what came is not a response that could be passed on.
@@ -147,6 +155,11 @@ impl ServerFailure {
                 | Self::Switched
                 | Self::Http2(_)
         )
+    }
+
+    /// Whether it has taken too long.
+    pub(crate) fn is_late(&self) -> bool {
+        self.status() == 504
     }
 
     /// The status of the reply (contract 13).
@@ -171,7 +184,9 @@ impl ServerFailure {
             Self::NotAgreed | Self::NotHttp2(_) | Self::NoStreams | Self::NoTunnels | Self::Refused(_) => {
                 Retry::Any
             }
-            Self::Send(_) | Self::Receive(_) | Self::Closed | Self::Reset(_) => Retry::Idempotent,
+            Self::Send(_) | Self::Receive(_) | Self::Closed | Self::Reset(_) | Self::Status(_) => {
+                Retry::Idempotent
+            }
             _ => Retry::Never,
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use corral_channel::Lane;
 use corral_config::gateway::Servers;
 use corral_config::table::Table;
-use corral_config::upstream::{Balance, Proxy, Upstream};
+use corral_config::upstream::{Balance, Proxy, Server as ConfiguredServer, Upstream};
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
@@ -20,6 +20,7 @@ use crate::upstream::connect::connect;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::http2::{H2Connections, StreamPermit};
 use crate::upstream::idle::{Freshness, IdleConnections};
+use crate::upstream::places::{Place, PlaceFuture, TriedServers};
 use crate::upstream::process_slots::{KeptConnection, ProcessSlot, ProcessSlots, SlotFuture};
 use crate::upstream::resolve::LoopAddresses;
 use crate::upstream::server::{ServerCounters, ServerGroup, ServerGroups, UpstreamServer};
@@ -66,8 +67,37 @@ pub(crate) struct LoopServer {
     turn: Cell<usize>,
 }
 
-/// Servers that a request has been given to in vain.
-pub(crate) type TriedServers = SmallVec<[usize; 8]>;
+/// The facts of a request by which its server is chosen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServerWish<'w> {
+    pub(crate) tried: &'w TriedServers,
+    /// The text that `hash` is made of.
+    pub(crate) key: &'w [u8],
+    /// The server that the client wants to stay with.
+    pub(crate) preferred: Option<usize>,
+    pub(crate) now: Instant,
+}
+
+/// The lot of a request that wants a server.
+pub(crate) enum ServerAdmission {
+    /// The server that gets it, and the place that it takes if that has a number of them.
+    Granted(usize, Option<Place>),
+    /// All servers have as many requests as they may.
+    Waits(PlaceFuture),
+    /// As many requests wait as may.
+    Full,
+    /// No server could get it.
+    Absent,
+}
+
+/// The choice among the servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Server(usize),
+    /// The servers that could get the request have no place left.
+    Full,
+    Absent,
+}
 
 /// The servers of one event loop over all generations: a server that stays keeps its connections.
 #[derive(Default)]
@@ -135,11 +165,11 @@ impl LoopServers {
     fn group(&self, group: &Arc<ServerGroup>, lane: Lane) -> LoopGroup {
         let method = match group.upstream.balance {
             Balance::RoundRobin => BalanceMethod::RoundRobin,
-            Balance::LeastConnections => BalanceMethod::LeastConnections,
+            Balance::LeastConnections | Balance::LeastTime => BalanceMethod::LeastLoad,
             Balance::RandomTwo => BalanceMethod::RandomTwo,
             Balance::Hash(_) => BalanceMethod::Hash,
         };
-        let weights = group.upstream.servers.iter().map(|server| server.weight);
+        let weights = group.upstream.servers.iter().map(ConfiguredServer::share);
         let names = group.servers.iter().map(|server| server.text.as_str());
         let balancer = RefCell::new(Balancer::new(method, names.zip(weights)));
         let servers = group.servers.iter().map(|server| self.server(server, lane)).collect();
@@ -166,16 +196,124 @@ impl LoopServers {
 }
 
 impl LoopGroup {
-    /// The server that gets the request; none when there is none that could.
+    /// The server that something gets which takes no place; none when there is none that could.
     pub(crate) fn choose(&self, tried: &TriedServers, key: &[u8], now: Instant) -> Option<usize> {
-        let now = Millis::of(now);
-        let is_up = |idx: usize| !tried.contains(&idx) && self.servers[idx].shared.health.is_up();
-        let is_well = |idx: usize| is_up(idx) && !self.servers[idx].shared.health.is_avoided(now);
-        let load = |idx: usize| self.servers[idx].shared.n_active();
-        let mut balancer = self.balancer.borrow_mut();
-        let well = balancer.choose(&BalanceInput { is_usable: &is_well, load: &load, key });
+        match self.pick(&ServerWish { tried, key, preferred: None, now }) {
+            Choice::Server(server) => Some(server),
+            Choice::Full | Choice::Absent => None,
+        }
+    }
+
+    /// A server for the request and a place there, or the right to wait for one.
+    pub(crate) fn admit(&self, wish: &ServerWish<'_>) -> ServerAdmission {
+        let Some(places) = &self.shared.places else { return self.admit_by(self.pick(wish)) };
+        let mut waiting = places.lock();
+        match self.admit_by(self.pick(wish)) {
+            ServerAdmission::Full => {
+                waiting.push(&self.shared, wish.tried).map_or(ServerAdmission::Full, ServerAdmission::Waits)
+            }
+            admission => admission,
+        }
+    }
+
+    /// As `admit` for a request that waits already.
+    pub(crate) fn admit_again(&self, wish: &ServerWish<'_>) -> Option<(usize, Option<Place>)> {
+        let _waiting = self.shared.places.as_ref()?.lock();
+        match self.admit_by(self.pick(wish)) {
+            ServerAdmission::Granted(server, place) => Some((server, place)),
+            _ => None,
+        }
+    }
+
+    fn admit_by(&self, choice: Choice) -> ServerAdmission {
+        match choice {
+            Choice::Absent => ServerAdmission::Absent,
+            Choice::Full => ServerAdmission::Full,
+            // Another group may have the last place of a server that is shared by two generations.
+            Choice::Server(server) => self
+                .shared
+                .take_place(server)
+                .map_or(ServerAdmission::Full, |place| ServerAdmission::Granted(server, place)),
+        }
+    }
+
+    fn pick(&self, wish: &ServerWish<'_>) -> Choice {
+        let now = Millis::of(wish.now);
+        let health = |idx: usize| &self.servers[idx].shared.health;
+        let is_up = |idx: usize| !wish.tried.contains(&idx) && health(idx).is_up();
+        let is_well = |idx: usize| is_up(idx) && !health(idx).is_avoided(now);
+        if let Some(server) = wish.preferred.filter(|&server| is_well(server) && self.takes_more(server)) {
+            return Choice::Server(server);
+        }
         // When requests to all of them have failed, that says little about any of them.
-        well.or_else(|| balancer.choose(&BalanceInput { is_usable: &is_up, load: &load, key }))
+        match self.pick_among(&is_well, wish, now) {
+            Choice::Absent => self.pick_among(&is_up, wish, now),
+            choice => choice,
+        }
+    }
+
+    /// Whether a server that is well could get a further request.
+    fn takes_more(&self, server: usize) -> bool {
+        self.shared.upstream.servers[server].share() > 0 && self.shared.has_room(server)
+    }
+
+    /// Whether another server could get a request that these have been given to in vain.
+    pub(crate) fn has_other(&self, tried: &[usize], now: Instant) -> bool {
+        let now = Millis::of(now);
+        (0..self.servers.len()).any(|idx| {
+            let health = &self.servers[idx].shared.health;
+            !tried.contains(&idx) && health.is_up() && !health.is_avoided(now) && self.takes_more(idx)
+        })
+    }
+
+    fn pick_among(&self, is_one: &dyn Fn(usize) -> bool, wish: &ServerWish<'_>, now: Millis) -> Choice {
+        let group = &*self.shared;
+        if !group.has_backups && group.places.is_none() {
+            return self.balance(is_one, wish, now).map_or(Choice::Absent, Choice::Server);
+        }
+        let configured = &group.upstream.servers;
+        for is_backup in [false, true] {
+            let is_free =
+                |idx: usize| configured[idx].backup == is_backup && is_one(idx) && group.has_room(idx);
+            if let Some(server) = self.balance(&is_free, wish, now) {
+                return Choice::Server(server);
+            }
+        }
+        let is_full = (0..configured.len()).any(|idx| configured[idx].share() > 0 && is_one(idx));
+        if is_full { Choice::Full } else { Choice::Absent }
+    }
+
+    fn balance(
+        &self,
+        is_usable: &dyn Fn(usize) -> bool,
+        wish: &ServerWish<'_>,
+        now: Millis,
+    ) -> Option<usize> {
+        let connections = |idx: usize| self.servers[idx].shared.n_active();
+        let unknown = if self.measures_times() { self.least_average(now) } else { 0 };
+        // The time until the requests are answered that are there, and one more.
+        let time = |idx: usize| match self.servers[idx].shared.times.average(now) {
+            0 => unknown.saturating_mul(connections(idx) + 1),
+            average => average.saturating_mul(connections(idx) + 1),
+        };
+        let load: &dyn Fn(usize) -> u64 = if self.measures_times() { &time } else { &connections };
+        let slow_start = self.shared.upstream.slow_start;
+        let ramp = slow_start
+            .map(|time| move |idx: usize, weight| self.servers[idx].shared.health.ramped(weight, time, now));
+        let ramp = ramp.as_ref().map(|ramp| ramp as &dyn Fn(usize, u64) -> u64);
+        let input = BalanceInput { is_usable, load, key: wish.key, ramp };
+        self.balancer.borrow_mut().choose(&input)
+    }
+
+    /// Whether a server is chosen by the time that it takes to answer.
+    pub(crate) fn measures_times(&self) -> bool {
+        self.shared.upstream.balance == Balance::LeastTime
+    }
+
+    /// The least average that is known, which is taken for that of servers of which nothing is known.
+    fn least_average(&self, now: Millis) -> u64 {
+        let averages = self.servers.iter().map(|server| server.shared.times.average(now));
+        averages.filter(|&average| average > 0).min().unwrap_or(1)
     }
 }
 

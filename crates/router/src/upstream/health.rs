@@ -2,6 +2,7 @@
 //! the thread that makes the checks; neither waits for the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use corral_config::upstream::PassiveHealth;
 
@@ -17,7 +18,12 @@ pub(crate) struct Health {
     first_failure: AtomicU64,
     /// Requests go to others until then.
     avoided_until: AtomicU64,
+    /// When the server was used again after it had been down or avoided; 0 if it never was.
+    back_since: AtomicU64,
 }
+
+/// A server that comes back begins with this part of its weight.
+const FIRST_PART: u64 = 100;
 
 impl Health {
     /// Whether the checks, if there are any, find the server well.
@@ -30,19 +36,40 @@ impl Health {
         now.0 < self.avoided_until.load(Ordering::Relaxed)
     }
 
+    /// The weight of a server that gets its full one within `ramp` of coming back.
+    pub(crate) fn ramped(&self, weight: u64, ramp: Duration, now: Millis) -> u64 {
+        let avoided_until = self.avoided_until.load(Ordering::Relaxed);
+        let since = self.back_since.load(Ordering::Relaxed).max(avoided_until);
+        let (passed, ramp) = (u128::from(now.0.saturating_sub(since)), ramp.as_millis());
+        if since == 0 || passed >= ramp {
+            return weight;
+        }
+        let part = u64::try_from(u128::from(weight) * passed / ramp).unwrap_or(weight);
+        part.max(weight / FIRST_PART).max(weight.min(1))
+    }
+
     /// Notes a result of the checks. True when it changes the state.
     pub(crate) fn set_up(&self, up: bool) -> bool {
         if up {
             self.succeeded();
         }
-        self.down.swap(!up, Ordering::Relaxed) == up
+        let has_changed = self.down.swap(!up, Ordering::Relaxed) == up;
+        if has_changed && up {
+            self.back_since.store(Millis::of(Instant::now()).0, Ordering::Relaxed);
+        }
+        has_changed
     }
 
     /// A request was answered.
     pub(crate) fn succeeded(&self) {
         if self.n_failures.load(Ordering::Relaxed) != 0 {
             self.n_failures.store(0, Ordering::Relaxed);
-            self.avoided_until.store(0, Ordering::Relaxed);
+            let avoided_until = self.avoided_until.swap(0, Ordering::Relaxed);
+            if avoided_until != 0 {
+                // It may be answered while it is avoided, as others are, too.
+                let since = avoided_until.min(Millis::of(Instant::now()).0);
+                self.back_since.fetch_max(since, Ordering::Relaxed);
+            }
         }
     }
 
@@ -141,6 +168,25 @@ mod tests {
         check_streak("---+", false);
         check_streak("---++", true);
         check_streak("---+-+", false);
+    }
+
+    /// The weight of 1000 so many milliseconds after the end of the time for which the server is avoided.
+    #[track_caller]
+    fn check_ramp(health: &Health, after: u64, expect: u64) {
+        let weight = health.ramped(1000, Duration::from_secs(10), Millis(6000 + after));
+        assert_eq!(weight, expect, "{after} ms");
+    }
+
+    #[test]
+    fn weights_grow_after_a_server_has_come_back() {
+        let health = Health::default();
+        check_ramp(&health, 0, 1000);
+        health.failed(&PassiveHealth { max_fails: 1, fail_timeout: Duration::from_secs(5) }, Millis(1000));
+        for (after, expect) in [(0, 10), (50, 10), (2500, 250), (9999, 999), (10_000, 1000), (50_000, 1000)] {
+            check_ramp(&health, after, expect);
+        }
+        let weight = |weight| health.ramped(weight, Duration::from_secs(10), Millis(6001));
+        assert_eq!([0, 1, 5].map(weight), [0, 1, 1], "none is never chosen, and none vanishes");
     }
 
     #[test]

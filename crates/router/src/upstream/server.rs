@@ -8,7 +8,7 @@ use std::time::Instant;
 use corral_config::address::ListenAddress;
 use corral_config::table::Table;
 use corral_config::upstream::{
-    HealthCheck, Origin, PassiveHealth, Proxy, ProxyOptions, Server as ConfiguredServer, Upstream,
+    Balance, HealthCheck, Origin, PassiveHealth, Proxy, ProxyOptions, Server as ConfiguredServer, Upstream,
     UpstreamHost,
 };
 use corral_ipc::bounded::MOST;
@@ -18,8 +18,11 @@ use crate::clock::Millis;
 use crate::counters::Counter;
 use crate::log_throttle::LogThrottle;
 use crate::upstream::health::Health;
+use crate::upstream::places::{PlaceQueue, TakenPlaces};
 use crate::upstream::process_slots::ProcessSlots;
 use crate::upstream::resolve::{NameResolver, ResolvedName};
+use crate::upstream::response_times::ResponseTimes;
+use crate::upstream::sticky::StickyValues;
 use crate::upstream::tls::{TlsTarget, TlsTrust};
 
 /// All groups of a configuration.
@@ -34,6 +37,14 @@ pub(crate) struct ServerGroup {
     pub(crate) upstream: Upstream,
     /// In the order of `upstream.servers`.
     pub(crate) servers: Vec<Arc<UpstreamServer>>,
+    /// Some servers are only for when others are of no use.
+    pub(super) has_backups: bool,
+    /// Heads of responses are looked at for more than the response.
+    pub(crate) judges_heads: bool,
+    /// The requests that wait for one of its servers, if some of these take only so many.
+    pub(crate) places: Option<PlaceQueue>,
+    /// The values of `sticky` cookies, if there are such.
+    pub(crate) sticky: Option<StickyValues>,
     pub(crate) throttle: LogThrottle,
 }
 
@@ -52,6 +63,10 @@ pub(crate) struct UpstreamServer {
     /// For `https://`.
     pub(crate) tls: Option<TlsTarget>,
     pub(crate) health: Health,
+    /// Requests of those that are counted.
+    pub(super) taken: TakenPlaces,
+    /// Measured for `least_time` alone.
+    pub(crate) times: ResponseTimes,
     /// The connections of one whose processes are counted.
     pub(crate) slots: Option<Arc<ProcessSlots>>,
     pub(crate) throttle: LogThrottle,
@@ -135,7 +150,7 @@ impl ServerBuilder<'_> {
             }
         });
         let servers = servers.collect::<Result<_, _>>()?;
-        Ok(Arc::new(ServerGroup { upstream: upstream.clone(), servers, throttle: LogThrottle::default() }))
+        Ok(Arc::new(ServerGroup::new(upstream.clone(), servers)))
     }
 
     fn server(
@@ -159,6 +174,8 @@ impl ServerBuilder<'_> {
             name: self.resolver.name(&origin.host),
             tls,
             health: Health::default(),
+            taken: TakenPlaces::default(),
+            times: ResponseTimes::default(),
             throttle: LogThrottle::default(),
             figures: (0..self.n_loops).map(|_| ServerCounters::default()).collect(),
         }))
@@ -169,15 +186,42 @@ impl ServerGroups {
     /// The part of `/status` about the upstreams.
     pub(crate) fn status(&self) -> Vec<UpstreamStatus> {
         let now = Millis::of(Instant::now());
-        let groups = self.upstreams.iter().map(|group| UpstreamStatus {
-            name: group.upstream.name.clone(),
-            servers: group.servers.iter().map(|server| server.status(now)).take(MOST).collect(),
-        });
-        groups.take(MOST).collect()
+        self.upstreams.iter().map(|group| group.status(now)).take(MOST).collect()
     }
 }
 
 impl ServerGroup {
+    /// The group of these servers, which are those of `upstream`.
+    pub(super) fn new(upstream: Upstream, servers: Vec<Arc<UpstreamServer>>) -> Self {
+        let is_limited = upstream.servers.iter().any(|server| server.max_conns.is_some());
+        Self {
+            judges_heads: !upstream.retry_on.statuses.is_empty() || upstream.balance == Balance::LeastTime,
+            has_backups: upstream.servers.iter().any(|server| server.backup),
+            places: is_limited.then(|| PlaceQueue::new(&upstream.queue)),
+            sticky: upstream
+                .sticky
+                .as_ref()
+                .map(|rules| StickyValues::new(rules, servers.iter().map(|server| server.text.as_str()))),
+            upstream,
+            servers,
+            throttle: LogThrottle::default(),
+        }
+    }
+
+    /// The group's part of `/status`.
+    fn status(&self, now: Millis) -> UpstreamStatus {
+        let servers = self.servers.iter().zip(&self.upstream.servers);
+        let servers = servers.map(|(server, configured)| {
+            let status = server.status(now);
+            if configured.down { ServerStatus { state: ServerState::Down, ..status } } else { status }
+        });
+        UpstreamStatus {
+            name: self.upstream.name.clone(),
+            servers: servers.take(MOST).collect(),
+            waiting: self.places.as_ref().map(PlaceQueue::n_waiting),
+        }
+    }
+
     /// Whether all servers are spoken to over HTTP/2, so that no length of a body need be known.
     pub(crate) fn speaks_http2(&self) -> bool {
         self.servers.iter().all(|server| server.options.http2)
@@ -227,6 +271,8 @@ impl UpstreamServer {
             name: None,
             tls: None,
             health: Health::default(),
+            taken: TakenPlaces::default(),
+            times: ResponseTimes::default(),
             throttle: LogThrottle::default(),
             figures: (0..n_loops).map(|_| ServerCounters::default()).collect(),
         })

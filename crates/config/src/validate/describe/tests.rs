@@ -62,7 +62,7 @@ fn options_are_described_with_the_manual_s_words() {
     check_text("applications.*.preload", PRELOAD, Some("false"));
     check_text("applications.*.targets.*.callable", CALLABLE, None);
     check_text("applications.*.options", OPTIONS, None);
-    check_text("upstreams.*.servers.*.weight", WEIGHT, None);
+    check_text("upstreams.*.servers.*.weight", WEIGHT, Some("1"));
 }
 
 const IDLE: &str = "seconds that a connection may wait for a request, the first one or the next; then it is \
@@ -75,8 +75,7 @@ const CALLABLE: &str = "several entry points, each with `module`, `callable`, `f
                         for `\"pass\": \"applications/site/NAME\"`";
 const OPTIONS: &str = "php: an object with `admin`, `user`, `file`, `sapi_name`\n\n\
                        java: options of the virtual machine: `-Xmx512m`, `-Dname=value`, … (default: none)";
-const WEIGHT: &str = "an object: the servers by their addresses. `weight` is the share of one, 1 unless given; \
-                      0 means never. `http2` is that of one server, in place of the upstream's (required)";
+const WEIGHT: &str = "the server's share of the requests; 0 means that it is never chosen";
 
 /// Members without a description, and texts that only the manual's page can carry.
 fn unsuited(schema: &Value, path: &str, found: &mut Vec<String>) {

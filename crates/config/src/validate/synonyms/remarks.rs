@@ -388,6 +388,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
         "It belongs into \"http\": \"settings\": {\"http\": {…}}.",
     ),
     (&["least_conn", "least_connections"], "servers", "Write \"balance\": \"least_connections\"."),
+    (&["least_time"], "servers", "Write \"balance\": \"least_time\"."),
     (&["ip_hash", "hash", "sticky_ip"], "servers", "Write \"balance\": {\"hash\": \"$remote_addr\"}."),
     (
         &["access_log", "log"],

@@ -146,8 +146,8 @@ fn an_upstream_needs_servers() {
 
 #[test]
 fn options_are_checked() {
-    let balance = "The \"balance\" value must be \"round_robin\", \"least_connections\", \"random_two\", or an \
-                   object with \"hash\".";
+    let balance = "The \"balance\" value must be \"round_robin\", \"least_connections\", \"least_time\", \
+                   \"random_two\", or an object with \"hash\".";
     check_option(r#""balance": "round-robin""#, "balance", balance);
     check_option(r#""balance": {}"#, "balance", "Required parameter \"hash\" is missing.");
     check_option(

@@ -3,7 +3,9 @@
 use std::pin::pin;
 use std::rc::Rc;
 
+use super::download::Download;
 use super::http1_request::{Http1Request, OutgoingHead};
+use super::judgement::{Judge, judge};
 use super::receive::AttemptFailure;
 use super::relay::{Relayed, ResponseRelay};
 use super::response_head::ResponseStart;
@@ -28,6 +30,7 @@ pub(crate) struct Attempt<'a> {
     on_upgrade: Option<&'a dyn Fn()>,
     /// The application whose WebSockets are held to the protocol.
     watched: Option<&'a str>,
+    judge: Option<&'a Judge<'a>>,
 }
 
 /// How an attempt ended.
@@ -42,7 +45,7 @@ pub(crate) enum AttemptOutcome {
 
 impl<'a> Attempt<'a> {
     pub(crate) fn new(server: &'a Rc<LoopServer>, upload: &'a mut Upload) -> Self {
-        Self { server, upload, was_sent: false, on_upgrade: None, watched: None }
+        Self { server, upload, was_sent: false, on_upgrade: None, watched: None, judge: None }
     }
 
     /// Calls `told` when the connection is upgraded, before anything goes through.
@@ -56,6 +59,11 @@ impl<'a> Attempt<'a> {
         Self { watched: program, ..self }
     }
 
+    /// Has a judge look at the head of the response.
+    pub(super) fn judged_by(self, judge: Option<&'a Judge<'a>>) -> Self {
+        Self { judge, ..self }
+    }
+
     /// Whether the server may have had it, on a connection that has ended since.
     pub(crate) fn was_sent(&self) -> bool {
         self.was_sent
@@ -67,7 +75,7 @@ impl<'a> Attempt<'a> {
         response: &mut ResponseWriter<'_, '_>,
     ) -> Result<AttemptOutcome, Gone> {
         if self.server.shared.options.http2 {
-            return Box::pin(http2::run(response, self.server, self.upload)).await;
+            return Box::pin(http2::run(response, self.server, (self.upload, self.judge))).await;
         }
         let is_idempotent = response.request.received.is_idempotent();
         let freshness = if is_idempotent { Freshness::Any } else { Freshness::Fresh };
@@ -114,7 +122,11 @@ impl<'a> Attempt<'a> {
             Ok(answer) => answer,
             Err(broken) => return broken.into_outcome(),
         };
-        server.health.succeeded();
+        let status = answer.head.status();
+        if let Some(failure) = judge(self.judge, (response, self.server), status, self.upload) {
+            dismiss(response, self.server, connection, answer, response.request.is_head());
+            return Ok(AttemptOutcome::Failed(failure));
+        }
         let relayed = self.pass_on(response, connection, &mut answer).await;
         buffers::give(answer.input);
         relayed
@@ -215,6 +227,22 @@ impl AttemptFailure {
             Self::Gone => Err(Gone),
         }
     }
+}
+
+/// Nothing more of a response is wanted. The connection is kept if all of it is there.
+pub(super) fn dismiss(
+    response: &ResponseWriter<'_, '_>,
+    server: &LoopServer,
+    connection: ServerConnection,
+    ResponseStart { head, input }: ResponseStart,
+    is_head: bool,
+) {
+    let mut download = Download::new(head.body(is_head), false);
+    let is_complete = download.take(&input[head.len()..]).is_ok_and(|(_, end)| end.is_some());
+    if is_complete && !download.has_excess() && head.keep_alive(is_head) {
+        keep(response, server, connection, head.keep_alive_seconds());
+    }
+    buffers::give(input);
 }
 
 /// Keeps a connection for other requests.

@@ -22,6 +22,7 @@ use self::request_sender::RequestSender;
 use self::response_reader::ResponseReader;
 use self::transport::GatewayTransport;
 use super::attempt::{self, AttemptOutcome};
+use super::judgement::Judge;
 use super::receive::AttemptFailure;
 use super::retry::{FailedAttempt, RetryState, RetryTarget};
 use super::upload::Upload;
@@ -79,7 +80,7 @@ enum RequestStart {
 pub(super) async fn run(
     response: &mut ResponseWriter<'_, '_>,
     server: &Rc<LoopServer>,
-    upload: &mut Upload,
+    (upload, judge): (&mut Upload, Option<&Judge<'_>>),
     gateway_request: &GatewayRequest,
 ) -> Result<AttemptOutcome, Gone> {
     let mut retries = RetryState::new(RetryTarget::Process, response.request.received.is_idempotent());
@@ -95,7 +96,7 @@ pub(super) async fn run(
             .filter(|_| start == RequestStart::Keeping)
             .map(|connection_return| connection_return.slot.slots());
         let conversation = GatewayExchange::new(begin(connected, gateway_request), upload, server);
-        let asking = Box::pin(send_request(response, conversation));
+        let asking = Box::pin(send_request(response, conversation, judge));
         let asked = match crowd {
             None => asking.await,
             Some(slots) => tokio::select! {
@@ -177,13 +178,14 @@ async fn wait(
 async fn send_request(
     response: &mut ResponseWriter<'_, '_>,
     mut conversation: GatewayExchange<'_>,
+    judge: Option<&Judge<'_>>,
 ) -> Result<AttemptOutcome, Gone> {
     let asked = conversation.ask(response).await;
     let outcome = match asked {
-        Ok(head) => {
-            conversation.server.shared.health.succeeded();
-            conversation.pass_on(response, &head).await
-        }
+        Ok(head) => match conversation.judge(response, judge, head.status()) {
+            Some(failure) => Ok(AttemptOutcome::Failed(failure)),
+            None => conversation.pass_on(response, &head).await,
+        },
         Err(broken) => broken.into_outcome(),
     };
     conversation.report(response.request);

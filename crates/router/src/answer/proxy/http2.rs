@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use self::exchange::Http2Request;
 use super::attempt::{AttemptOutcome, connected};
+use super::judgement::{self, Judge};
 use super::request;
 use super::retry::{FailedAttempt, RetryState, RetryTarget};
 use super::upload::Upload;
@@ -21,7 +22,7 @@ use crate::upstream::{LoopServer, ServerFailure};
 pub(super) async fn run(
     response: &mut ResponseWriter<'_, '_>,
     server: &LoopServer,
-    upload: &mut Upload,
+    (upload, judge): (&mut Upload, Option<&Judge<'_>>),
 ) -> Result<AttemptOutcome, Gone> {
     let mut retries = RetryState::new(RetryTarget::Stream, response.request.received.is_idempotent());
     loop {
@@ -31,7 +32,7 @@ pub(super) async fn run(
             Err(broken) => return broken.into_outcome(),
         };
         let was_used = !permit.is_first();
-        let failure = match send_request(response, server, upload, permit).await? {
+        let failure = match send_request(response, server, (upload, judge), permit).await? {
             AttemptOutcome::Failed(failure) => failure,
             outcome => return Ok(outcome),
         };
@@ -44,7 +45,7 @@ pub(super) async fn run(
 async fn send_request(
     response: &mut ResponseWriter<'_, '_>,
     server: &LoopServer,
-    upload: &mut Upload,
+    (upload, judge): (&mut Upload, Option<&Judge<'_>>),
     permit: StreamPermit,
 ) -> Result<AttemptOutcome, Gone> {
     let kind = if websocket_is_wanted(response.request.received) {
@@ -62,7 +63,11 @@ async fn send_request(
         Ok(answer) => answer,
         Err(broken) => return broken.into_outcome(),
     };
-    server.shared.health.succeeded();
+    if let Some(failure) = judgement::judge(judge, (response, server), answer.status(), conversation.upload())
+    {
+        return Ok(AttemptOutcome::Failed(failure));
+    }
+    conversation.commit();
     if kind == StreamUse::WebSocket {
         conversation = match Box::pin(conversation.switch(response, &answer)).await? {
             ControlFlow::Break(()) => return Ok(AttemptOutcome::Answered),

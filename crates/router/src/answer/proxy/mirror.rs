@@ -20,7 +20,7 @@ use crate::exchange::response::ResponseWriter;
 use crate::mirrors::{FIELD, MOST_DEEP, MirrorTally, mark};
 use crate::request::body::BodyError;
 use crate::storage::buffers;
-use crate::upstream::{LoopGroup, TriedServers};
+use crate::upstream::{LoopGroup, ServerAdmission, ServerWish, TriedServers};
 
 /// Longest body of a copy, in bytes.
 const MOST_BODY: usize = 1024 * 1024;
@@ -77,10 +77,15 @@ fn send(
         return drop_copy(response, tally, "too many copies are on their way");
     };
     let key = balance_key(response, group).unwrap_or_default();
-    let chosen = group.choose(&TriedServers::new(), &key, response.now());
+    let wish = ServerWish { tried: &TriedServers::new(), key: &key, preferred: None, now: response.now() };
+    let admission = group.admit(&wish);
     buffers::give(key);
-    let Some(chosen) = chosen else {
-        return drop_copy(response, tally, "no server is available");
+    let (chosen, place) = match admission {
+        ServerAdmission::Granted(chosen, place) => (chosen, place),
+        ServerAdmission::Waits(_) | ServerAdmission::Full => {
+            return drop_copy(response, tally, "all servers have as many requests as they may");
+        }
+        ServerAdmission::Absent => return drop_copy(response, tally, "no server is available"),
     };
     let server = &group.servers[chosen];
     let has_length = response.request.received.head.content_length().is_some();
@@ -101,6 +106,7 @@ fn send(
         tally: Arc::clone(tally),
         lane: response.services.lane.index(),
         idle: Rc::clone(&response.services.proxy_servers.idle),
+        _place: place,
     };
     // Ends with its event loop, which does not wait for it.
     tokio::task::spawn_local(copy.run(permit));

@@ -9,6 +9,7 @@ use super::download::Download;
 use super::http1_request::{Http1Transport, OutgoingHead};
 use super::receive::receive;
 use super::response_head::ResponseStart;
+use super::server_headers;
 use super::time_limit::{ResponsePart, WaitLimit};
 use super::upload::Upload;
 use crate::exchange::response::ResponseWriter;
@@ -149,9 +150,7 @@ pub(super) fn open(
     input: &[u8],
     length: Option<u64>,
 ) -> BodyWriter {
-    for (name, value) in head.fields(input) {
-        response.reply.fields.push_checked(name, value);
-    }
+    server_headers::take_over(response, head.fields(input));
     response.open(head.status(), length)
 }
 

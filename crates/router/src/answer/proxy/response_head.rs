@@ -2,6 +2,7 @@
 
 use corral_http::upstream::{ResponseHead, parse_response};
 
+use super::server_headers;
 use crate::exchange::response::ResponseWriter;
 use crate::reply::interim;
 use crate::request::client::Gone;
@@ -24,9 +25,7 @@ pub(crate) struct ResponseStart {
 impl ResponseStart {
     /// Copies the fields to the reply that switches the client's connection, too.
     pub(super) fn copy_fields(&self, response: &mut ResponseWriter<'_, '_>) {
-        for (name, value) in self.head.fields(&self.input) {
-            response.reply.fields.push_checked(name, value);
-        }
+        server_headers::take_over(response, self.head.fields(&self.input));
     }
 }
 

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use corral_config::upstream::RetryFailures;
+
 use super::upload::Upload;
 use crate::upstream::{Retry, ServerFailure};
 
@@ -62,6 +64,8 @@ pub(crate) struct RetryState {
     target: RetryTarget,
     /// A server may act on the request twice.
     is_idempotent: bool,
+    /// Further failures that permit a retry.
+    further: RetryFailures,
     /// Retries that count.
     n_retries: u32,
     /// A program may have acted on the request, and another one got it all the same.
@@ -70,7 +74,13 @@ pub(crate) struct RetryState {
 
 impl RetryState {
     pub(crate) fn new(target: RetryTarget, is_idempotent: bool) -> Self {
-        Self { target, is_idempotent, n_retries: 0, is_repeated: false }
+        let further = RetryFailures::default();
+        Self { target, is_idempotent, further, n_retries: 0, is_repeated: false }
+    }
+
+    /// Tries again after these failures, too.
+    pub(crate) fn also_after(self, further: RetryFailures) -> Self {
+        Self { is_idempotent: self.is_idempotent || further.non_idempotent, further, ..self }
     }
 
     /// Whether the request is tried again; its body then starts anew.
@@ -84,11 +94,16 @@ impl RetryState {
 
     /// Whether the request is tried again, which is counted.
     pub(crate) fn permit(&mut self, attempt: FailedAttempt<'_>, can_rewind: bool) -> bool {
-        let is_permitted = can_rewind && self.is_harmless(attempt) && self.has_prospect(attempt);
+        let is_permitted = self.would_permit(attempt, can_rewind);
         if is_permitted {
             self.count(attempt);
         }
         is_permitted
+    }
+
+    /// Whether the request would be tried again.
+    pub(crate) fn would_permit(&self, attempt: FailedAttempt<'_>, can_rewind: bool) -> bool {
+        can_rewind && self.is_harmless(attempt) && self.has_prospect(attempt)
     }
 
     /// Whether a program that may have acted on the request before it failed is followed by another one.
@@ -101,8 +116,13 @@ impl RetryState {
             && match attempt.failure.retry() {
                 Retry::Any => true,
                 Retry::Idempotent => self.is_idempotent,
-                Retry::Never => false,
+                Retry::Never => self.is_idempotent && self.is_further(attempt.failure),
             }
+    }
+
+    fn is_further(&self, failure: &ServerFailure) -> bool {
+        let RetryFailures { timeout, invalid_response, .. } = self.further;
+        timeout && failure.is_late() || invalid_response && failure.is_nonsense()
     }
 
     fn has_prospect(&self, attempt: FailedAttempt<'_>) -> bool {

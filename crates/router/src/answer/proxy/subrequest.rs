@@ -9,8 +9,8 @@ use corral_http::request::KnownField;
 use corral_http::response;
 use corral_http::upstream::{NamedFields, is_hop_by_hop};
 
-use super::attempt::{keep, kept_or_open};
-use super::download::Download;
+use super::admission::{self, NotAdmitted};
+use super::attempt::{dismiss, keep, kept_or_open};
 use super::forwarded;
 use super::http1_request::{Http1Request, OutgoingHead};
 use super::relay::{Relayed, ResponseRelay};
@@ -22,7 +22,9 @@ use crate::clock::Millis;
 use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::{Freshness, LoopGroup, LoopServer, ServerConnection, ServerFailure, TriedServers};
+use crate::upstream::{
+    Freshness, LoopGroup, LoopServer, ServerConnection, ServerFailure, ServerWish, TriedServers,
+};
 
 /// An answer whose head is there.
 pub(crate) struct SubrequestResponse {
@@ -35,8 +37,8 @@ pub(crate) struct SubrequestResponse {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SubrequestError {
-    #[error("no server is available")]
-    Nobody,
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
     #[error(transparent)]
     Failed(#[from] ServerFailure),
 }
@@ -45,7 +47,7 @@ impl SubrequestError {
     /// The status of the reply to the client.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            Self::Nobody => 502,
+            Self::NotAdmitted(reason) => reason.status(),
             Self::Failed(failure) => failure.status(),
         }
     }
@@ -61,12 +63,17 @@ pub(crate) async fn ask(
     let most = group.shared.upstream.retries.most;
     let mut retries = RetryState::new(RetryTarget::server(group.servers.len(), most, None), true);
     let mut tried = TriedServers::new();
-    let mut last = SubrequestError::Nobody;
-    while let Some(chosen) = group.choose(&tried, b"", response.now()) {
+    let mut last = None;
+    loop {
+        let wish = ServerWish { tried: &tried, key: b"", preferred: None, now: response.now() };
+        let (chosen, place) = match admission::admit(response, group, wish).await? {
+            Ok(admitted) => admitted,
+            Err(reason) => return Ok(Err(last.map_or(reason.into(), SubrequestError::Failed))),
+        };
         let server = &group.servers[chosen];
         let active = server.figures().begin_request();
         let asked = ask_server(response, server, target).await;
-        drop(active);
+        drop((active, place));
         let failure = match asked? {
             Ok(reply) => return Ok(Ok(reply)),
             Err(failure) => failure,
@@ -76,13 +83,12 @@ pub(crate) async fn ask(
             server.shared.health.failed(&server.shared.passive, Millis::of(response.now()));
         }
         let may_retry = retries.permit(FailedAttempt::new(&failure), true);
-        last = failure.into();
         tried.push(chosen);
         if !may_retry {
-            break;
+            return Ok(Err(failure.into()));
         }
+        last = Some(failure);
     }
-    Ok(Err(last))
 }
 
 /// Asks an application, which the router reaches as a client of its own.
@@ -171,14 +177,11 @@ impl SubrequestResponse {
 
     /// Nothing more of it is wanted. The connection is kept if all of the answer is there.
     pub(crate) fn finish(self, response: &ResponseWriter<'_, '_>) {
-        let Self { server, connection, start: ResponseStart { head, input } } = self;
-        let Some(server) = server else { return buffers::give(input) };
-        let mut download = Download::new(head.body(false), false);
-        let is_complete = download.take(&input[head.len()..]).is_ok_and(|(_, end)| end.is_some());
-        if is_complete && !download.has_excess() && head.keep_alive(false) {
-            keep(response, &server, connection, head.keep_alive_seconds());
+        let Self { server, connection, start } = self;
+        match server {
+            Some(server) => dismiss(response, &server, connection, start, false),
+            None => buffers::give(start.input),
         }
-        buffers::give(input);
     }
 
     /// Answers the client with it.

@@ -102,6 +102,11 @@ impl Upload {
         Ok(upload)
     }
 
+    /// Keeps what is sent as long as it is short, whatever the method: another server may get it.
+    pub(crate) fn keep_for_others(&mut self) {
+        self.is_repeatable = true;
+    }
+
     pub(crate) fn length(&self) -> Option<u64> {
         self.length
     }

@@ -9,7 +9,7 @@ fn balancer(method: BalanceMethod, weights: &[u64]) -> Balancer {
 }
 
 fn idle<'s>(is_usable: &'s dyn Fn(usize) -> bool, key: &'s [u8]) -> BalanceInput<'s> {
-    BalanceInput { is_usable, load: &|_| 0, key }
+    BalanceInput { is_usable, load: &|_| 0, key, ramp: None }
 }
 
 /// The first choices, one letter each; `-` for none.
@@ -36,7 +36,7 @@ fn without_a_usable_server_there_is_no_choice() {
     check_turns(&[], "", "--");
     check_turns(&[0, 0], "", "--");
     check_turns(&[1, 1], "ab", "--");
-    for method in [BalanceMethod::LeastConnections, BalanceMethod::RandomTwo, BalanceMethod::Hash] {
+    for method in [BalanceMethod::LeastLoad, BalanceMethod::RandomTwo, BalanceMethod::Hash] {
         assert_eq!(balancer(method, &[0]).choose(&idle(&|_| true, b"x")), None, "{method:?}");
         assert_eq!(balancer(method, &[1]).choose(&idle(&|_| false, b"x")), None, "{method:?}");
         assert_eq!(balancer(method, &[1]).choose(&idle(&|_| true, b"x")), Some(0), "{method:?}");
@@ -49,7 +49,7 @@ fn pile_up(method: BalanceMethod, weights: &[u64], n_requests: u64) -> Vec<u64> 
     let mut loads = vec![0; weights.len()];
     for _ in 0..n_requests {
         let known = loads.clone();
-        let situation = BalanceInput { is_usable: &|_| true, load: &|idx| known[idx], key: b"" };
+        let situation = BalanceInput { is_usable: &|_| true, load: &|idx| known[idx], key: b"", ramp: None };
         loads[balancer.choose(&situation).unwrap()] += 1;
     }
     loads
@@ -57,11 +57,11 @@ fn pile_up(method: BalanceMethod, weights: &[u64], n_requests: u64) -> Vec<u64> 
 
 #[test]
 fn the_least_busy_for_its_weight_is_chosen() {
-    assert_eq!(pile_up(BalanceMethod::LeastConnections, &[1, 1, 1], 30), [10, 10, 10]);
-    assert_eq!(pile_up(BalanceMethod::LeastConnections, &[3, 1], 40), [30, 10]);
-    let mut balancer = balancer(BalanceMethod::LeastConnections, &[1, 1]);
+    assert_eq!(pile_up(BalanceMethod::LeastLoad, &[1, 1, 1], 30), [10, 10, 10]);
+    assert_eq!(pile_up(BalanceMethod::LeastLoad, &[3, 1], 40), [30, 10]);
+    let mut balancer = balancer(BalanceMethod::LeastLoad, &[1, 1]);
     let loads = [7, 3];
-    let situation = BalanceInput { is_usable: &|_| true, load: &|idx| loads[idx], key: b"" };
+    let situation = BalanceInput { is_usable: &|_| true, load: &|idx| loads[idx], key: b"", ramp: None };
     assert_eq!(balancer.choose(&situation), Some(1));
 }
 

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketType};
 use serde_json::{Value, json};
 
 /// A daemon with one event loop, whose requests all go to the upstream `pool`.
-fn start(pool: &Value) -> Daemon {
+pub(super) fn start(pool: &Value) -> Daemon {
     let config = json!({
         "settings": { "listen_threads": 1 },
         "upstreams": { "pool": pool },
@@ -20,13 +20,13 @@ fn start(pool: &Value) -> Daemon {
     daemon().config(config).start()
 }
 
-fn servers(servers: &[(&Origin, f64)]) -> Value {
+pub(super) fn servers(servers: &[(&Origin, f64)]) -> Value {
     let servers = servers.iter().map(|(origin, weight)| (origin.address(), json!({ "weight": weight })));
     json!({ "servers": Value::Object(servers.collect()) })
 }
 
 /// The servers that answer so many requests: one letter each, `!` for an error page.
-fn answers(server: &Daemon, n_requests: usize) -> String {
+pub(super) fn answers(server: &Daemon, n_requests: usize) -> String {
     let mut client = server.connect();
     let answers = (0..n_requests).map(|number| {
         let reply = client.get(&format!("/{number}"));

@@ -8,8 +8,10 @@ use corral_config::upstream::Timeouts;
 
 use super::transport::GatewayTransport;
 use crate::answer::proxy::attempt::AttemptOutcome;
+use crate::answer::proxy::judgement::{self, Judge};
 use crate::answer::proxy::receive::{AttemptFailure, look_for_client, receive};
 use crate::answer::proxy::response_head::MAX_HEAD;
+use crate::answer::proxy::server_headers;
 use crate::answer::proxy::time_limit::{ResponsePart, WaitLimit};
 use crate::answer::proxy::upload::Upload;
 use crate::error_chain::Chain;
@@ -79,6 +81,16 @@ impl<'e> GatewayExchange<'e> {
         Ok(head)
     }
 
+    /// The failure that a response of this status is, if the request goes on to another server.
+    pub(super) fn judge(
+        &self,
+        response: &ResponseWriter<'_, '_>,
+        judge: Option<&Judge<'_>>,
+        status: u16,
+    ) -> Option<ServerFailure> {
+        judgement::judge(judge, (response, self.server), status, self.upload)
+    }
+
     /// Passes the response on, whose head is there.
     pub(super) async fn pass_on(
         &mut self,
@@ -88,9 +100,7 @@ impl<'e> GatewayExchange<'e> {
         if response.intercepts(head.status(), head.fields(&self.transport.source.content)) {
             return Ok(AttemptOutcome::Answered);
         }
-        for (name, value) in head.fields(&self.transport.source.content) {
-            response.reply.fields.push_checked(name, value);
-        }
+        server_headers::take_over(response, head.fields(&self.transport.source.content));
         self.transport.source.content.drain(..head.len());
         // A body that is all there need not be announced, but for the body that an answer to HEAD would have.
         let measured = self.transport.source.n_left().filter(|&n| n > 0 || !response.request.is_head());

@@ -55,7 +55,7 @@ impl ProgramRequest<'_> {
             Err(broken) => return broken.into_outcome(),
         };
         let conversation = GatewayExchange::new(transport, upload, server);
-        Box::pin(send_request(response, conversation)).await
+        Box::pin(send_request(response, conversation, None)).await
     }
 }
 

@@ -43,6 +43,12 @@ pub(super) struct Http2Response {
     is_all: bool,
 }
 
+impl Http2Response {
+    pub(super) fn status(&self) -> u16 {
+        self.answer.head.status()
+    }
+}
+
 impl<'c> Http2Request<'c> {
     pub(super) fn new(
         stream: H2Stream,
@@ -65,11 +71,20 @@ impl<'c> Http2Request<'c> {
         loop {
             let received = receive(response, (&mut self.server, self.upload), &mut limit).await?;
             if let Some(begun) = take_head(response, received?, &mut reader).await? {
-                self.upload.commit();
                 return Ok(begun);
             }
             look_for_client(response, self.upload).await?;
         }
+    }
+
+    /// The request's body.
+    pub(super) fn upload(&self) -> &Upload {
+        self.upload
+    }
+
+    /// No other server gets the request: the response is passed on.
+    pub(super) fn commit(&mut self) {
+        self.upload.commit();
     }
 
     /// Makes a WebSocket connection of the stream if that is what the server has agreed to; the conversation itself if

@@ -14,7 +14,7 @@ use crate::clock::Millis;
 use crate::error_chain::Chain;
 use crate::mirrors::{MirrorPermit, MirrorTally};
 use crate::storage::buffers;
-use crate::upstream::{Freshness, LoopServer, ServerConnection, ServerFailure, ServerGroup};
+use crate::upstream::{Freshness, LoopServer, Place, ServerConnection, ServerFailure, ServerGroup};
 
 /// Bytes of a response that are read to keep the connection; one with more is closed.
 const MOST_READ: usize = 1024 * 1024;
@@ -32,6 +32,8 @@ pub(super) struct MirroredRequest {
     pub(super) lane: usize,
     /// Hears of connections that are idle again.
     pub(super) idle: Rc<Notify>,
+    /// The place that it takes at the server, if that has a number of them.
+    pub(super) _place: Option<Place>,
 }
 
 impl MirroredRequest {

@@ -18,7 +18,7 @@ fn slow(seconds: f32) -> (corral_testkit::Site, Daemon) {
         "import time\n\ndef application(environ, start_response):\n    time.sleep({seconds})\n    \
          start_response('200 OK', [])\n    return [b'slow']\n"
     );
-    let site = site().file("wsgi.py", code);
+    let site = site().file("app.py", code);
     let server = daemon().python(python_app(&site)).start();
     (site, server)
 }
@@ -133,7 +133,7 @@ const SPEAKER: &str = "import sys\n\ndef application(environ, start_response):\n
 
 #[test]
 fn logs_shows_the_last_lines_and_those_of_one_application() {
-    let site = site().file("wsgi.py", SPEAKER);
+    let site = site().file("app.py", SPEAKER);
     let server = daemon().python(python_app(&site)).start();
     server.get("/one").expect(200);
     server.expect_log("said /one");
@@ -171,7 +171,7 @@ fn logs_shows_the_last_lines_and_those_of_one_application() {
 
 #[test]
 fn logs_of_an_application_with_a_file_are_read_there() {
-    let site = site().file("wsgi.py", SPEAKER).writable_folder("out");
+    let site = site().file("app.py", SPEAKER).writable_folder("out");
     let file = site.path("out/errors");
     let app = python_app(&site).with("stderr", json!(text(&file)));
     let server = daemon().python(app).start();

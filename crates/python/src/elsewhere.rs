@@ -64,7 +64,7 @@ fn packages(prefix: &Path) -> Vec<PathBuf> {
     versions.flat_map(|folder| ["site-packages", "dist-packages"].map(|name| folder.join(name))).collect()
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 

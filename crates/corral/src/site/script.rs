@@ -31,7 +31,8 @@ pub(super) fn find(project: &Path) -> Option<ScriptApp> {
 }
 
 fn only_psgi(project: &Path) -> Option<PathBuf> {
-    let is_one = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "psgi");
+    let is_one =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "psgi") && path.is_file();
     let mut files = entries(project).into_iter().filter(is_one);
     files.next().filter(|_| files.next().is_none())
 }

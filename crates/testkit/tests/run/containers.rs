@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use corral_testkit::{Address, Client, Run, Signal, Site, eventually, executables, is_alive, signal, site};
+use corral_testkit::{Address, Client, Run, Signal, Site, eventually, executables, signal, site};
 use serde_json::json;
 
 /// Whether namespaces can be made; without root they need what not every machine permits.
@@ -47,10 +47,15 @@ fn check(name: &str, site: &Site, more: &[&str]) {
     );
     let note = "this is a container, so the application runs as root; --user nobody";
     assert!(run.stdout().contains(note), "{name}: {}", run.stdout());
-    let corral =
-        run.processes().into_iter().find(|process| process.name.starts_with("main v")).expect("it runs");
-    signal(corral.pid, Signal::TERM);
-    assert!(run.ended().status.success(), "{name}");
+    stop(run, Signal::TERM);
+}
+
+/// Ends it from outside, as `docker stop` does.
+#[track_caller]
+fn stop(run: Run, by: Signal) {
+    let main = run.processes().into_iter().find(|process| process.name.starts_with("main v"));
+    signal(main.expect("it runs").pid, by);
+    run.ended().expect_success();
 }
 
 const PYTHON: &str = "import os, sqlite3\n\ndef application(environ, start_response):\n    connection = \
@@ -112,6 +117,7 @@ fn files_are_served_without_a_word_about_users() {
     let mut client = eventually("it accepts connections", || Client::try_connect(address.socket()).ok());
     client.get("/").expect(200).expect_body("page");
     assert!(!run.stdout().contains("note:"), "{}", run.stdout());
+    stop(run, Signal::TERM);
 }
 
 #[test]
@@ -121,9 +127,10 @@ fn another_user_is_respected_there() {
     }
     let (site, address) = (site().file("wsgi.py", PYTHON), Address::fresh());
     let listen = address.to_string();
-    let _run = contained(&site, "/tmp", &["run", "/mnt", "--listen", &listen, "--user", "nobody"]);
+    let run = contained(&site, "/tmp", &["run", "/mnt", "--listen", &listen, "--user", "nobody"]);
     let mut client = eventually("it accepts connections", || Client::try_connect(address.socket()).ok());
     client.get("/").expect(500);
+    stop(run, Signal::TERM);
 }
 
 #[test]
@@ -154,9 +161,5 @@ fn a_daemon_needs_no_more_than_two_folders() {
     let run = contained(&site, "/run /var/tmp", &arguments);
     let mut client = eventually("it accepts connections", || Client::try_connect(address.socket()).ok());
     client.get("/").expect(200).expect_body("written");
-    let main =
-        run.processes().into_iter().find(|process| process.name.starts_with("main v")).expect("it runs");
-    signal(main.pid, Signal::QUIT);
-    eventually("it ends", || (!is_alive(main.pid)).then_some(()));
-    assert!(run.ended().status.success());
+    stop(run, Signal::QUIT);
 }

@@ -47,7 +47,7 @@ fn an_application_in_the_browser_answers_for_its_paths() {
     let site = site().file("index.html", "app").file("assets/a.js", "1").file("tool.py", "secret");
     for more in [&["--spa"][..], &["--spa", "--static"]] {
         let (_run, mut client) = serve(&site, more);
-        for path in ["/", "/users/1", "/users/", "/a.b/c", "/users/%2e%2e%2fx"] {
+        for path in ["/", "/users/1", "/users/", "/a.b/c"] {
             client.get(path).expect(200).expect_body("app");
         }
         client.get("/assets/a.js").expect(200).expect_body("1");

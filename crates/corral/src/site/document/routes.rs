@@ -38,17 +38,17 @@ pub(super) fn routes(site: &Site, choices: &Choices<'_>) -> Value {
             steps.push(json!({ "action": application }));
         }
         SiteKind::Files => {
-            steps.extend(pages(&site.root, choices.pages, json!({ "share": share(&site.root) })));
+            steps.push(pages(json!({ "share": share(&site.root) }), choices.pages));
         }
         SiteKind::Static => {
             steps.extend(private(site, &json!({ "return": 404 })));
             let mut paths = vec![share(&site.root)];
             // `/about` stands for `about.html`, as generators of sites and their hosts have it. What is denied by its
-            // name has one only.
-            if denied.is_empty() {
+            // name has one only. `clean_urls` would redirect for good, and browsers keep that for the next site here.
+            if denied.is_empty() && !choices.pages.spa {
                 paths.push(format!("{}.html", share(&site.root)));
             }
-            steps.extend(pages(&site.root, choices.pages, json!({ "share": paths })));
+            steps.push(pages(json!({ "share": paths }), choices.pages));
         }
         SiteKind::Scripts => {
             steps.extend(private(site, &json!({ "return": 404 })));
@@ -80,15 +80,12 @@ pub(super) fn routes(site: &Site, choices: &Choices<'_>) -> Value {
     Value::Array(steps)
 }
 
-/// The steps for files, with what answers for a path that none of them has.
-fn pages(root: &Path, pages: StaticPages, mut files: Value) -> Vec<Value> {
-    if !pages.spa {
-        return vec![json!({ "action": files })];
+/// The step for files.
+fn pages(mut files: Value, pages: StaticPages) -> Value {
+    if pages.spa {
+        files["spa"] = "/index.html".into();
     }
-    // A script or an image that is missing is missing.
-    let named = json!({ "match": { "uri": "~\\.[^/.]+$" }, "action": files });
-    files["fallback"] = json!({ "share": file(root, "index.html") });
-    vec![named, json!({ "action": files })]
+    json!({ "action": files })
 }
 
 /// One file of a folder as the template of a share.

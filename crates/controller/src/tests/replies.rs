@@ -110,7 +110,7 @@ const FIGURES: &str = r#"{
         "/routes/0/action/limit_requests": {"passed": 12, "delayed": 2, "refused": 5, "keys": 3},
         "/listeners/*:80/limit_requests": {"passed": 12, "would_delay": 2, "would_refuse": 5, "keys": 3}},
     "mirrors": {"/routes/0/action/mirror": {"answered": 8, "failed": 2, "dropped": 1}},
-    "daemon": {"version": "VERSION", "pid": 7, "uptime": 3600, "last_error": "no executable"}}"#;
+    "daemon": {"version": "VERSION", "pid": 7, "uptime": 3600, "log": "/var/log/corral.log", "last_error": "no executable"}}"#;
 
 fn shown() -> String {
     FIGURES.replace("VERSION", env!("CARGO_PKG_VERSION"))

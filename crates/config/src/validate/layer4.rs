@@ -156,8 +156,10 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(3600);
 pub(super) const OPTIONS: &[Member<Layer4Draft>] = &[
     optional("protocol", STRING)
         .default("`\"http\"`")
-        .means("what is spoken: `\"http\"`, or `\"tcp\"` or `\"udp\"` for [anything else](tcp.md), which goes to servers as it is \
-            (beyond Unit)")
+        .means(
+            "what is spoken: `\"http\"`, or `\"tcp\"` or `\"udp\"` for [anything else](tcp.md), which goes to servers \
+             as it is (beyond Unit)",
+        )
         .read(|cx, field, draft| draft.protocol = protocol(cx, field)),
     optional("sni", OBJECT)
         .means("[servers by the host name](#servers-by-name) that a client of TLS asks for: `{\"db.example.com\": \
@@ -191,8 +193,8 @@ pub(super) const OPTIONS: &[Member<Layer4Draft>] = &[
         .at_most(bounds::RESPONSES)
         .default("any number")
         .means(
-            "datagrams that a server of UDP may send for each one of the client, and with the last of which the session \
-             ends: 1 for DNS (beyond Unit)",
+            "datagrams that a server of UDP may send for each one of the client, and with the last of which the \
+             session ends: 1 for DNS (beyond Unit)",
         )
         .read(|cx, field, draft| {
             let number = integer(cx, field, 0..=INT_MAX).and_then(|number| u32::try_from(number).ok());

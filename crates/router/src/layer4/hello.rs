@@ -162,7 +162,12 @@ mod tests {
         }
 
         #[test]
-        fn damaged_messages_are_safe(idx in 0..HELLOS.len(), at in 0..400usize, byte in any::<u8>(), cut in 0..600usize) {
+        fn damaged_messages_are_safe(
+            idx in 0..HELLOS.len(),
+            at in 0..400usize,
+            byte in any::<u8>(),
+            cut in 0..600usize,
+        ) {
             let mut hello = HELLOS[idx].to_vec();
             hello.truncate(cut);
             if let Some(damaged) = hello.get_mut(at) {

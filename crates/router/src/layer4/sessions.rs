@@ -1,5 +1,5 @@
-//! Sessions of UDP: the datagrams of one client, by its address and port, go to one server by a socket of their own, and
-//! what comes back there goes to the client.
+//! Sessions of UDP: the datagrams of one client, by its address and port, go to one server by a socket of their own.
+//! All that comes back there goes to the client.
 //!
 //! One event loop has all of a listener. A client may lie about its address: what it costs is bounded by the number of
 //! sessions, and what others get by the number of responses.

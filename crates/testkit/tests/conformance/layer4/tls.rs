@@ -153,7 +153,7 @@ fn a_listener_may_speak_tls_for_its_servers() {
     let origin = shouting();
     let server = daemon().start_unconfigured();
     let bundle = authority.server("localhost", &["localhost", "db.example.com"]);
-    server.control().send(&Request::new("PUT", "/certificates/ours").body(bundle.pem())).expect_done();
+    server.control().send(&Request::new("PUT", "/certificates/ours").body(bundle.pem())).0.expect(200);
     let tls = json!({ "tls": { "certificate": "ours" } });
     let config = super::config(&server.address().to_string(), &[origin.address()], tls, json!({}));
     server.control().put("/config", &config).expect_done();

@@ -9,6 +9,7 @@ pub(super) const ALLOWED: super::Table = &[
             "map",
             "destination",
             "listener",
+            "layer4",
             "route",
             "plan",
             "authentication",
@@ -51,7 +52,8 @@ pub(super) const ALLOWED: super::Table = &[
     ),
     ("map", &["template", "pattern"]),
     ("destination", &["route", "plan", "upstream", "json", "percent", "protocol", "table"]),
-    ("listener", &["route", "authentication", "throttle", "pattern", "address", "table", "tls"]),
+    ("listener", &["route", "layer4", "authentication", "throttle", "pattern", "address", "table", "tls"]),
+    ("layer4", &["upstream", "table"]),
     (
         "route",
         &[

@@ -18,15 +18,16 @@ pub(super) use self::content::content_rules;
 pub(super) const RESPONSES: &[Member<ActionOptions>] = &[
     optional("expires", STRING.or(INTEGER).or(OBJECT))
         .means(
-            "[how long](responses.md#expires) browsers and caches may keep a response that does not say so itself, or times by \
-             path and type: `{ \"image/*\": \"30d\", \"/assets/*\": \"1y immutable\" }` (beyond Unit)",
+            "[how long](responses.md#expires) browsers and caches may keep a response that does not say so itself, or \
+             times by path and type: `{ \"image/*\": \"30d\", \"/assets/*\": \"1y immutable\" }` (beyond Unit)",
         )
         .read(|cx, field, options| own(options).expires = expires::read(cx, field)),
     optional("charset", STRING)
         .default("none")
         .means(
-            "[the character set](responses.md#character-sets) that is added to the `Content-Type` of texts (`text/*` and JavaScript) that do not say \
-             theirs, such as `\"utf-8\"`; nothing is converted. `\"off\"` ends what an outer action says (beyond Unit)",
+            "[the character set](responses.md#character-sets) that is added to the `Content-Type` of texts (`text/*` \
+             and JavaScript) that do not say theirs, such as `\"utf-8\"`; nothing is converted. `\"off\"` ends what an \
+             outer action says (beyond Unit)",
         )
         .read(|cx, field, options| own(options).charset = charset(cx, field)),
     optional("limit_rate", INTEGER.or(OBJECT))

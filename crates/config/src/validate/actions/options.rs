@@ -29,8 +29,7 @@ pub(in super::super) fn read_kind<T>(
     schema::read_parts(cx, members, &mut [&mut own, &mut common]);
 }
 
-const COMMON: &[&[Member<ActionOptions>]] =
-    &[ON_THE_WAY, OPTIONS, RESPONSES, BOUNDS_OF_TIME, BOUNDS_OF_SIZE];
+const COMMON: &[&[Member<ActionOptions>]] = &[ON_THE_WAY, OPTIONS, RESPONSES, BOUNDS_OF_TIME, BOUNDS_OF_SIZE];
 
 /// Options that hold inside: an action that passes on may have them for all that it leads to.
 pub(in super::super) const INSIDE: &[&[Member<ActionOptions>]] =

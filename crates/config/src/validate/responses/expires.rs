@@ -30,5 +30,5 @@ fn value(cx: &mut Context<'_>, field: Field<'_>) -> Option<Option<String>> {
     }
 }
 
-const FORMS: &str = "A time is a number with \"s\", \"m\" (minutes), \"h\", \"d\", \"w\", \"M\" (months) or \"y\" behind \
-    it, and words of Cache-Control may follow: \"30d\", \"1y immutable\", \"no-cache\"; \"off\" sends nothing.";
+const FORMS: &str = "A time is a number with \"s\", \"m\" (minutes), \"h\", \"d\", \"w\", \"M\" (months) or \"y\" \
+    behind it, and words of Cache-Control may follow: \"30d\", \"1y immutable\", \"no-cache\"; \"off\" sends nothing.";

@@ -19,14 +19,14 @@ pub struct PortListener {
 
 /// A process that has a port, as far as this one may know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortHolder {
+pub struct ListeningProcess {
     /// Name of its program, without control characters.
     pub name: String,
     /// Process id.
     pub pid: u32,
 }
 
-impl fmt::Display for PortHolder {
+impl fmt::Display for ListeningProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (process {})", self.name, self.pid)
     }
@@ -45,7 +45,7 @@ pub fn is_own(port: u16) -> bool {
 }
 
 /// The process that keeps an address from being bound; `None` if that is not told to this process' user.
-pub fn holder(address: SocketAddr) -> Option<PortHolder> {
+pub fn holder(address: SocketAddr) -> Option<ListeningProcess> {
     let sockets: Vec<_> = listeners().into_iter().filter(|other| collides(other.address, address)).collect();
     let uid = sockets.first()?.uid;
     let files: HashSet<_> = sockets.into_iter().map(|socket| socket.file).collect();
@@ -58,7 +58,7 @@ pub fn holder(address: SocketAddr) -> Option<PortHolder> {
             _ => return None,
         },
     };
-    Some(PortHolder { name: name_of(pid), pid })
+    Some(ListeningProcess { name: name_of(pid), pid })
 }
 
 fn has_one(pid: u32, files: &HashSet<PathBuf>) -> bool {

@@ -46,7 +46,6 @@ pub(super) const ALLOWED: super::Table = &[
     ("stop", &["main_process", "client"]),
     ("reload", &["main_process", "status", "client"]),
     ("upgrade", &["main_process", "status", "client"]),
-    ("words", &["cli"]),
     ("main_process", &["status", "client"]),
     ("asset", &["client", "output"]),
     ("authority", &["user_dirs"]),

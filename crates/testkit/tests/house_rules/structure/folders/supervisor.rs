@@ -20,6 +20,7 @@ pub(super) const ALLOWED: super::Table = &[
             "log_file",
             "modules",
             "pid_file",
+            "temp_dir",
             "terminal",
             "users",
         ],
@@ -93,5 +94,6 @@ pub(super) const ALLOWED: super::Table = &[
     ("service_manager", &[]),
     ("socket_file", &[]),
     ("terminal", &[]),
+    ("temp_dir", &["users"]),
     ("users", &[]),
 ];

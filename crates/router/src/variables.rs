@@ -1,6 +1,7 @@
 //! The values of template variables for one request (contract 14.1).
 
 pub(crate) mod encoded;
+mod place;
 pub(crate) mod script;
 
 use std::borrow::Cow;
@@ -9,7 +10,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corral_config::Config;
@@ -23,7 +24,6 @@ use corral_http::cookies;
 use corral_http::request::{HTTP_2, HttpVersion, KnownField};
 use corral_http::response::{self, ConnectionField, ReplyFraming, Trailer};
 use corral_script::Engine;
-use corral_sys::machine;
 use smallvec::SmallVec;
 
 use crate::clock;
@@ -96,12 +96,6 @@ pub(crate) fn random(started: Instant) -> u64 {
 /// Seconds with their thousandths.
 fn append_seconds(time: Duration, out: &mut Vec<u8>) {
     write!(out, "{}.{:03}", time.as_secs(), time.subsec_millis()).expect("writing to memory cannot fail");
-}
-
-/// The name of the machine.
-fn hostname() -> &'static [u8] {
-    static NAME: LazyLock<Vec<u8>> = LazyLock::new(machine::hostname);
-    &NAME
 }
 
 /// The connection that variables tell of, as long as there is one.
@@ -240,76 +234,6 @@ impl RequestVariables<'_> {
             ConnectionField::KeepAlive => b"keep-alive",
             ConnectionField::Upgrade | ConnectionField::Unsaid => b"",
         }
-    }
-
-    /// Something about the target and the size of the request.
-    fn append_target(&self, variable: &Variable, out: &mut Vec<u8>) {
-        let ReceivedRequest { head, bytes, .. } = self.request;
-        let written = match variable {
-            Variable::Scheme if self.client.tls => out.write_all(b"https"),
-            Variable::Scheme => out.write_all(b"http"),
-            Variable::Args => out.write_all(self.query),
-            Variable::IsArgs if !self.query.is_empty() => out.write_all(b"?"),
-            Variable::ReceivedArgs => out.write_all(head.query(bytes).unwrap_or_default()),
-            Variable::RequestLength => {
-                let n_body = head.content_length().unwrap_or_default();
-                write!(out, "{}", n_body.saturating_add(head.len() as u64))
-            }
-            _ => Ok(()),
-        };
-        written.expect("writing to memory cannot fail");
-    }
-
-    /// Something about where the request has come from, and where it has gone.
-    fn append_place(&self, variable: &Variable, out: &mut Vec<u8>) {
-        let written = match variable {
-            Variable::ServerName if Facts::host(self).is_empty() => out.write_all(b"localhost"),
-            Variable::ServerName => out.write_all(Facts::host(self)),
-            Variable::ServerAddr => {
-                ip_text::append(self.local_address().map(|address| address.ip()), out);
-                Ok(())
-            }
-            Variable::ServerPort => write!(out, "{}", self.server_port()),
-            Variable::RemotePort => match self.client.address {
-                Some(address) => write!(out, "{}", address.port()),
-                None => Ok(()),
-            },
-            Variable::Hostname => out.write_all(hostname()),
-            Variable::Listener => write!(out, "{}", self.listener),
-            Variable::Route => out.write_all(self.route_name().unwrap_or_default().as_bytes()),
-            Variable::Application => out.write_all(self.application_name().unwrap_or_default().as_bytes()),
-            Variable::Connection => match corral_ipc::log::connection() {
-                Some(id) => write!(out, "{id}"),
-                None => Ok(()),
-            },
-            Variable::ConnectionRequests => write!(out, "{}", self.link.n_requests()),
-            _ => Ok(()),
-        };
-        written.expect("writing to memory cannot fail");
-    }
-
-    /// The address that the client has connected to. The kernel is asked only when the listener does not say.
-    fn local_address(&self) -> Option<SocketAddr> {
-        match self.listener {
-            ListenAddress::Inet(address) if !address.ip().is_unspecified() => Some(*address),
-            _ => Facts::destination(self),
-        }
-    }
-
-    fn server_port(&self) -> u16 {
-        match self.local_address() {
-            Some(address) => address.port(),
-            None if self.client.tls => 443,
-            None => 80,
-        }
-    }
-
-    fn route_name(&self) -> Option<&str> {
-        self.config.routes.get(self.route?)?.name()
-    }
-
-    fn application_name(&self) -> Option<&str> {
-        self.config.applications.get(self.application?).map(|spec| &*spec.name)
     }
 
     /// Bytes of the reply with its head in the form of HTTP/1.

@@ -120,9 +120,7 @@ const ROWS: &[VariableRow] = &[
     one("request_line", &Variable::RequestLine)
         .nginx("request")
         .apache("%r %{THE_REQUEST}")
-        .means(
-            "the first line as the client sent it; with HTTP/2 what HTTP/1 would have, with `HTTP/2.0`",
-        ),
+        .means("the first line as the client sent it; with HTTP/2 what HTTP/1 would have, with `HTTP/2.0`"),
     one("request_uri", &Variable::RequestUri)
         .nginx("request_uri")
         .means("the target as the client sent it, with its query; a `rewrite` does not change it"),
@@ -145,8 +143,8 @@ const ROWS: &[VariableRow] = &[
     one("is_args", &Variable::IsArgs)
         .nginx("is_args")
         .means(
-            "`?` if there is a query, else nothing: Apache's `%q` is `$is_args$args`; a `rewrite` has `?` itself (beyond \
-             Unit)",
+            "`?` if there is a query, else nothing: Apache's `%q` is `$is_args$args`; a `rewrite` has `?` itself \
+             (beyond Unit)",
         ),
     one("received_args", &Variable::ReceivedArgs)
         .means("the query as the client sent it; a `rewrite` does not change it (beyond Unit)"),
@@ -180,7 +178,9 @@ const ROWS: &[VariableRow] = &[
     one("remote_addr", &Variable::RemoteAddr)
         .nginx("remote_addr realip_remote_addr binary_remote_addr proxy_protocol_addr")
         .apache("%a %h %{REMOTE_ADDR} %{REMOTE_HOST}")
-        .means("the client's address without port, behind [trusted proxies](clients.md) too; `unix:` for a Unix socket"),
+        .means(
+            "the client's address without port, behind [trusted proxies](clients.md) too; `unix:` for a Unix socket",
+        ),
     one("remote_port", &Variable::RemotePort)
         .nginx("remote_port realip_remote_port proxy_protocol_port")
         .apache("%{remote}p %{REMOTE_PORT}")
@@ -192,8 +192,8 @@ const ROWS: &[VariableRow] = &[
     family("jwt_claim_NAME", |name| Variable::Claim(name.to_owned()))
         .nginx("jwt_claim_NAME")
         .means(
-            "a claim of [the token](authentication.md#tokens): an array with commas between its elements, an object as \
-             JSON",
+            "a claim of [the token](authentication.md#tokens): an array with commas between its elements, an object \
+             as JSON",
         ),
     one("server_name", &Variable::ServerName)
         .nginx("server_name")
@@ -234,7 +234,9 @@ const ROWS: &[VariableRow] = &[
         .means("the cipher suite in OpenSSL's spelling (beyond Unit)"),
     one("tls_group", &Variable::Tls(TlsVariable::Group))
         .nginx("ssl_curve")
-        .means("the group of the key exchange, such as `X25519`; empty in a resumed session of TLS 1.2 (beyond Unit)"),
+        .means(
+            "the group of the key exchange, such as `X25519`; empty in a resumed session of TLS 1.2 (beyond Unit)",
+        ),
     one("tls_server_name", &Variable::Tls(TlsVariable::ServerName))
         .nginx("ssl_server_name ssl_preread_server_name")
         .apache("%{SSL_TLS_SNI}x")
@@ -271,7 +273,9 @@ const ROWS: &[VariableRow] = &[
     one("tls_client_not_before", &Variable::Tls(TlsVariable::ClientNotBefore))
         .nginx("ssl_client_v_start")
         .apache("%{SSL_CLIENT_V_START}x")
-        .means("the beginning of its validity, `2026-01-31T09:00:00Z` (nginx: `Jan 31 09:00:00 2026 GMT`; beyond Unit)"),
+        .means(
+            "the beginning of its validity, `2026-01-31T09:00:00Z` (nginx: `Jan 31 09:00:00 2026 GMT`; beyond Unit)",
+        ),
     one("tls_client_not_after", &Variable::Tls(TlsVariable::ClientNotAfter))
         .nginx("ssl_client_v_end")
         .apache("%{SSL_CLIENT_V_END}x")
@@ -312,9 +316,15 @@ const ROWS: &[VariableRow] = &[
     one("bytes_sent", &Variable::BytesSent)
         .nginx("bytes_sent")
         .apache("%O")
-        .means("the same with the head, which is counted as HTTP/1 has it, and without what frames the body (beyond Unit)"),
+        .means(
+            "the same with the head, which is counted as HTTP/1 has it, and without what frames the body (beyond \
+             Unit)",
+        ),
     one("connection_end", &Variable::ConnectionEnd)
-        .means("why a [connection](tcp.md#logs-and-figures) has ended that was passed on; nothing for requests (beyond Unit)"),
+        .means(
+            "why a [connection](tcp.md#logs-and-figures) has ended that was passed on; nothing for requests (beyond \
+             Unit)",
+        ),
     one("request_completion", &Variable::RequestCompletion)
         .nginx("request_completion")
         .apache("%X")
@@ -346,31 +356,107 @@ const ROWS: &[VariableRow] = &[
     absent("content_type", "%{CONTENT_TYPE}", "`$header_content_type`"),
     absent("content_length", "%{CONTENT_LENGTH}", "`$header_content_length`"),
     absent("http2 http3 spdy", "", "Compare `$protocol` with `HTTP/2.0`."),
-    absent("sent_trailer_NAME upstream_trailer_NAME", "%{NAME}^to", "There are no variables of trailers."),
+    absent(
+        "sent_trailer_NAME upstream_trailer_NAME",
+        "%{NAME}^to",
+        "There are no variables of trailers.",
+    ),
     absent("upstream_cookie_NAME", "", "`$response_header_set_cookie`"),
     absent("date_gmt", "", "`$response_header_date`, or `$time_iso8601`"),
     absent("date_local", "", "`$time_local`, or `$time_iso8601`"),
-    absent("connection_time", "", "There is no such variable; `$connection_requests` tells new connections from old ones."),
-    absent("pipe", "", "There is no such variable; `$connection_requests` counts the requests of a connection."),
-    absent("pid", "%P %{pid}P", "All requests are answered by the router; `$connection` tells connections apart."),
+    absent(
+        "connection_time",
+        "",
+        "There is no such variable; `$connection_requests` tells new connections from old ones.",
+    ),
+    absent(
+        "pipe",
+        "",
+        "There is no such variable; `$connection_requests` counts the requests of a connection.",
+    ),
+    absent(
+        "pid",
+        "%P %{pid}P",
+        "All requests are answered by the router; `$connection` tells connections apart.",
+    ),
     absent("nginx_version", "%{SERVER_SOFTWARE}", "`$response_header_server`"),
-    absent("request_body request_body_file", "", "A body may be larger than memory, and is on its way while a request is answered; a `mirror` gets copies of it."),
-    absent("document_root realpath_root", "%{DOCUMENT_ROOT}", "Paths of `share` and `root` are known, and links are followed for each request."),
-    absent("request_filename", "%f %{REQUEST_FILENAME} %{SCRIPT_FILENAME}", "A `share` finds files by itself, with a `fallback` where there is none."),
-    absent("fastcgi_script_name fastcgi_path_info", "%{PATH_INFO}", "The `params` of [`fastcgi`](fastcgi.md) have both without being told."),
-    absent("proxy_add_x_forwarded_for proxy_port", "", "Servers get [`X-Forwarded-For`](proxy.md) if `forwarded_headers` says so."),
+    absent(
+        "request_body request_body_file",
+        "",
+        "A body may be larger than memory, and is on its way while a request is answered; a `mirror` gets copies of \
+         it.",
+    ),
+    absent(
+        "document_root realpath_root",
+        "%{DOCUMENT_ROOT}",
+        "Paths of `share` and `root` are known, and links are followed for each request.",
+    ),
+    absent(
+        "request_filename",
+        "%f %{REQUEST_FILENAME} %{SCRIPT_FILENAME}",
+        "A `share` finds files by itself, with a `fallback` where there is none.",
+    ),
+    absent(
+        "fastcgi_script_name fastcgi_path_info",
+        "%{PATH_INFO}",
+        "The `params` of [`fastcgi`](fastcgi.md) have both without being told.",
+    ),
+    absent(
+        "proxy_add_x_forwarded_for proxy_port",
+        "",
+        "Servers get [`X-Forwarded-For`](proxy.md) if `forwarded_headers` says so.",
+    ),
     absent("upstream_cache_status", "", "There is no cache of responses."),
-    absent("upstream_bytes_received upstream_bytes_sent upstream_response_length upstream_queue_time upstream_first_byte_time upstream_session_time upstream_last_server_name", "", "There is no such variable; `$bytes_sent` and `$upstream_response_time` come near."),
-    absent("ssl_client_cert ssl_client_raw_cert", "%{SSL_CLIENT_CERT}x", "`$tls_client_certificate`, without line ends"),
-    absent("ssl_ciphers ssl_curves ssl_sigalg ssl_client_sigalg ssl_early_data ssl_session_id ssl_server_cert", "", "There is no such variable; `$tls_cipher` and `$tls_group` have what was agreed on."),
-    absent("ssl_client_s_dn_legacy ssl_client_i_dn_legacy", "", "`$tls_client_subject` and `$tls_client_issuer`"),
-    absent("gzip_ratio", "", "There is no such variable; `$body_bytes_sent` is what was sent, compressed or not."),
-    absent("limit_rate limit_conn_status limit_req_status", "", "[Limits](limits.md) are options of actions; a refused request has 429 or 503 as its `$status`."),
-    absent("invalid_referer secure_link secure_link_expires uid_got uid_set uid_reset modern_browser ancient_browser msie", "", "A step's [conditions](routes.md#conditions), or JavaScript."),
+    absent(
+        "upstream_bytes_received upstream_bytes_sent upstream_response_length upstream_queue_time \
+         upstream_first_byte_time upstream_session_time upstream_last_server_name",
+        "",
+        "There is no such variable; `$bytes_sent` and `$upstream_response_time` come near.",
+    ),
+    absent(
+        "ssl_client_cert ssl_client_raw_cert",
+        "%{SSL_CLIENT_CERT}x",
+        "`$tls_client_certificate`, without line ends",
+    ),
+    absent(
+        "ssl_ciphers ssl_curves ssl_sigalg ssl_client_sigalg ssl_early_data ssl_session_id ssl_server_cert",
+        "",
+        "There is no such variable; `$tls_cipher` and `$tls_group` have what was agreed on.",
+    ),
+    absent(
+        "ssl_client_s_dn_legacy ssl_client_i_dn_legacy",
+        "",
+        "`$tls_client_subject` and `$tls_client_issuer`",
+    ),
+    absent(
+        "gzip_ratio",
+        "",
+        "There is no such variable; `$body_bytes_sent` is what was sent, compressed or not.",
+    ),
+    absent(
+        "limit_rate limit_conn_status limit_req_status",
+        "",
+        "[Limits](limits.md) and [`limit_rate`](responses.md) are options of actions; a refused request has 429 or \
+         503 as its `$status`.",
+    ),
+    absent(
+        "secure_link secure_link_expires",
+        "",
+        "Signed links are a method of [`authenticate`](authentication.md).",
+    ),
+    absent(
+        "invalid_referer uid_got uid_set uid_reset modern_browser ancient_browser msie",
+        "",
+        "A step's [conditions](routes.md#conditions), or JavaScript.",
+    ),
     absent("geoip_NAME geoip2_NAME", "", "[A map](maps.md#geo) of networks."),
     absent("tcpinfo_NAME", "", "The kernel's figures of connections are no variables."),
     absent("jwt_header_NAME jwt_payload", "", "`$jwt_claim_NAME`"),
-    absent("", "%{NAME}e %{ENV:NAME}", "There are no environment variables of requests; [a map](maps.md) has values by conditions."),
+    absent(
+        "",
+        "%{NAME}e %{ENV:NAME}",
+        "There are no environment variables of requests; [a map](maps.md) has values by conditions.",
+    ),
     absent("", "%l", "Always `-`: no client speaks that protocol any more."),
 ];
 

@@ -21,7 +21,11 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<ScriptRoot>
         return path(cx, field).map(ScriptRoot::Fixed);
     }
     let folder = template(cx, field)?;
-    let is_path = |variable: &Variable| matches!(variable, Variable::Uri | Variable::RequestUri);
+    // The variables of a map may be any.
+    let is_path = |variable: &Variable| match variable {
+        Variable::Map(map) => !map.is_constant,
+        _ => matches!(variable, Variable::Uri | Variable::RequestUri),
+    };
     let detail = if folder.script().is_some() {
         "The \"root\" may hold variables, but is not JavaScript."
     } else if folder.begins_with_client_value() || folder.variables().any(is_path) {

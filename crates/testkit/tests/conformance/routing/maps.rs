@@ -31,7 +31,8 @@ fn check(map: &Value, cases: &[(&str, &str)]) {
 #[test]
 fn values_are_found_by_names_and_patterns() {
     let table = json!({
-        "a": "one", "*.b": "two", "*.long.b": "three", "img/*": "four", "~^[0-9]+$": "five", "~(?i)^x": "six", "": "none"
+        "a": "one", "*.b": "two", "*.long.b": "three", "img/*": "four",
+        "~^[0-9]+$": "five", "~(?i)^x": "six", "": "none"
     });
     let cases = [
         ("a", "one"),
@@ -152,7 +153,12 @@ fn values_are_whose_text_they_are() {
     let site = site().file("secret", "beside").file("w/a/x.txt", "in a").file("w/b/x.txt", "in b");
     let server = daemon().routes(json!([])).start();
     let put = |map: Value, action: Value| {
-        let config = json!({ "maps": { "m": map }, "routes": { "r": [{ "action": action }], "a&b": [{ "action": { "return": 202 } }], "main": [{ "action": { "return": 203 } }] } });
+        let routes = json!({
+            "r": [{ "action": action }],
+            "a&b": [{ "action": { "return": 202 } }],
+            "main": [{ "action": { "return": 203 } }]
+        });
+        let config = json!({ "maps": { "m": map }, "routes": routes });
         let mut config = server.with_listener(config);
         for listener in config["listeners"].as_object_mut().expect("there is one").values_mut() {
             listener["pass"] = json!("routes/r");

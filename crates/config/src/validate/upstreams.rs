@@ -159,7 +159,7 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
         .read(|cx, field, draft| {
             draft.slow_start = seconds(cx, field, 0..=LONGEST_START).filter(|time| !time.is_zero());
         }),
-    optional("queue", INTEGER.or(OBJECT)).read(|cx, field, draft| draft.queue = queue::read(cx, field)),
+    optional("queue", INTEGER.or(OBJECT)).at_most(bounds::REQUESTS).read(|cx, field, draft| draft.queue = queue::read(cx, field)),
     optional("health", OBJECT).read(|cx, field, draft| {
         let mut check = HealthCheck::default();
         schema::read_nested(cx, field, &[HEALTH], &mut check);

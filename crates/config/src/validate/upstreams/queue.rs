@@ -12,13 +12,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Queue {
     let mut queue = Queue::default();
     match field.value {
         Value::Object(members) => schema::read_object(cx, members, &[QUEUE], &mut queue),
-        _ => {
-            let field = Field { name: "size", ..field };
-            match SIZE.label.refusal(field.value) {
-                Some((detail, _)) => cx.problem(detail),
-                None => queue.size = size(cx, field),
-            }
-        }
+        _ => queue.size = size(cx, field),
     }
     queue
 }
@@ -36,7 +30,12 @@ pub(super) fn check(cx: &mut Context<'_>, members: &Object, servers: &[Server]) 
 }
 
 const QUEUE: &[Member<Queue>] = &[
-    SIZE,
+    required("size", INTEGER)
+        .at_most(bounds::REQUESTS)
+        .means(
+            "requests that may [wait](#limits-of-servers) while all servers have as many as `max_conns` says",
+        )
+        .read(|cx, field, queue| queue.size = size(cx, field)),
     optional("timeout", INTEGER)
         .default("60")
         .means("seconds that a request may wait; then it gets 503")
@@ -44,11 +43,6 @@ const QUEUE: &[Member<Queue>] = &[
             queue.timeout = seconds(cx, field, 1..=MAX_SECONDS).unwrap_or(queue.timeout);
         }),
 ];
-
-const SIZE: Member<Queue> = required("size", INTEGER)
-    .at_most(bounds::REQUESTS)
-    .means("requests that may [wait](#limits-of-servers) while all servers have as many as `max_conns` says")
-    .read(|cx, field, queue| queue.size = size(cx, field));
 
 fn size(cx: &mut Context<'_>, field: Field<'_>) -> u32 {
     integer(cx, field, 0..=INT_MAX).and_then(|size| u32::try_from(size).ok()).unwrap_or_default()

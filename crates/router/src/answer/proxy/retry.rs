@@ -127,6 +127,11 @@ impl RetryState {
 
     fn has_prospect(&self, attempt: FailedAttempt<'_>) -> bool {
         let FailedAttempt { failure, was_used, elapsed, .. } = attempt;
+        let is_answer = matches!(failure, ServerFailure::Status(_));
+        if is_answer && !matches!(self.target, RetryTarget::Server { .. }) {
+            // The same server would give it again.
+            return false;
+        }
         let is_broken = failure.retry() == Retry::Idempotent;
         let is_unreached = matches!(failure, ServerFailure::Connect(_));
         match self.target {

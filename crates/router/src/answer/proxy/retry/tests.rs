@@ -144,6 +144,17 @@ fn a_request_that_a_server_may_have_died_of_is_not_tried_on_others() {
 }
 
 #[test]
+fn a_status_leads_to_other_servers_alone() {
+    let failure = ServerFailure::Status(503);
+    let used = FailedAttempt { was_used: true, ..FailedAttempt::new(&failure) };
+    use RetryTarget::{Connection, Process, Program, Stream};
+    for target in [Connection, Stream, Process, Program] {
+        assert_eq!(count(target, used), 0, "{target:?}");
+    }
+    assert_eq!(count(RetryTarget::server(3, 9, None), used), 2);
+}
+
+#[test]
 fn a_program_repeats_a_request_once() {
     let (closed, connect) = (ServerFailure::Closed, ServerFailure::Connect(io::ErrorKind::Other.into()));
     let mut state = RetryState::new(RetryTarget::Program, true);

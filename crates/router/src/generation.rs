@@ -61,6 +61,11 @@ pub(crate) struct LoopGeneration {
 }
 
 impl Generation {
+    /// The logs of requests and connections about which no action says anything.
+    pub(crate) fn common_logs(&self) -> impl Iterator<Item = &AccessLogWriter> {
+        self.config.access_logs.iter().map(|log| &self.access_logs[*log])
+    }
+
     /// The listeners, each with its TLS if it has any.
     pub(crate) fn listeners(&self) -> impl Iterator<Item = (&Listener, Option<&Arc<TlsContext>>)> {
         self.config.listeners.iter().zip(self.tls.iter().map(Option::as_ref))

@@ -169,7 +169,7 @@ impl DatagramListener {
                 end: ConnectionEnd::Session(end),
             };
             let settings = handle.settings();
-            for log in &settings.generation.shared.access_logs {
+            for log in settings.generation.shared.common_logs() {
                 log.write(services.lane, &mut variables(&handle, key, Some(&record)));
             }
             services.counters.active.subtract(1);

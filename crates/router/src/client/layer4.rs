@@ -178,7 +178,7 @@ impl ClientConnection {
 
     fn log(&self, record: &ConnectionRecord) {
         let settings = self.handle.settings();
-        for log in &settings.generation.shared.access_logs {
+        for log in settings.generation.shared.common_logs() {
             log.write(self.services.lane, &mut self.variables(Some(record)));
         }
     }

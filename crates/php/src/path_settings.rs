@@ -26,8 +26,11 @@ impl PathSettings {
     /// # Errors
     /// When a pattern is not one.
     pub(crate) fn new(module: &SapiModule, spec: &PhpSpec) -> anyhow::Result<Self> {
-        let rules =
-            spec.by_path.iter().map(|options| Rule::new(module, options)).collect::<anyhow::Result<_>>()?;
+        let rules = spec
+            .by_path
+            .iter()
+            .map(|options| Rule::new(module, spec, options))
+            .collect::<anyhow::Result<_>>()?;
         Ok(Self { rules, chosen: Vec::new() })
     }
 
@@ -52,14 +55,17 @@ impl PathSettings {
 }
 
 impl Rule {
-    fn new(module: &SapiModule, options: &PhpPathOptions) -> anyhow::Result<Self> {
+    fn new(module: &SapiModule, spec: &PhpSpec, options: &PhpPathOptions) -> anyhow::Result<Self> {
         let mut pattern = PatternSet::default();
         let added = pattern.add(options.pattern.as_bytes(), Flavor::PercentEncoded);
         added.with_context(|| format!("compile the pattern \"{}\"", options.pattern))?;
         let admin = options.admin.iter().map(|setting| (setting, SettingMode::System));
         let user = options.user.iter().map(|setting| (setting, SettingMode::User));
         let fits = |((name, value), mode): &(&(String, String), SettingMode)| {
-            is_told_to_fit(module, (name.as_str(), value.as_str()), *mode, &options.pattern)
+            // Where `options` protect a setting, scripts cannot change it for that reason alone.
+            let is_protected = spec.admin.iter().any(|(protected, _)| protected == name);
+            let mode = if is_protected { SettingMode::System } else { *mode };
+            is_told_to_fit(module, (name.as_str(), value.as_str()), mode, &options.pattern)
         };
         let settings = admin.chain(user).filter(fits);
         let settings = settings.map(|((name, value), mode)| {

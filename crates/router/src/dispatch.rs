@@ -58,7 +58,8 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
             let ignores_body = match target {
                 // Whatever it falls back to may permit more.
                 RouteTarget::Share(share) => share.fallback.is_some(),
-                RouteTarget::Close => true,
+                // A client that is known may be permitted more.
+                RouteTarget::Close | RouteTarget::Nothing(401) => true,
                 _ => false,
             };
             if !ignores_body && response.is_body_too_large() {

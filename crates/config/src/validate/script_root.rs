@@ -28,7 +28,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<ScriptRoot>
     };
     let detail = if folder.script().is_some() {
         "The \"root\" may hold variables, but is not JavaScript."
-    } else if folder.begins_with_client_value() || folder.variables().any(is_path) {
+    } else if !folder.begins_with(b"") || folder.variables().any(is_path) {
         "The \"root\" must begin with a folder, and must not depend on the path of the request."
     } else {
         return Some(ScriptRoot::Varies(folder));

@@ -103,7 +103,9 @@ fn targets_have_their_own() {
         targets["c"] = target(json!({}));
         let mut app = app;
         let members = app.as_object_mut().expect("it is an object");
-        ["root", "script", "module"].map(|name| members.remove(name));
+        for name in ["root", "script", "module"] {
+            members.remove(name);
+        }
         app["targets"] = targets;
         app["params"] = json!({ "A": "app" });
         let routes =

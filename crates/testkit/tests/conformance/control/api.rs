@@ -452,7 +452,7 @@ fn the_openapi_document_describes_what_can_be_configured() {
     }
     let timeout = &document["components"]["schemas"]["Configuration"]["properties"]["settings"]["properties"]
         ["http"]["properties"]["send_timeout"];
-    let text = "seconds between two successful writes; then the connection is closed";
+    let text = "seconds between two successful writes to the client; then the connection is closed";
     assert_eq!(*timeout, json!({ "description": text, "default": 30, "type": "integer" }));
 }
 

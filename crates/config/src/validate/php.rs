@@ -106,7 +106,9 @@ fn target(cx: &mut Context<'_>, name: String, draft: PhpTargetDraft) -> Option<(
     };
     if worker.is_some() && varies.is_some() {
         cx.at(b"root", |cx| {
-            cx.problem("The \"root\" must not hold variables beside a \"worker\", which is one script for all requests.");
+            cx.problem(
+                "The \"root\" must not hold variables beside a \"worker\", which is one script for all requests.",
+            );
         });
     }
     let index = index.unwrap_or_else(|| "index.php".to_owned());

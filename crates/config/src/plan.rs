@@ -289,7 +289,10 @@ impl RuntimeSpec {
     #[must_use]
     pub fn paths(&self) -> Vec<&Path> {
         match self {
-            Self::Php(php) => php.targets.iter().map(|target| &*target.root).collect(),
+            Self::Php(php) => {
+                let fixed = php.targets.iter().filter(|target| !target.root_varies);
+                fixed.map(|target| &*target.root).collect()
+            }
             Self::Python(python) => python.path.iter().chain(&python.home).map(|path| &**path).collect(),
             Self::Perl(perl) => vec![&perl.script],
             Self::Ruby(ruby) => vec![&ruby.script],

@@ -1,5 +1,6 @@
 //! The sockets that clients connect to: bound here, used by the router.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,6 +10,7 @@ use corral_config::address::ListenAddress;
 use corral_config::plan::ListenerPlan;
 use corral_sys::datagram;
 use corral_sys::listen::{self, Inet};
+use corral_sys::listening;
 
 use crate::decide::changes;
 use crate::socket_file::SocketFile;
@@ -153,8 +155,13 @@ fn reason(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-fn advice(address: &ListenAddress, error: &io::Error) -> &'static str {
-    match (address, error.kind()) {
+fn advice(address: &ListenAddress, error: &io::Error) -> Cow<'static, str> {
+    let text = match (address, error.kind()) {
+        (ListenAddress::Inet(socket), io::ErrorKind::AddrInUse) => {
+            let holder = listening::holder(*socket);
+            let holder = holder.map_or_else(|| "another program".to_owned(), |holder| holder.to_string());
+            return format!("; {holder} listens there: stop it or choose another port").into();
+        }
         (ListenAddress::Unix(_), io::ErrorKind::AddrInUse) => {
             "; another program listens on this path, or it is a file that is not a socket: remove it or \
              choose another path"
@@ -168,7 +175,8 @@ fn advice(address: &ListenAddress, error: &io::Error) -> &'static str {
         (_, io::ErrorKind::AddrNotAvailable) => "; no network interface of this machine has this address",
         (_, io::ErrorKind::NotFound) => "; the folder does not exist: create it first",
         _ => "",
-    }
+    };
+    text.into()
 }
 
 /// The sockets of a new configuration in its order: those of `ours` where the address is the same,
@@ -282,7 +290,8 @@ mod tests {
             error.to_string(),
             format!(
                 "listener \"{taken}\": bind failed (Address already in use); \
-                 another program listens there: stop it or choose another port"
+                 {} listens there: stop it or choose another port",
+                listening::holder(stranger.local_addr().unwrap()).unwrap()
             )
         );
         assert!(!folder.path().join("good").exists());

@@ -23,7 +23,6 @@ pub mod memory;
 pub mod notify;
 pub mod once;
 pub mod poll;
-pub mod port_holder;
 pub mod process;
 pub mod sealed;
 pub mod seccomp;

@@ -51,6 +51,9 @@ fn of_accounts(app: &AppSpec) -> impl Iterator<Item = String> {
 fn of_php(base: &PathBase<'_>, php: &PhpSpec) -> Vec<String> {
     let of_target = |target: &PhpTarget| {
         let root = &target.root;
+        if target.root_varies {
+            return None;
+        }
         base.lack(root, MissingKind::Folder).or_else(|| match &target.script {
             Some(script) => base.lack(&root.join(script), MissingKind::Anything),
             None if target.worker.is_none() => base.lack_of_scripts(root, &target.index),

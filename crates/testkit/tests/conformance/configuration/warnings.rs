@@ -51,7 +51,7 @@ fn addresses_that_another_program_has() {
     let address = holder.local_addr().expect("it has an address").to_string();
     let document = |address: &str| json!({ "listeners": { address: { "pass": "routes" } }, "routes": [] });
     let pid = std::process::id();
-    check(document(&address), &[&format!("process {pid}")]);
+    check(document(&address), &[&format!("(process {pid})")]);
     let any = format!("*:{}", holder.local_addr().expect("it has an address").port());
     check(document(&any), &[&format!("\"{any}\" is in use by")]);
     drop(holder);

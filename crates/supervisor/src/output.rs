@@ -299,6 +299,7 @@ mod tests {
         say("one  \n\n");
         assert_eq!(output.last_words(), ["one"]);
         say(&"more\n".repeat(MOST_WORDS - 1));
+        output.last_words();
         let since = Instant::now();
         say("last\nunfinished");
         assert_eq!(output.words_since(Some(since)), ["last"]);

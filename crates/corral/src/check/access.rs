@@ -67,32 +67,3 @@ pub(super) fn of_application(app: &AppSpec) -> Vec<String> {
     sentences.dedup();
     sentences
 }
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn the_first_folder_that_is_closed_is_named() {
-        if !user::can_change_user() {
-            return;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-        open(folder.path(), 0o755);
-        let closed = folder.path().join("closed");
-        let root = closed.join("site/public");
-        fs::create_dir_all(&root).unwrap();
-        open(&closed, 0o700);
-        let credentials = Credentials::resolve("nobody", None).unwrap();
-        let account = Account { name: "nobody".to_owned(), credentials };
-        let expected = format!("The user \"nobody\" may not enter \"{}\".", closed.display());
-        assert_eq!(account.obstacle(&root), Some(expected));
-        open(&closed, 0o711);
-        assert_eq!(account.obstacle(&root), None);
-        assert_eq!(account.obstacle(&folder.path().join("not/there")), None);
-        assert_eq!(account.obstacle(Path::new("relative")), None);
-    }
-}

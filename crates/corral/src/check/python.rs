@@ -42,6 +42,8 @@ fn own_folders(app: &AppSpec, python: &PythonSpec) -> Option<Vec<PathBuf>> {
         return None;
     }
     folders.extend(base.map(Path::to_owned));
+    // One that is missing is told of as such.
+    folders.retain(|folder| folder.is_dir());
     let has_root = !folders.is_empty();
     let installed: Vec<_> = python.home.iter().flat_map(|home| packages(home)).collect();
     if !has_root || installed.iter().any(|folder| leads_elsewhere(folder)) {

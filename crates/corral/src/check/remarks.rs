@@ -215,10 +215,8 @@ impl Remarks {
                 &**name,
                 b"method" | b"uri" | b"host" | b"query" | b"arguments" | b"headers" | b"cookies"
             ) {
-                self.strings(&pointer::member(pointer, name), value, Self::pattern);
-            }
-            if **name == *b"uri" {
-                self.strings(&pointer::member(pointer, name), value, Self::uri);
+                let check = if **name == *b"uri" { Self::uri } else { Self::pattern };
+                self.strings(&pointer::member(pointer, name), value, check);
             }
         }
     }
@@ -258,14 +256,15 @@ impl Remarks {
     }
 
     fn uri(&mut self, pointer: &str, text: &str) {
-        if let Some((detail, advice)) = uris::remark(text) {
-            self.add(pointer, detail, advice);
+        match uris::remark(text) {
+            Some((detail, advice)) => self.add(pointer, detail, advice),
+            None => self.pattern(pointer, text),
         }
     }
 
     fn pattern(&mut self, pointer: &str, text: &str) {
         let (negation, pattern) = text.strip_prefix('!').map_or(("", text), |rest| ("!", rest));
-        if looks_like_regex(pattern) {
+        if uris::looks_like_regex(pattern) {
             let detail = format!("The pattern \"{text}\" is compared literally, but for \"*\".");
             self.add(
                 pointer,
@@ -274,17 +273,6 @@ impl Remarks {
             );
         }
     }
-}
-
-/// Looks for signs of a regular expression, which appear neither in a literal nor in one with stars. A regular
-/// expression cannot begin with a star: `*/.*` are the files whose names begin with a dot.
-fn looks_like_regex(pattern: &str) -> bool {
-    const SIGNS: [&str; 9] = [".*", ".+", "\\.", "\\d", "\\w", "[0-9", "[a-z", "[A-Z", "[^"];
-    !pattern.starts_with(['~', '*'])
-        && (pattern.starts_with('^')
-            || pattern.len() > 1 && pattern.ends_with('$')
-            || SIGNS.iter().any(|sign| pattern.contains(sign))
-            || pattern.contains('(') && pattern.contains('|'))
 }
 
 #[cfg(test)]

@@ -15,14 +15,25 @@ pub(super) fn remark(text: &str) -> Option<(String, String)> {
         means(&format!("{}*", path.trim_start()))
     } else if let Some(path) = pattern.strip_prefix("= ") {
         means(path.trim_start())
-    } else if pattern.starts_with('^') {
-        return None; // It is taken for a regular expression.
+    } else if looks_like_regex(pattern) {
+        return None;
     } else if pattern.contains("://") {
         "A \"host\" and a \"scheme\" are conditions of their own.".to_owned()
     } else {
         means(&format!("/{pattern}"))
     };
     Some((detail, meant))
+}
+
+/// Looks for signs of a regular expression, which appear neither in a literal nor in one with stars. A regular
+/// expression cannot begin with a star: `*/.*` are the files whose names begin with a dot.
+pub(super) fn looks_like_regex(pattern: &str) -> bool {
+    const SIGNS: [&str; 9] = [".*", ".+", "\\.", "\\d", "\\w", "[0-9", "[a-z", "[A-Z", "[^"];
+    !pattern.starts_with(['~', '*'])
+        && (pattern.starts_with('^')
+            || pattern.len() > 1 && pattern.ends_with('$')
+            || SIGNS.iter().any(|sign| pattern.contains(sign))
+            || pattern.contains('(') && pattern.contains('|'))
 }
 
 /// The path is compared as it is after decoding, which a literal pattern is too, but not an expression.
@@ -51,7 +62,8 @@ mod tests {
 
     #[test]
     fn paths_begin_with_a_slash() {
-        for right in ["/a", "*", "*.php", "!/a", "!*.php", "~^/a", "!~a", "%2Fa", "", "!", "^/a"] {
+        for right in ["/a", "*", "*.php", "!/a", "!*.php", "~^/a", "!~a", "%2Fa", "", "!", "^/a", "!\\.php$"]
+        {
             check(right, None);
         }
         check("api/*", Some("Write \"/api/*\"."));

@@ -74,7 +74,7 @@ fn editors_underline_what_is_wrong() {
     schema.check(json!({ "listners": {} }), Some("listners"));
     schema.check(json!({ "listeners": { "*:80": { "pass": 80 } } }), Some("/listeners/*:80/pass"));
     schema.check(json!({ "listeners": { "*:80": { "port": 80 } } }), Some("port"));
-    schema.check(json!({ "routes": [{ "action": { "return": "301" } }] }), Some("/routes/0/action/return"));
+    schema.check(json!({ "routes": [{ "action": { "return": true } }] }), Some("/routes/0/action/return"));
     schema.check(json!({ "routes": { "a": [{ "action": { "share": [1] } }] } }), None);
     schema.check(json!({ "applications": { "a": { "type": "php", "processes": true } } }), Some("processes"));
     schema.check(json!({ "applications": { "a": {} } }), None);

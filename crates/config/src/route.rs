@@ -1,10 +1,13 @@
 //! Routes and actions as the router runs them: patterns compiled, destinations found.
 
 mod conditions;
+mod files;
 mod index;
 mod maintenance;
+mod path_changes;
 #[cfg(test)]
 pub(crate) mod sample;
+mod try_files;
 
 use std::sync::Arc;
 
@@ -19,12 +22,15 @@ use crate::pattern::PatternSet;
 use crate::plan::AppSpec;
 use crate::responses::{ContentRule, ResponseOptions};
 use crate::table::Key;
-use crate::template::{Rewrite, Template};
+use crate::template::{PathFault, Template, Variables};
 use crate::throttle::Throttle;
 use crate::upstream::{Proxy, Upstream};
 
 pub use self::conditions::{Facts, Match, NameSet, NameSets, Scheme, Undecided};
+pub use self::files::{FileKind, FileKinds, FileTest, FileTests};
 pub use self::maintenance::{Maintenance, Pages};
+pub use self::path_changes::PathChanges;
+pub use self::try_files::{LastTry, ScriptNames, TryFiles};
 
 /// Where a request goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +132,7 @@ pub struct ActionOptions {
     /// The methods of authentication; asked right after the limits.
     pub authentication: Option<Key<Authentication>>,
     /// The new path and query, worked out before anything else but the limits and the authentication.
-    pub rewrite: Option<Rewrite>,
+    pub path: Option<Box<PathChanges>>,
     /// Changes of the request's fields before an application or another server sees them.
     pub request_headers: Vec<HeaderChange>,
     /// Changes of the reply's fields, in the order of the document.
@@ -320,6 +326,29 @@ pub struct Confinement {
     pub follow_symlinks: bool,
     /// Other mounts are entered.
     pub traverse_mounts: bool,
+}
+
+impl Confinement {
+    /// Appends a path, and the folder that it must lie in if there is one, to two buffers.
+    ///
+    /// # Errors
+    ///
+    /// When a script throws, or a client's value would lead elsewhere.
+    pub fn render(
+        &self,
+        path: &Template,
+        variables: &mut dyn Variables,
+        (path_out, chroot_out): (&mut Vec<u8>, &mut Vec<u8>),
+    ) -> Result<(), PathFault> {
+        path.render_path(variables, path_out)?;
+        self.chroot.as_ref().map_or(Ok(()), |chroot| chroot.render_path(variables, chroot_out))
+    }
+}
+
+impl Default for Confinement {
+    fn default() -> Self {
+        Self { chroot: None, follow_symlinks: true, traverse_mounts: true }
+    }
 }
 
 /// How folders are listed.

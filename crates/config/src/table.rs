@@ -43,6 +43,16 @@ impl<K, V> Table<K, V> {
         self.values.get(key.idx)
     }
 
+    /// The object at this key, to be changed.
+    pub fn get_mut(&mut self, key: Key<K>) -> Option<&mut V> {
+        self.values.get_mut(key.idx)
+    }
+
+    /// All objects, in their order, to be changed.
+    pub fn values_mut(&mut self) -> &mut [V] {
+        &mut self.values
+    }
+
     /// All objects, in their order.
     #[must_use]
     pub fn values(&self) -> &[V] {

@@ -7,6 +7,7 @@ use crate::gateway::EntryPoint;
 use crate::listener::Listener;
 use crate::map::Map;
 use crate::mirror::Mirror;
+use crate::route::TryFiles;
 use crate::table::{InnerListener, Key, NamedMap, Table};
 use crate::throttle::Throttle;
 use crate::upstream::{Proxy, Upstream};
@@ -29,6 +30,8 @@ pub struct Tables {
     pub authentications: Table<Authentication>,
     /// The groups that actions with a server of their own stand for, each different one once.
     pub proxies: Table<Proxy, Upstream>,
+    /// The files that actions try.
+    pub tries: Table<TryFiles>,
     /// Where the router is its own client: they are connected to within the process, and bound nowhere.
     pub inner_listeners: Table<InnerListener, Listener>,
 }

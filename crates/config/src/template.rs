@@ -296,6 +296,31 @@ impl Template {
         Ok(Self { content })
     }
 
+    /// A text without variables.
+    #[must_use]
+    pub fn literal(text: &[u8]) -> Self {
+        let mut parts = Vec::new();
+        if !text.is_empty() {
+            push_literal(&mut parts, text);
+        }
+        Self { content: TemplateContent::Parts(parts) }
+    }
+
+    /// The paths below this folder that requests ask for: the text without a slash at its end, and `$uri`. None for a
+    /// script.
+    #[must_use]
+    pub fn with_uri(self) -> Option<Self> {
+        let TemplateContent::Parts(mut parts) = self.content else { return None };
+        if let Some(TemplatePart::Literal(text)) = parts.last_mut() {
+            text.truncate(text.len() - text.iter().rev().take_while(|&&byte| byte == b'/').count());
+            if text.is_empty() {
+                parts.pop();
+            }
+        }
+        parts.push(TemplatePart::Variable(Variable::Uri));
+        Some(Self { content: TemplateContent::Parts(parts) })
+    }
+
     /// Whether `text` may differ from request to request: only then it is worth a template.
     #[must_use]
     pub fn is_dynamic(text: &[u8]) -> bool {

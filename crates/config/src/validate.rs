@@ -46,6 +46,7 @@ mod php;
 mod php_paths;
 mod php_worker;
 mod plain;
+mod prefix;
 mod process;
 mod proxy;
 mod python;
@@ -72,6 +73,7 @@ mod table;
 mod targets;
 mod throttle;
 mod tls;
+mod try_files;
 mod types;
 mod upstreams;
 mod variables;
@@ -111,7 +113,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     } else {
         cx.problem(schema::not_an_object("The configuration", doc));
     }
-    let (tables, assets) = cx.finish()?;
+    let (mut tables, assets) = cx.finish()?;
     let DocumentDraft {
         mut listeners,
         routes: RouteDrafts { routes, defaults: route_defaults },
@@ -122,6 +124,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     } = draft;
     let applications::ApplicationDrafts { specs, policies, background } = applications;
     let mut problems = authentication::wrong_servers(&tables.authentications, &upstreams);
+    problems.extend(try_files::complete(&mut tables.tries, &specs, &policies));
     problems.extend(acme::add_names(&mut listeners, &routes));
     if !problems.is_empty() {
         return Err(problems);

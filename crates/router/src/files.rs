@@ -12,6 +12,8 @@ use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use corral_config::route::FileKind;
+
 pub(crate) use self::confined_path::ConfinedPath;
 pub(crate) use self::identity::FileIdentity;
 pub(crate) use self::open_file::OpenFile;
@@ -39,6 +41,22 @@ pub(crate) struct CacheTime {
 impl CacheTime {
     fn trusts(&self, checked: Instant) -> bool {
         self.now.saturating_duration_since(checked) < self.trust
+    }
+}
+
+/// Looks at what a path leads to now. Costs as much as the comparison of a file that is open.
+pub(crate) fn look(place: &ConfinedPath<'_>) -> FileKind {
+    match place.metadata() {
+        Ok(found) if found.is_file() => FileKind::File,
+        Ok(found) if found.is_dir() => FileKind::Folder,
+        Ok(_) => FileKind::Other,
+        Err(error) => {
+            if let FoundFile::Refused(error) | FoundFile::Failed(error) = refusal(error) {
+                let path = place.as_path().display();
+                tracing::error!("look for \"{path}\": {error}");
+            }
+            FileKind::Absent
+        }
     }
 }
 

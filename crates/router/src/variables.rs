@@ -17,7 +17,7 @@ use corral_config::Config;
 use corral_config::address::ListenAddress;
 use corral_config::plan::AppSpec;
 use corral_config::query::{self, Arguments};
-use corral_config::route::{Facts, Route, Scheme};
+use corral_config::route::{Confinement, Facts, FileKind, Route, Scheme};
 use corral_config::table::Key;
 use corral_config::template::{Exception, MapName, MapValue, Script, Variable, Variables};
 use corral_http::cookies;
@@ -27,6 +27,7 @@ use corral_script::Engine;
 use smallvec::SmallVec;
 
 use crate::clock;
+use crate::files::{self, ConfinedPath};
 use crate::reply::Reply;
 use crate::request::client::RequestClient;
 use crate::request::head::ReceivedRequest;
@@ -418,6 +419,10 @@ impl Facts for RequestVariables<'_> {
 
     fn source(&self) -> Option<SocketAddr> {
         self.client.address
+    }
+
+    fn file_kind(&self, path: &[u8], chroot: Option<&[u8]>, confinement: &Confinement) -> FileKind {
+        files::look(&ConfinedPath::new(path, chroot, confinement))
     }
 
     fn destination(&self) -> Option<SocketAddr> {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use super::{Confinement, FileKind, FileTests};
 use crate::condition::Condition;
 use crate::pattern::address::AddressPatternSet;
 use crate::pattern::{GivenUp, PatternSet};
@@ -36,6 +37,8 @@ pub struct Match {
     pub source: Option<AddressPatternSet>,
     /// On the address that the client has connected to.
     pub destination: Option<AddressPatternSet>,
+    /// On the file system. Tested behind the others, as it costs a system call.
+    pub file: Option<Box<FileTests>>,
 }
 
 /// `scheme`.
@@ -111,6 +114,11 @@ pub trait Facts: Variables {
     fn destination(&self) -> Option<SocketAddr> {
         None
     }
+
+    /// The kind of file that a path leads to now.
+    fn file_kind(&self, _path: &[u8], _chroot: Option<&[u8]>, _confinement: &Confinement) -> FileKind {
+        FileKind::Absent
+    }
 }
 
 /// The reasons why it is unknown whether the conditions hold: the request must not go on.
@@ -129,7 +137,7 @@ impl Match {
     ///
     /// # Errors
     ///
-    /// When a script of `if` throws or a regular expression is given up, before a condition does not hold.
+    /// When a script of `if` or `file` throws or a regular expression is given up, before a condition does not hold.
     pub fn matches<F: Facts>(&self, facts: &mut F) -> Result<bool, Undecided> {
         if let Some(condition) = &self.condition
             && !condition.holds(facts)?
@@ -139,7 +147,13 @@ impl Match {
         Ok(self.matches_line(facts)?
             && self.matches_fields(facts)?
             && self.matches_user(facts)?
-            && self.matches_connection(facts))
+            && self.matches_connection(facts)
+            && self.file.as_ref().map_or(Ok(true), |file| file.hold(facts))?)
+    }
+
+    /// Whether anything is asked that is not worked out without need.
+    pub(super) fn is_costly(&self) -> bool {
+        self.condition.is_some() || self.file.is_some()
     }
 
     fn matches_line<F: Facts>(&self, facts: &F) -> Result<bool, GivenUp> {

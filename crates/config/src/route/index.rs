@@ -57,8 +57,8 @@ impl StepIndex {
         let mut candidates = Candidates::new();
         self.hosts.find(facts.host(), &mut candidates);
         self.uris.find(facts.path(), &mut candidates);
-        // These are last, because what matched before bounds them. Steps with an `if` are always here, so that
-        // none is worked out that comes behind the match.
+        // These are last, because what matched before bounds them. Steps with an `if` or a `file` are always here, so
+        // that none is worked out that comes behind the match.
         candidates.push(&self.others);
         let mut first = First::default();
         for list in candidates {
@@ -95,13 +95,13 @@ impl First {
 }
 
 fn host_anchors(step: &RouteStep) -> Vec<Anchor<'_>> {
-    let Match { condition, host, .. } = &step.conditions;
-    host.as_ref().filter(|_| condition.is_none()).map(|host| host.anchors()).unwrap_or_default()
+    let Match { host, .. } = &step.conditions;
+    host.as_ref().filter(|_| !step.conditions.is_costly()).map(|host| host.anchors()).unwrap_or_default()
 }
 
 fn uri_anchors(step: &RouteStep) -> Vec<Anchor<'_>> {
-    let Match { condition, uri, .. } = &step.conditions;
-    uri.as_ref().filter(|_| condition.is_none()).map(|uri| uri.anchors()).unwrap_or_default()
+    let Match { uri, .. } = &step.conditions;
+    uri.as_ref().filter(|_| !step.conditions.is_costly()).map(|uri| uri.anchors()).unwrap_or_default()
 }
 
 #[cfg(test)]

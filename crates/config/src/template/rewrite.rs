@@ -86,6 +86,25 @@ impl Rewrite {
         Ok(true)
     }
 
+    /// Whether the text of the path cannot be read.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        self.is_malformed
+    }
+
+    /// Whether a path that this has given is meant to be a folder: the text ends in a slash, whatever the values of
+    /// variables end in. Of a script, the path says so.
+    #[must_use]
+    pub fn means_folder(&self, path: &[u8]) -> bool {
+        match self.path.as_ref().map(|path| &path.content) {
+            Some(TemplateContent::Parts(parts)) => {
+                matches!(parts.last(), Some(TemplatePart::Literal(text)) if text.ends_with(b"/"))
+            }
+            Some(TemplateContent::Script(_)) => path.ends_with(b"/"),
+            None => false,
+        }
+    }
+
     /// Whether the query that there is goes behind the new one.
     #[must_use]
     pub fn keeps_query(&self) -> bool {
@@ -223,6 +242,20 @@ mod tests {
             let fault = rewrite.render_path(&mut Client, &mut Vec::new()).unwrap_err();
             assert_eq!(fault, RewriteFault::BadEscape, "{text}");
         }
+    }
+
+    #[test]
+    fn the_text_says_whether_a_folder_is_meant() {
+        let means = |text: &str, path: &[u8]| {
+            Rewrite::new(Template::parse(text.as_bytes()).unwrap()).means_folder(path)
+        };
+        for text in ["$uri/", "/", "/a/", "$uri/?b", "$uri%2F"] {
+            assert!(means(text, b"/a/"), "{text}");
+        }
+        for text in ["$uri", "/a", "?/", "", "/a?/"] {
+            assert!(!means(text, b"/a/"), "{text}");
+        }
+        assert!(means("`x`", b"/a/") && !means("`x`", b"/a"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::proxy::{PROXY, ProxyDraft};
 use super::schema::{self, Field, INTEGER, Member, STRING, optional};
 use super::share;
 use super::strings::template;
+use super::try_files;
 use crate::json::{Object, Value};
 use crate::route::{Action, ActionKind, ActionOptions, Destination, Return};
 
@@ -21,8 +22,11 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
     match (kinds.next(), kinds.next()) {
         (Some((_, read)), None) => {
             let mut options = ActionOptions::default();
-            let kind = read(cx, members, &mut options);
-            Some(Action { kind: kind?, options })
+            let kind = read(cx, members, &mut options)?;
+            if let Some(key) = options.path.as_ref().and_then(|path| path.try_files) {
+                try_files::finish(cx, members, key, &kind);
+            }
+            Some(Action { kind, options })
         }
         (None, _) => {
             cx.problem_with_advice(

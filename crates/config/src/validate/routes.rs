@@ -1,6 +1,7 @@
 //! `routes` (contract 9).
 
 mod conditions;
+mod files;
 
 use std::iter;
 

@@ -1,8 +1,10 @@
 //! `share` (contract 12) and what Corral adds to it: clean addresses, single-page applications, `listing` and
 //! `cache_control`.
 
+pub(super) mod confinement;
 pub(super) mod draft;
 
+use self::confinement::ConfinementTable;
 use self::draft::ShareDraft;
 use super::actions::options;
 use super::context::Context;
@@ -22,7 +24,13 @@ pub(super) fn read(
     options: &mut ActionOptions,
 ) -> Option<ActionKind> {
     let mut draft = ShareDraft::default();
-    options::read_kind(cx, members, &[SHARE, CONFINEMENT, BEYOND], &mut draft, options);
+    options::read_kind(
+        cx,
+        members,
+        &[SHARE, ConfinementTable::<ShareDraft>::ROWS, BEYOND],
+        &mut draft,
+        options,
+    );
     Some(ActionKind::Share(draft.into_share(cx)))
 }
 
@@ -48,30 +56,6 @@ const SHARE: &[Member<ShareDraft>] = &[
         .read(|cx, field, draft| draft.fallback = cx.action(field)),
 ];
 
-const CONFINEMENT: &[Member<ShareDraft>] = &[
-    optional("chroot", STRING)
-        .means("the folder that the path must lie in, and that no link leads out of; may hold variables")
-        .read(|cx, field, draft| {
-            check_kernel(cx, field);
-            let chroot = template(cx, field);
-            draft.confinement.chroot = chroot.filter(|chroot| chroot.is_constant() != Some(b""));
-        }),
-    optional("follow_symlinks", BOOL)
-        .default("`true`")
-        .means("`false`: a symbolic link on the way is 403")
-        .read(|cx, field, draft| {
-            check_kernel(cx, field);
-            draft.confinement.follow_symlinks = *field.value == Value::Bool(true);
-        }),
-    optional("traverse_mounts", BOOL)
-        .default("`true`")
-        .means("`false`: another mount on the way is 403")
-        .read(|cx, field, draft| {
-            check_kernel(cx, field);
-            draft.confinement.traverse_mounts = *field.value == Value::Bool(true);
-        }),
-];
-
 const BEYOND: &[Member<ShareDraft>] = &[
     optional("clean_urls", BOOL)
         .default("`false`")
@@ -93,14 +77,8 @@ const BEYOND: &[Member<ShareDraft>] = &[
         .read(|cx, field, draft| draft.listing = listing(cx, field)),
     optional("cache_control", STRING.or(OBJECT))
         .means("the value of `Cache-Control`, or [values by pattern](#cache-control) (beyond Unit)")
-        .read(|cx, field, draft| draft.cache_control = content_rules(cx, field, cache_value)),
+        .read(|cx, field, draft| draft.cache_control = cache_rules(cx, field)),
 ];
-
-fn check_kernel(cx: &mut Context<'_>, field: Field<'_>) {
-    if !cx.known.confinement {
-        cx.problem(format!("Unit is built without the \"{}\" option support.", field.name));
-    }
-}
 
 fn share_paths(cx: &mut Context<'_>, field: Field<'_>) -> Vec<Template> {
     let Some(elements) = field.value.as_array() else {
@@ -181,6 +159,11 @@ const DEFAULT_PAGE_SIZE: usize = 1000;
 
 /// A listing that is kept in memory for one request stays below some megabytes.
 const MAX_PAGE_SIZE: i64 = 10_000;
+
+/// One value for everything, or values by pattern.
+pub(super) fn cache_rules(cx: &mut Context<'_>, field: Field<'_>) -> Vec<CacheRule> {
+    content_rules(cx, field, cache_value)
+}
 
 fn cache_value(cx: &mut Context<'_>, field: Field<'_>) -> Option<Template> {
     let Value::String(text) = field.value else {

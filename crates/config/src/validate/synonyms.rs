@@ -123,6 +123,9 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ),
     ("request_headers", &["proxy_set_header", "request_header", "header_up", "custom_request_headers"]),
     ("rewrite", &["url_rewrite", "replace_path"]),
+    ("try", &["try_files", "tryfiles"]),
+    ("strip_prefix", &["strip", "stripprefix", "strip_path", "uri_strip_prefix", "remove_prefix"]),
+    ("add_prefix", &["addprefix", "prepend", "path_prefix"]),
     ("cors", &["cross_origin", "access_control"]),
     ("origins", &["origin", "allow_origin", "allow_origins", "allowed_origins"]),
     ("methods", &["method", "allow_methods", "allowed_methods"]),
@@ -173,6 +176,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("source", &["ip", "client", "remote_addr", "client_ip", "address", "remote_ip", "remote_address"]),
     ("scheme", &["proto", "protocol"]),
     ("if", &["condition", "when", "expression"]),
+    ("file", &["files", "exists", "file_exists", "is_file", "is_dir", "is_folder", "request_filename"]),
     // Applications.
     ("type", &["language", "runtime", "kind"]),
     (

@@ -101,7 +101,7 @@ impl GatewayTarget<'_> {
                     Err(error) => refuse(response, error, title).await,
                 }
             }
-            ScriptLookup::Folder if share::leads_on(response.request) => {
+            ScriptLookup::Folder if response.request.may_get_slash() => {
                 share::redirect_to_folder(response).await
             }
             ScriptLookup::Folder => response.send_error(404).await,

@@ -9,10 +9,9 @@ mod send;
 use std::fs::File;
 
 use corral_config::route::{Share, Undecided};
-use corral_config::template::{PathFault, Template};
+use corral_config::template::PathFault;
 use corral_http::path;
 
-pub(super) use self::lookup::leads_on;
 use self::lookup::{FileFinding, FileLookup};
 use self::representation::FileRepresentation;
 use crate::exchange::request::RoutedRequest;
@@ -42,7 +41,9 @@ pub(crate) async fn answer(
     for template in &share.paths {
         path.clear();
         chroot.clear();
-        outcome = match render(response, share, template, &mut path, &mut chroot) {
+        let rendered =
+            share.confinement.render(template, &mut response.variables(), (&mut path, &mut chroot));
+        outcome = match rendered {
             Ok(()) => try_path(response, share, &mut path, &chroot).await?,
             Err(PathFault::Script(exception)) => sent(response.fail_script(&exception).await)?,
             Err(stray) => {
@@ -56,20 +57,6 @@ pub(crate) async fn answer(
     }
     buffers::give(path);
     Ok(outcome)
-}
-
-fn render(
-    response: &ResponseWriter<'_, '_>,
-    share: &Share,
-    template: &Template,
-    path: &mut Vec<u8>,
-    chroot: &mut Vec<u8>,
-) -> Result<(), PathFault> {
-    template.render_path(&mut response.variables(), path)?;
-    match &share.confinement.chroot {
-        Some(template) => template.render_path(&mut response.variables(), chroot),
-        None => Ok(()),
-    }
 }
 
 async fn try_path(
@@ -165,7 +152,7 @@ pub(crate) fn wants_page(request: &RoutedRequest<'_>) -> bool {
 
 /// Redirects to the path with the slash that it lacks.
 pub(super) async fn redirect_to_folder(response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
-    let folder = [response.request.path(), b"/"].concat();
+    let folder = [response.request.asked_path(), b"/"].concat();
     redirect(response, &folder).await
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct RoutedRequest<'c> {
     pub(crate) client: RequestClient,
     /// The path that a rewrite has put in the place of the request's.
     rewritten_path: Option<Vec<u8>>,
+    /// The path before its prefix was changed, as long as no more of it was.
+    path_with_prefix: Option<Vec<u8>>,
     /// The query that a rewrite has put in the place of the request's; empty where there is none any more.
     rewritten_query: Option<Vec<u8>>,
     /// The fields that the configuration has changed, or the server that was asked whether the request may go on.
@@ -54,6 +56,7 @@ impl<'c> RoutedRequest<'c> {
             settings,
             client,
             rewritten_path: None,
+            path_with_prefix: None,
             rewritten_query: None,
             field_changes: Vec::new(),
             route: None,
@@ -66,9 +69,8 @@ impl<'c> RoutedRequest<'c> {
 
     /// Gives back what others can use, when nothing more is done with it.
     pub(super) fn end(&mut self) {
-        for text in self.rewritten_path.take().into_iter().chain(self.rewritten_query.take()) {
-            buffers::give(text);
-        }
+        let texts = [&mut self.rewritten_path, &mut self.path_with_prefix, &mut self.rewritten_query];
+        texts.into_iter().filter_map(Option::take).for_each(buffers::give);
     }
 
     pub(crate) fn request_settings(&self) -> &'c RequestSettings {
@@ -106,8 +108,27 @@ impl<'c> RoutedRequest<'c> {
         self.rewritten_path.is_some() || self.rewritten_query.is_some()
     }
 
+    /// The path that a client asks for to get what this one has: with the prefix that was taken away.
+    pub(crate) fn asked_path(&self) -> &[u8] {
+        self.path_with_prefix.as_deref().unwrap_or_else(|| self.path())
+    }
+
+    /// Whether a slash behind the path asks for something else than the client has asked for.
+    pub(crate) fn may_get_slash(&self) -> bool {
+        let received = self.received.head.path(self.received.bytes);
+        !self.path().ends_with(b"/") && received.strip_suffix(b"/") != Some(self.path())
+    }
+
+    /// Puts a path with another prefix in the place of the one that there is.
+    pub(super) fn set_prefixed_path(&mut self, path: Vec<u8>) {
+        let asked = self.path_with_prefix.take().unwrap_or_else(|| self.path().to_vec());
+        self.set_path(path);
+        self.path_with_prefix = Some(asked);
+    }
+
     /// Puts a path, normalised, in the place of the one that there is.
     pub(super) fn set_path(&mut self, path: Vec<u8>) {
+        self.path_with_prefix = None;
         if let Some(before) = self.rewritten_path.replace(path) {
             buffers::give(before);
         }

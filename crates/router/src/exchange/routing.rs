@@ -8,6 +8,7 @@
 mod limits;
 mod request_fields;
 mod rewrite;
+mod try_files;
 
 use corral_config::route::{Action, ActionKind, Destination, Maintenance, Route};
 use corral_config::table::Key;
@@ -231,8 +232,8 @@ impl<'c> Routing<'_, 'c> {
         if action.options.responses.as_ref().is_some_and(|responses| responses.substitute.is_some()) {
             self.ask_for_whole_text();
         }
-        if let Some(rewrite) = &action.options.rewrite {
-            self.rewrite(rewrite).map_err(|error| RouteTarget::Nothing(error.report()))?;
+        if let Some(changes) = &action.options.path {
+            self.change_path(changes, action)?;
         }
         match &action.kind {
             ActionKind::Pass(pass) => Ok(pass),

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use corral_config::route;
 use corral_sys::confined::{self, Confinement};
 
 /// A path with the restrictions on it.
@@ -19,6 +20,14 @@ pub(crate) struct ConfinedPath<'a> {
     pub(crate) chroot: Option<&'a [u8]>,
     pub(crate) follow_symlinks: bool,
     pub(crate) traverse_mounts: bool,
+}
+
+impl<'a> ConfinedPath<'a> {
+    /// A path with the restrictions of the configuration, and the folder that is among them if there is one.
+    pub(crate) fn new(path: &'a [u8], chroot: Option<&'a [u8]>, confinement: &route::Confinement) -> Self {
+        let route::Confinement { follow_symlinks, traverse_mounts, .. } = *confinement;
+        Self { path, chroot, follow_symlinks, traverse_mounts }
+    }
 }
 
 impl ConfinedPath<'_> {

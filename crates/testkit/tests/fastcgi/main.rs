@@ -9,6 +9,7 @@ mod paths;
 mod pools;
 mod redirects;
 mod scgi;
+mod tried;
 mod variables;
 mod wire;
 mod wsgi;

@@ -11,9 +11,9 @@ use super::super::responses::RESPONSES;
 use super::super::scalars::is_true;
 use super::super::schema::{self, BOOL, Field, Member, OBJECT, Rows, STRING, optional};
 use super::super::strings::{member_name, template};
-use super::super::{access_log, cors, maintenance, mirror, params, rewrite, throttle};
+use super::super::{access_log, cors, maintenance, mirror, params, prefix, rewrite, throttle, try_files};
 use crate::json::{Bytes, Object, Value};
-use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange};
+use crate::route::{ActionOptions, ErrorActions, Errors, HeaderChange, PathChanges};
 use crate::template::Template;
 
 /// Reads the options of a kind and, beside them, those that every kind has.
@@ -40,7 +40,10 @@ const BOUNDS_OF_SIZE: &[Member<ActionOptions>] = BoundsTable::<ActionOptions>::S
 
 /// Options of what each action on a request's way does by itself.
 const ON_THE_WAY: &[Member<ActionOptions>] = &[
-    rewrite::REWRITE.read(|cx, field, options| options.rewrite = rewrite::read(cx, field)),
+    prefix::STRIP_PREFIX.read(|cx, field, options| path(options).strip_prefix = prefix::read(cx, field)),
+    prefix::ADD_PREFIX.read(|cx, field, options| path(options).add_prefix = prefix::read(cx, field)),
+    rewrite::REWRITE.read(|cx, field, options| path(options).rewrite = rewrite::read(cx, field)),
+    try_files::TRY.read(|cx, field, options| path(options).try_files = try_files::read(cx, field)),
     maintenance::MAINTENANCE.read(|cx, field, options| options.maintenance = maintenance::read(cx, field)),
     throttle::REQUESTS.read(|cx, field, options| throttle::requests(cx, field, &mut options.limits)),
     throttle::CONNECTIONS.read(|cx, field, options| throttle::connections(cx, field, &mut options.limits)),
@@ -91,6 +94,11 @@ const OPTIONS: &[Member<ActionOptions>] = &[
             options.internal_redirect = cx.action(Field { name: "action", ..field }).map(Box::new);
         }),
 ];
+
+/// What becomes of the path.
+fn path(options: &mut ActionOptions) -> &mut PathChanges {
+    options.path.get_or_insert_default()
+}
 
 /// Whether it is the one word that is known.
 fn is_secure(cx: &mut Context<'_>, field: Field<'_>) -> bool {

@@ -3,13 +3,14 @@
 use super::super::context::Context;
 use super::super::schema::{self, ARRAY, Field, Member, OBJECT, STRING, optional};
 use super::super::strings::{address_patterns, condition, patterns};
+use super::files;
 use crate::json::{Bytes, Value};
 use crate::pattern::{Flavor, PatternSet};
 use crate::route::{Match, NameSet, NameSets, Scheme};
 
 /// Reads all conditions of a step.
 pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>, conditions: &mut Match) {
-    schema::read_nested(cx, field, &[LINE, FIELDS, USER, CONNECTION], conditions);
+    schema::read_nested(cx, field, &[LINE, FIELDS, USER, CONNECTION, FILES], conditions);
 }
 
 const LINE: &[Member<Match>] = &[
@@ -86,6 +87,14 @@ const CONNECTION: &[Member<Match>] = &[
         )
         .read(|cx, field, conditions| conditions.condition = condition(cx, field)),
 ];
+
+const FILES: &[Member<Match>] = &[optional("file", STRING.or(OBJECT).or(ARRAY))
+    .default("any")
+    .means(
+        "a path that has to lead to a regular file, `!` in front of it to none; or an object that says [which kind of \
+         file](#files); of a list one is enough (beyond Unit)",
+    )
+    .read(|cx, field, conditions| conditions.file = files::read(cx, field))];
 
 fn scheme(cx: &mut Context<'_>, field: Field<'_>) -> Option<Scheme> {
     let text = field.value.as_bytes()?;

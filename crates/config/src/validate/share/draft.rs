@@ -1,25 +1,14 @@
 //! A share whose options are read: its defaults, and whether its paths make sense.
 
+use super::confinement::{HasConfinement, check_beginnings};
 use crate::pattern::PatternSet;
-use crate::route::{Action, ActionKind, ActionOptions, CacheRule, Confinement, Listing, Share};
+use crate::route::{Action, ActionKind, ActionOptions, CacheRule, Confinement, Listing, PathChanges, Share};
 use crate::template::{Rewrite, Template};
 use crate::validate::context::Context;
 
 /// The share of one file.
 pub(in crate::validate) fn of_file(cx: &mut Context<'_>, path: Template) -> Share {
     ShareDraft { paths: vec![path], ..ShareDraft::default() }.into_share(cx)
-}
-
-/// A client that says where a path begins would be served any file that the router can read.
-fn check_beginnings(cx: &mut Context<'_>, paths: &[Template], confinement: &Confinement) {
-    if confinement.chroot.as_ref().is_some_and(Template::begins_with_client_value) {
-        cx.problem("The \"chroot\" value must not begin with what the client sends: begin it with a folder.");
-    }
-    if confinement.chroot.is_none() && paths.iter().any(Template::begins_with_client_value) {
-        cx.problem(
-            "The \"share\" value must not begin with what the client sends: begin it with a folder, or set \"chroot\".",
-        );
-    }
 }
 
 /// A folder that is shared itself has each request redirected to the same path with another slash, without end.
@@ -38,40 +27,31 @@ fn check_folders(cx: &mut Context<'_>, paths: &[Template]) {
 }
 
 /// The options as far as they are read.
-pub(super) struct ShareDraft {
-    pub(super) paths: Vec<Template>,
-    pub(super) index: Vec<String>,
-    pub(super) clean_urls: bool,
-    pub(super) types: Option<PatternSet>,
+#[derive(Default)]
+pub(in crate::validate) struct ShareDraft {
+    pub(in crate::validate) paths: Vec<Template>,
+    pub(in crate::validate) index: Vec<String>,
+    pub(in crate::validate) clean_urls: bool,
+    pub(in crate::validate) types: Option<PatternSet>,
     /// The path of the page of a single-page application.
-    pub(super) spa: Option<Template>,
-    pub(super) fallback: Option<Action>,
-    pub(super) confinement: Confinement,
-    pub(super) listing: Option<Listing>,
-    pub(super) cache_control: Vec<CacheRule>,
+    pub(in crate::validate) spa: Option<Template>,
+    pub(in crate::validate) fallback: Option<Action>,
+    pub(in crate::validate) confinement: Confinement,
+    pub(in crate::validate) listing: Option<Listing>,
+    pub(in crate::validate) cache_control: Vec<CacheRule>,
 }
 
-impl Default for ShareDraft {
-    fn default() -> Self {
-        Self {
-            paths: Vec::new(),
-            index: Vec::new(),
-            clean_urls: false,
-            types: None,
-            spa: None,
-            fallback: None,
-            confinement: Confinement { chroot: None, follow_symlinks: true, traverse_mounts: true },
-            listing: None,
-            cache_control: Vec::new(),
-        }
+impl HasConfinement for ShareDraft {
+    fn confinement(&mut self) -> &mut Confinement {
+        &mut self.confinement
     }
 }
 
 impl ShareDraft {
-    pub(super) fn into_share(self, cx: &mut Context<'_>) -> Share {
+    pub(in crate::validate) fn into_share(self, cx: &mut Context<'_>) -> Share {
         let Self { paths, mut index, clean_urls, types, spa, fallback, confinement, listing, cache_control } =
             self;
-        check_beginnings(cx, &paths, &confinement);
+        check_beginnings(cx, "share", &paths, &confinement);
         check_folders(cx, &paths);
         if index.is_empty() {
             index.push("index.html".to_owned());
@@ -94,6 +74,7 @@ impl ShareDraft {
 
 /// The same share with one path, whatever is asked for.
 fn page_action(page: Template, share: &Share) -> Action {
-    let options = ActionOptions { rewrite: Some(Rewrite::new(page)), ..ActionOptions::default() };
+    let changes = PathChanges { rewrite: Some(Rewrite::new(page)), ..PathChanges::default() };
+    let options = ActionOptions { path: Some(Box::new(changes)), ..ActionOptions::default() };
     Action { kind: ActionKind::Share(share.clone()), options }
 }

@@ -233,7 +233,8 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
     (
         &["try_files"],
         "share",
-        "Give \"share\" the paths to try, one after the other, and \"fallback\" the action when there is none.",
+        "Give \"share\" the paths to try, one after the other, and \"fallback\" the action when there is none. Beside \
+        \"pass\" and \"fastcgi\" they are \"try\".",
     ),
     (
         &["root", "document_root", "docroot", "webroot"],
@@ -243,7 +244,8 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
     (
         &["root", "document_root", "docroot", "webroot"],
         "response_headers",
-        "The folder of scripts is the \"root\" of their application; files are served by an action with \"share\".",
+        "The folder of scripts is the \"root\" of their application; files are served by an action with \"share\". A \
+        folder for \"try\" belongs into that: \"try\": {\"root\": \"/srv/site\", \"paths\": […]}.",
     ),
     (
         &["fastcgi_pass", "php_fastcgi", "php"],

@@ -44,12 +44,7 @@ impl<'l> FileLookup<'l> {
         'l: 'p,
     {
         let confinement = &self.share.confinement;
-        ConfinedPath {
-            path,
-            chroot: confinement.chroot.is_some().then_some(self.chroot),
-            follow_symlinks: confinement.follow_symlinks,
-            traverse_mounts: confinement.traverse_mounts,
-        }
+        ConfinedPath::new(path, confinement.chroot.is_some().then_some(self.chroot), confinement)
     }
 
     /// Looks for a file, and appends to the path what was found behind it: the name of an index, or the ending of a
@@ -119,8 +114,8 @@ impl<'l> FileLookup<'l> {
     fn judge(&self, found: Result<FoundFile, FileFinding>, path: &[u8]) -> FileFinding {
         match found {
             Ok(FoundFile::File(file)) => FileFinding::File(file),
-            Ok(FoundFile::Directory(_)) if leads_on(self.request) => {
-                FileFinding::Moved([self.request.path(), b"/"].concat())
+            Ok(FoundFile::Directory(_)) if self.request.may_get_slash() => {
+                FileFinding::Moved([self.request.asked_path(), b"/"].concat())
             }
             Ok(FoundFile::Directory(_)) => {
                 log_circle(path);
@@ -194,12 +189,6 @@ fn file_name(path: &[u8]) -> &[u8] {
 /// The part up to the last slash.
 fn folder(path: &[u8]) -> &[u8] {
     &path[..memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)]
-}
-
-/// Whether a slash behind the path asks for something else than the client has asked for.
-pub(in crate::answer) fn leads_on(request: &RoutedRequest<'_>) -> bool {
-    let received = request.received.head.path(request.received.bytes);
-    !request.path().ends_with(b"/") && received.strip_suffix(b"/") != Some(request.path())
 }
 
 fn log_failure(path: &[u8], error: &io::Error) {

@@ -1,10 +1,13 @@
-//! `rewrite` (contract 11.3): another path and query for the handlers, while the target stays as received.
+//! Another path and query for the handlers, while the target stays as received: `rewrite` (contract 11.3), and beyond
+//! Unit the prefixes of a path, and `try`.
 
+use corral_config::route::{Action, PathChanges};
 use corral_config::template::{Exception, PathFault, Rewrite, RewriteFault};
 use corral_http::path::{self, PathError};
 
 use super::Routing;
 use crate::error_chain::Chain;
+use crate::request::routing::RouteTarget;
 use crate::request::routing::log;
 use crate::storage::buffers;
 use crate::variables::encoded::QueryValues;
@@ -63,6 +66,27 @@ fn check_length(text: &[u8]) -> Result<(), RewriteError> {
     if text.len() > LONGEST { Err(RewriteError::Length) } else { Ok(()) }
 }
 
+impl<'c> Routing<'_, 'c> {
+    /// Makes the changes of an action, of which each sees what the ones before have made. `Err` is a target that ends
+    /// the way early.
+    pub(super) fn change_path(
+        &mut self,
+        changes: &'c PathChanges,
+        action: &'c Action,
+    ) -> Result<(), RouteTarget<'c>> {
+        let failed = |error: RewriteError| RouteTarget::Nothing(error.report());
+        if let Some(path) = changes.change_prefix(self.request.path()) {
+            check_length(&path).map_err(failed)?;
+            self.request.set_prefixed_path(path);
+            self.log_rewritten();
+        }
+        if let Some(rewrite) = &changes.rewrite {
+            self.rewrite(rewrite).map_err(failed)?;
+        }
+        changes.try_files.map_or(Ok(()), |key| self.try_files(key, action))
+    }
+}
+
 impl Routing<'_, '_> {
     /// Puts what `rewrite` gives in the place of the path, and of the query. Both see the request as it was before.
     pub(super) fn rewrite(&mut self, rewrite: &Rewrite) -> Result<(), RewriteError> {
@@ -78,13 +102,22 @@ impl Routing<'_, '_> {
         if let Some(query) = query {
             self.request.set_query(query);
         }
-        if self.request.request_settings().log_route {
-            log::rewritten(self.request.path(), self.request.rewritten_query());
-        }
+        self.log_rewritten();
         Ok(())
     }
 
-    fn new_path(&self, rewrite: &Rewrite, text: &mut Vec<u8>) -> Result<Option<Vec<u8>>, RewriteError> {
+    pub(super) fn log_rewritten(&self) {
+        if self.request.request_settings().log_route {
+            log::rewritten(self.request.path(), self.request.rewritten_query());
+        }
+    }
+
+    /// The path that takes the place of the one that there is, if one does.
+    pub(super) fn new_path(
+        &self,
+        rewrite: &Rewrite,
+        text: &mut Vec<u8>,
+    ) -> Result<Option<Vec<u8>>, RewriteError> {
         if !rewrite.render_path(&mut self.variables(), text)? {
             return Ok(None);
         }
@@ -100,7 +133,11 @@ impl Routing<'_, '_> {
     }
 
     /// The query that takes the place of the one that there is, if one does.
-    fn new_query(&self, rewrite: &Rewrite, text: &mut Vec<u8>) -> Result<Option<Vec<u8>>, RewriteError> {
+    pub(super) fn new_query(
+        &self,
+        rewrite: &Rewrite,
+        text: &mut Vec<u8>,
+    ) -> Result<Option<Vec<u8>>, RewriteError> {
         let is_new = rewrite.render_query(&mut QueryValues(self.variables()), text)?;
         if !is_new && !rewrite.restores_query() {
             return Ok(None);

@@ -41,6 +41,7 @@ pub(super) const ALLOWED: super::Table = &[
         &[
             "map",
             "listener",
+            "route",
             "authentication",
             "mirror",
             "access_log",

@@ -1,0 +1,146 @@
+//! `try` in front of a pool of php-fpm, beside `try_files` of nginx in front of the same pool.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use corral_testkit::{Address, Client, PhpFpm, Request, Response, Site, eventually, site};
+use serde_json::json;
+
+use crate::{STATIC, serve};
+
+const WHICH: &str = "<?php echo $_SERVER['SCRIPT_NAME'], ' ', $_SERVER['PATH_INFO'] ?? '', ' ', \
+    $_SERVER['QUERY_STRING'], ' ', $_SERVER['REQUEST_URI'], ' ', basename($_SERVER['SCRIPT_FILENAME']);";
+
+fn files() -> Site {
+    site()
+        .file("index.php", WHICH)
+        .file("other.php", WHICH)
+        .file("sub/index.php", WHICH)
+        .file("sub/a.css", "css of sub")
+        .file("docs/index.html", "docs")
+        .file("style.css", "css")
+        .file("page.html", "page")
+        .file("100%.txt", "percent")
+        .file("a b.txt", "blank")
+}
+
+/// nginx in front of a pool, ended when dropped.
+struct Nginx(Child);
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        corral_testkit::signal(self.0.id(), corral_testkit::Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+impl Nginx {
+    fn start(folder: &Path, address: &Address, root: &str, fpm: &PhpFpm) -> Self {
+        let configuration = folder.join("nginx.conf");
+        let text = format!(
+            "daemon off; error_log stderr crit; pid {folder}/nginx.pid; events {{}}\n\
+             http {{ include /etc/nginx/mime.types; access_log off; client_body_temp_path {folder}/body;\n\
+             fastcgi_temp_path {folder}/fastcgi; proxy_temp_path {folder}/proxy;\n\
+             uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;\n\
+             server {{ listen {address}; root {root}; index index.php index.html; absolute_redirect off;\n\
+             location / {{ try_files $uri $uri/ /index.php$is_args$args; }}\n\
+             location ~ \\.php(/|$) {{ fastcgi_split_path_info ^(.+?\\.php)(/.*)$;\n\
+             include /etc/nginx/fastcgi.conf; fastcgi_param PATH_INFO $fastcgi_path_info;\n\
+             fastcgi_pass {fpm}; }} }} }}\n",
+            folder = folder.display(),
+            fpm = fpm.address(),
+        );
+        fs::write(&configuration, text).expect("write the configuration");
+        let mut command = Command::new("/usr/sbin/nginx");
+        command.arg("-c").arg(&configuration).stdin(Stdio::null()).process_group(0);
+        Self(command.spawn().expect("it starts: scripts/setup test"))
+    }
+}
+
+/// What both servers have to agree on.
+fn told(reply: &Response) -> (u16, String, Option<String>) {
+    let body = if reply.status == 200 { reply.text() } else { String::new() };
+    (reply.status, body, reply.field("Location").map(str::to_owned))
+}
+
+#[test]
+fn each_path_gets_what_it_gets_from_nginx() {
+    let (site, fpm) = (files(), PhpFpm::at_socket(STATIC));
+    let server = serve(&fpm, &site, json!({ "try": ["$uri", "$uri/", "/index.php"] }));
+    let folder = site.path("reference");
+    fs::create_dir(&folder).expect("make a folder");
+    let address = Address::fresh();
+    let _nginx = Nginx::start(&folder, &address, &site.root(), &fpm);
+    let mut theirs = eventually("nginx listens", || Client::try_connect(address.socket()).ok());
+    let mut ours = server.connect();
+    for target in [
+        "/",
+        "/?a=b",
+        "/?",
+        "/style.css",
+        "/style.css?q",
+        "/page.html",
+        "/100%25.txt",
+        "/a%20b.txt",
+        "/sub",
+        "/sub?q=1&r",
+        "/sub/",
+        "/sub/?q=1",
+        "/sub/a.css",
+        "/docs",
+        "/docs/",
+        "/index.php",
+        "/index.php?x=%26",
+        "/index.php/a/b?c=d",
+        "/index.php/",
+        "/other.php?x",
+        "/sub/index.php/x",
+        "/none",
+        "/none?q=1",
+        "/none/",
+        "/none/x?q=%20",
+        "/a%26b?c=%26",
+        "//style.css",
+        "/x/../other.php",
+        "/sub//a.css",
+        "/sub/../page.html",
+    ] {
+        let expected = told(&theirs.get(target));
+        assert_eq!(told(&ours.get(target)), expected, "{target}");
+    }
+    for target in ["/style.css", "/other.php?x", "/none?q=1"] {
+        let request = Request::post(target).body("x");
+        let expected = told(&theirs.send(&request));
+        assert_eq!(told(&ours.send(&request)), expected, "POST {target}");
+    }
+}
+
+/// Where the two differ: what nginx answers with an error is left to the front controller.
+#[test]
+fn what_is_not_there_is_the_front_controller_s() {
+    let (site, fpm) = (files(), PhpFpm::at_socket(STATIC));
+    fs::create_dir(site.path("empty")).expect("make a folder");
+    site.write(".env", "SECRET");
+    let server = serve(&fpm, &site, json!({ "try": ["$uri", "$uri/", "/index.php"] }));
+    for target in ["/none.php", "/none.php/x", "/empty/", "/empty", "/.env", "/style.css/x.php"] {
+        let expected = format!("/index.php   {target} index.php");
+        server.get(target).expect(200).expect_body(expected);
+    }
+}
+
+/// A server without names of scripts runs what is there.
+#[test]
+fn names_of_scripts_are_those_of_the_action() {
+    let (site, fpm) =
+        (files(), PhpFpm::at_socket(&format!("{STATIC}\nsecurity.limit_extensions = .php .html")));
+    site.write("page.html", WHICH);
+    let options = json!({ "split_path": [".html"], "index": "page.html", "try": ["$uri", "$uri/", "=404"] });
+    let server = serve(&fpm, &site, options);
+    server.get("/page.html/x").expect(200).expect_body("/page.html /x  /page.html/x page.html");
+    server.get("/").expect(200).expect_body("/page.html   / page.html");
+    server.get("/style.css").expect(200).expect_body("css");
+    // It is not run there, and its source is not sent either.
+    server.get("/other.php").expect(404);
+}

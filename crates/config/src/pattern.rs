@@ -8,7 +8,7 @@ mod regex;
 mod wildcard;
 
 pub use self::compile::{Flavor, PatternError};
-pub(crate) use self::regex::Regex;
+pub(crate) use self::regex::{GroupTexts, Regex};
 use self::wildcard::Wildcard;
 
 /// Several patterns for one value.
@@ -57,6 +57,30 @@ impl PatternSet {
     pub(crate) fn anchors(&self) -> Vec<Anchor<'_>> {
         let anchors: Option<_> = self.positive.iter().map(PatternTest::anchor).collect();
         anchors.unwrap_or_default()
+    }
+
+    /// The regular expressions that are not negated.
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Regex> {
+        self.positive.iter().filter_map(|test| match test {
+            PatternTest::Regex(regex) => Some(&**regex),
+            PatternTest::Wildcard(_) => None,
+        })
+    }
+
+    /// The expression that the value matches, if no pattern in front of it does, and the texts of its groups.
+    pub(crate) fn capture<'v>(&self, value: &'v [u8]) -> Result<Option<(&Regex, GroupTexts<'v>)>, GivenUp> {
+        for test in &self.positive {
+            match test {
+                PatternTest::Wildcard(wildcard) if wildcard.matches(value) => return Ok(None),
+                PatternTest::Wildcard(_) => {}
+                PatternTest::Regex(regex) => {
+                    if let Some(texts) = regex.capture(value)? {
+                        return Ok(Some((regex, texts)));
+                    }
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// The values that match because they are written there, in lower case where the case does not matter.

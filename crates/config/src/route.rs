@@ -1,5 +1,6 @@
 //! Routes and actions as the router runs them: patterns compiled, destinations found.
 
+mod captures;
 mod conditions;
 mod files;
 mod index;
@@ -26,6 +27,7 @@ use crate::template::{PathFault, Template, Variables};
 use crate::throttle::Throttle;
 use crate::upstream::{Proxy, Upstream};
 
+pub use self::captures::{CaptureSource, Captures};
 pub use self::conditions::{Facts, Match, NameSet, NameSets, Scheme, Undecided};
 pub use self::files::{FileKind, FileKinds, FileTest, FileTests};
 pub use self::maintenance::{Maintenance, Pages};
@@ -108,6 +110,8 @@ pub struct RouteStep {
     pub conditions: Match,
     /// The action if they hold.
     pub action: Action,
+    /// The groups of its expressions that templates of the action name, if any do.
+    pub captures: Option<Box<Captures>>,
 }
 
 /// An action: the answer to a request, and everything that happens on the way to it.

@@ -10,7 +10,7 @@ mod scope;
 pub use self::names::VariableRow;
 pub use self::path::PathFault;
 pub use self::rewrite::{Rewrite, RewriteFault};
-pub use self::scope::{Groups, MapName, MapNames, Scope};
+pub use self::scope::{Captured, Groups, MapName, MapNames, Scope};
 use crate::pattern::GivenUp;
 
 /// A string that may contain variables, or a JavaScript template literal.
@@ -135,7 +135,7 @@ pub enum Variable {
     ResponseHeader(Vec<u8>),
     /// The value that a map of the document has for the request.
     Map(MapName),
-    /// A group of the regular expression that the text belongs to.
+    /// A group of the regular expression of a step that the text belongs to; no two steps have the same.
     Group(usize),
 }
 
@@ -405,6 +405,11 @@ impl Template {
             script.source.contains("upstream") || uses().any(|behind| !behind.starts_with('.'))
         };
         self.variables().any(is_wanted) || self.script().is_some_and(by_script)
+    }
+
+    /// Whether a group of a step's regular expression is named.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.variables().any(|variable| matches!(variable, Variable::Group(_)))
     }
 
     fn parts(&self) -> Option<&[TemplatePart]> {

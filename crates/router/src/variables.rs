@@ -19,7 +19,7 @@ use corral_config::plan::AppSpec;
 use corral_config::query::{self, Arguments};
 use corral_config::route::{Confinement, Facts, FileKind, Route, Scheme};
 use corral_config::table::Key;
-use corral_config::template::{Exception, MapName, MapValue, Script, Variable, Variables};
+use corral_config::template::{Captured, Exception, MapName, MapValue, Script, Variable, Variables};
 use corral_http::cookies;
 use corral_http::request::{HTTP_2, HttpVersion, KnownField};
 use corral_http::response::{self, ConnectionField, ReplyFraming, Trailer};
@@ -156,6 +156,8 @@ pub(crate) struct RequestVariables<'t> {
     pub(crate) path: &'t [u8],
     /// The query as it is after rewrites.
     pub(crate) query: &'t [u8],
+    /// What groups of steps have matched.
+    pub(crate) captured: &'t [Captured],
     /// The user that `authenticate` has let pass.
     pub(crate) identity: Option<&'t AuthenticatedUser>,
     pub(crate) reply: &'t Reply,
@@ -334,7 +336,11 @@ impl Variables for RequestVariables<'_> {
             | Variable::Connection
             | Variable::ConnectionRequests => self.append_place(variable, out),
             // The last is that of connections that are passed on.
-            Variable::Map(_) | Variable::Group(_) | Variable::ConnectionEnd => {}
+            Variable::Map(_) | Variable::ConnectionEnd => {}
+            Variable::Group(group) => {
+                let text = self.captured.iter().find_map(|captured| captured.text(*group));
+                out.extend_from_slice(text.unwrap_or_default());
+            }
         }
     }
 

@@ -4,6 +4,9 @@ use pcre2::bytes::RegexBuilder;
 
 use super::{GivenUp, PatternError};
 
+/// The text of each group by its number; none where a group has not matched.
+pub(crate) type GroupTexts<'v> = Vec<Option<&'v [u8]>>;
+
 /// A compiled expression. It works on bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Regex(pcre2::bytes::Regex);
@@ -26,10 +29,27 @@ impl Regex {
         self.0.is_match(value).map_err(|error| self.given_up(&error))
     }
 
+    /// The names of its groups, by their numbers; the first one is all that matches, and has none.
+    pub(crate) fn group_names(&self) -> &[Option<String>] {
+        self.0.capture_names()
+    }
+
+    /// The texts of the groups of the first match, unless there is none or the search exceeds its bounds.
+    pub(crate) fn capture<'v>(&self, value: &'v [u8]) -> Result<Option<GroupTexts<'v>>, GivenUp> {
+        let mut places = self.0.capture_locations();
+        let found = self.0.captures_read(&mut places, value).map_err(|error| self.given_up(&error))?;
+        let text = |number| places.get(number).and_then(|(start, end)| value.get(start..end));
+        Ok(found.map(|_| (0..places.len()).map(text).collect()))
+    }
+
+    /// The expression as it is written.
+    pub(crate) fn source(&self) -> &str {
+        self.0.as_str().strip_prefix(LIMIT).unwrap_or_default()
+    }
+
     #[cold]
     fn given_up(&self, error: &pcre2::Error) -> GivenUp {
-        let source = self.0.as_str().strip_prefix(LIMIT).unwrap_or_default();
-        GivenUp(format!("\"{source}\": {error}").into())
+        GivenUp(format!("\"{}\": {error}", self.source()).into())
     }
 }
 

@@ -110,6 +110,11 @@ fn append_parts(
             separate(start, at, out);
             continue;
         }
+        // The rest of a path that has none, as in `^/old/(.*)$`.
+        let is_group = matches!(part, TemplatePart::Variable(Variable::Group(_)));
+        if is_group && is_empty && idx + 1 == parts.len() {
+            continue;
+        }
         let value_start = match last {
             Some(last) if ends_segment(&parts[idx + 1..]) && !is_joint(last) => {
                 separate(start, at, out);

@@ -37,7 +37,7 @@ impl Rewrite {
         let TemplateContent::Parts(parts) = template.content else {
             return Self { path: Some(template), ..Self::default() };
         };
-        let (path, query) = split_at(cut_fragment(parts), b'?');
+        let (path, query) = split_query(cut_fragment(parts));
         let (query, keeps_query) = match query {
             Some(query) => drop_end_mark(query),
             None => (None, true),
@@ -46,6 +46,7 @@ impl Rewrite {
         let is_malformed = decoded.is_none();
         let is_there = !path.is_empty() || query.is_none();
         let path = is_there.then(|| Template { content: TemplateContent::Parts(decoded.unwrap_or(path)) });
+        let keeps_query = keeps_query && !query.iter().flatten().any(is_query);
         let query = query.map(|parts| Template { content: TemplateContent::Parts(parts) });
         Self { path, query, keeps_query, is_malformed }
     }
@@ -128,6 +129,27 @@ impl Default for Rewrite {
 /// The parts in front of the first literal `#`.
 fn cut_fragment(parts: Vec<TemplatePart>) -> Vec<TemplatePart> {
     split_at(parts, b'#').0
+}
+
+/// The parts of the path, and those of the query if there is one: behind a `?`, or the variable that stands for one.
+fn split_query(mut parts: Vec<TemplatePart>) -> (Vec<TemplatePart>, Option<Vec<TemplatePart>>) {
+    let is_mark = |part: &TemplatePart| match part {
+        TemplatePart::Literal(text) => text.contains(&b'?'),
+        TemplatePart::Variable(variable) => *variable == Variable::IsArgs,
+    };
+    match parts.iter().position(is_mark) {
+        Some(idx) if matches!(parts.get(idx), Some(TemplatePart::Variable(_))) => {
+            let query = parts.split_off(idx + 1);
+            parts.pop();
+            (parts, Some(query))
+        }
+        _ => split_at(parts, b'?'),
+    }
+}
+
+/// Whether a part is the query that there is, which is not to go behind itself.
+fn is_query(part: &TemplatePart) -> bool {
+    matches!(part, TemplatePart::Variable(Variable::Args | Variable::ReceivedArgs))
 }
 
 /// The parts in front of the first literal `mark`, and those behind it, if it is there.
@@ -223,6 +245,14 @@ mod tests {
         check("/a?b=c#d?", Some("/a"), Some("b=c"), true);
         check("?b=c", None, Some("b=c"), true);
         check("?", None, Some(""), false);
+    }
+
+    #[test]
+    fn the_query_that_there_is_does_not_go_behind_itself() {
+        check("/a$is_args$args", Some("/a"), Some("v?%41#"), false);
+        check("/a?b=$uri&$args", Some("/a"), Some("b=/a%2e?b#c&v?%41#"), false);
+        check("/a$is_args", Some("/a"), Some(""), false);
+        check("/$arg_a$is_args$args?", Some("/v?%41#"), Some("v?%41#"), false);
     }
 
     #[test]

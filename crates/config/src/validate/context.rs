@@ -18,7 +18,7 @@ use crate::problem::{Problem, Stage};
 use crate::route::{Action, Destination};
 use crate::table::{InnerListener, Key};
 use crate::tables::Tables;
-use crate::template::{Groups, MapNames, Scope};
+use crate::template::{Groups, MapNames, Scope, Template};
 use crate::throttle::Throttle;
 use crate::upstream::{Proxy, Upstream};
 
@@ -33,6 +33,9 @@ pub(super) struct Context<'a> {
     maps: &'a MapNames,
     /// The groups of the regular expression that templates can name here.
     groups: Option<Groups>,
+    /// Whether a template has named one of them.
+    names_groups: bool,
+    next_group: usize,
     /// Actions have actions within: their checks are called by this.
     read_action: ReadAction,
     /// JSON pointer of the value that is being checked.
@@ -65,6 +68,8 @@ impl<'a> Context<'a> {
             destinations,
             maps,
             groups: None,
+            names_groups: false,
+            next_group: 0,
             read_action,
             pointer: String::new(),
             problems: Vec::new(),
@@ -88,13 +93,33 @@ impl<'a> Context<'a> {
         Scope { maps: Some(self.maps), groups: self.groups.as_ref() }
     }
 
-    /// Runs `check` where templates can name the groups of a regular expression, or those of none.
-    #[expect(dead_code, reason = "the expressions of steps will use it")]
-    pub(super) fn with_groups<R>(&mut self, groups: Option<Groups>, check: impl FnOnce(&mut Self) -> R) -> R {
-        let outer = mem::replace(&mut self.groups, groups);
+    /// Runs `check` where templates can name the groups of a regular expression, or those of none. Returns whether one
+    /// does, too.
+    pub(super) fn with_groups<R>(
+        &mut self,
+        groups: Option<Groups>,
+        check: impl FnOnce(&mut Self) -> R,
+    ) -> (R, bool) {
+        let outer = (mem::replace(&mut self.groups, groups), mem::take(&mut self.names_groups));
         let result = check(self);
-        self.groups = outer;
-        result
+        let names_groups = self.names_groups;
+        (self.groups, self.names_groups) = outer;
+        (result, names_groups)
+    }
+
+    /// Notes that a template names groups.
+    pub(super) fn note_groups(&mut self, template: &Template) {
+        self.names_groups |= template.has_groups();
+    }
+
+    /// The first variable for the groups of the next step.
+    pub(super) fn next_group(&self) -> usize {
+        self.next_group
+    }
+
+    /// Takes the variables of these groups, which no others have.
+    pub(super) fn take_groups(&mut self, groups: &Groups) {
+        self.next_group = groups.end();
     }
 
     /// The problems, or everything that the checks have gathered beside their drafts: the objects that are named by

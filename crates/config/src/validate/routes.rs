@@ -1,5 +1,6 @@
 //! `routes` (contract 9).
 
+mod captures;
 mod conditions;
 mod files;
 
@@ -12,7 +13,7 @@ use super::forms;
 use super::schema::{self, ARRAY, Field, Member, OBJECT, optional};
 use super::strings::member_name;
 use crate::json::{Bytes, Object, Value};
-use crate::route::{Action, Destination, Match, Route, RouteStep};
+use crate::route::{Action, Captures, Destination, Match, Route, RouteStep};
 use crate::table::{Key, Table};
 
 /// The member `routes`, as far as it was read.
@@ -69,13 +70,15 @@ fn read_steps(cx: &mut Context<'_>, field: Field<'_>) -> Vec<RouteStep> {
             let Some(members) = element.as_object() else {
                 return cx.problem(format!("The \"{}\" array must contain only object values.", field.name));
             };
-            let mut draft = StepDraft::default();
+            let captures = captures::of_step(cx, members);
+            let mut draft = StepDraft { captures, ..StepDraft::default() };
             schema::read_object(cx, members, &[STEP], &mut draft);
             if !members.contains_key(b"action".as_slice()) {
                 cx.late_problem("The route step must have the \"action\" option set.");
             }
-            let StepDraft { conditions, action } = draft;
-            steps.extend(action.map(|action| RouteStep { conditions, action }));
+            let StepDraft { conditions, action, captures, names_groups } = draft;
+            let captures = captures.filter(|_| names_groups).map(Box::new);
+            steps.extend(action.map(|action| RouteStep { conditions, action, captures }));
         });
     }
     steps
@@ -85,6 +88,9 @@ fn read_steps(cx: &mut Context<'_>, field: Field<'_>) -> Vec<RouteStep> {
 struct StepDraft {
     conditions: Match,
     action: Option<Action>,
+    captures: Option<Captures>,
+    /// Whether templates of the action name groups.
+    names_groups: bool,
 }
 
 const STEP: &[Member<StepDraft>] = &[
@@ -92,8 +98,10 @@ const STEP: &[Member<StepDraft>] = &[
         .default("everything")
         .means("[conditions](#conditions), which must all hold")
         .read(|cx, field, draft| conditions::read(cx, field, &mut draft.conditions)),
-    optional("action", OBJECT)
-        .default("required")
-        .means("[what is done](#actions) with the request")
-        .read(|cx, field, draft| draft.action = actions::read(cx, field)),
+    optional("action", OBJECT).default("required").means("[what is done](#actions) with the request").read(
+        |cx, field, draft| {
+            let groups = draft.captures.as_ref().map(|captures| captures.groups.clone());
+            (draft.action, draft.names_groups) = cx.with_groups(groups, |cx| actions::read(cx, field));
+        },
+    ),
 ];

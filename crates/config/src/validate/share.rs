@@ -14,7 +14,7 @@ use super::schema::{self, ARRAY, BOOL, Field, INTEGER, Member, OBJECT, STRING, o
 use super::strings::{one_or_more, patterns, template, text};
 use crate::json::{Object, Value};
 use crate::pattern::Flavor;
-use crate::route::{ActionKind, ActionOptions, Listing};
+use crate::route::{ActionKind, ActionOptions, CacheRule, Listing};
 use crate::template::Template;
 
 /// Reads an action that shares files.

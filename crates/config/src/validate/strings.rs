@@ -127,6 +127,7 @@ pub(super) fn parse_template(cx: &mut Context<'_>, name: &str, text: &[u8]) -> O
         cx.problem(format!("\"{error}\" in the \"{name}\" value."));
         return None;
     }
+    cx.note_groups(&template);
     cx.tables.wants_upstreams |= template.wants_upstreams();
     Some(template)
 }

@@ -19,6 +19,7 @@ mod python;
 mod ruby;
 mod share;
 mod throttle;
+mod try_files;
 mod upstreams;
 mod wasm;
 

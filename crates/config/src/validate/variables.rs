@@ -7,7 +7,10 @@ use crate::template::{TemplateError, VariableRow};
 pub(super) fn report(cx: &mut Context<'_>, error: &TemplateError, name: &str) {
     let detail = format!("{error} in the \"{name}\" value.");
     match error {
-        TemplateError::UnknownGroup { number, .. } => cx.problem_with_advice(detail, no_group(number)),
+        TemplateError::UnknownGroup { number, .. } => {
+            let advice = cx.scope().groups.map_or_else(|| no_group(number), |groups| format!("{groups}."));
+            cx.problem_with_advice(detail, advice);
+        }
         TemplateError::UnknownVariable(written) => report_unknown(cx, detail, written),
         TemplateError::InvalidVariable(_) | TemplateError::NotUtf8 => cx.problem(detail),
     }
@@ -25,6 +28,8 @@ fn report_unknown(cx: &mut Context<'_>, detail: String, written: &str) {
     let meant = cx.search(|| nearest(written, candidates.iter()));
     let in_braces = meant.as_ref().filter(|name| name.bytes().any(|byte| byte.is_ascii_digit()));
     let advice = in_braces.map(|name| format!("A name with digits stands in braces: \"${{{name}}}\"."));
+    let groups = || cx.scope().groups.filter(|_| meant.is_none()).map(|groups| format!("{groups}."));
+    let advice = advice.or_else(groups);
     cx.problem_that_means(detail, advice.unwrap_or_default(), meant);
 }
 
@@ -72,7 +77,8 @@ fn names(cx: &Context<'_>, written: &str) -> Vec<String> {
         if row.is_family() { Some(format!("{}{}", row.stem(), rest?)) } else { Some(row.name.to_owned()) }
     });
     let maps = cx.scope().maps.into_iter().flat_map(|maps| maps.iter().map(|name| format!("map_{name}")));
-    own.chain(maps).collect()
+    let groups = cx.scope().groups.into_iter().flat_map(|groups| groups.names().iter().cloned());
+    own.chain(maps).chain(groups).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use corral_cgi::variables::is_one_variable;
 use corral_config::plan::AppSpec;
 use corral_config::route::Route;
 use corral_config::table::Key;
+use corral_config::template::Captured;
 use corral_http::request::{HttpVersion, KnownField};
 use corral_http::{list, trim};
 
@@ -31,6 +32,8 @@ pub(crate) struct RoutedRequest<'c> {
     path_with_prefix: Option<Vec<u8>>,
     /// The query that a rewrite has put in the place of the request's; empty where there is none any more.
     rewritten_query: Option<Vec<u8>>,
+    /// What groups of steps have matched, for their actions.
+    captured: Vec<Captured>,
     /// The fields that the configuration has changed, or the server that was asked whether the request may go on.
     field_changes: Vec<FieldChange<'c>>,
     /// The last route on the way.
@@ -58,6 +61,7 @@ impl<'c> RoutedRequest<'c> {
             rewritten_path: None,
             path_with_prefix: None,
             rewritten_query: None,
+            captured: Vec::new(),
             field_changes: Vec::new(),
             route: None,
             application: None,
@@ -142,6 +146,12 @@ impl<'c> RoutedRequest<'c> {
         }
     }
 
+    /// Keeps what the groups of a step have matched, in the place of what they have matched before.
+    pub(super) fn keep_captured(&mut self, captured: Captured) {
+        self.captured.retain(|known| !known.is_of_same(&captured));
+        self.captured.push(captured);
+    }
+
     /// Values of the request's fields of this name, as they came.
     pub(crate) fn values(&self, name: &'c [u8]) -> impl Iterator<Item = &'c [u8]> + use<'c> {
         let ReceivedRequest { head, bytes, .. } = self.received;
@@ -219,6 +229,7 @@ impl<'c> RoutedRequest<'c> {
             identity: self.user.as_deref(),
             reply,
             server: self.request_settings().server,
+            captured: &self.captured,
             memo: &self.memo,
             config: &self.settings.generation.config,
             listener: &self.settings.listener().address,

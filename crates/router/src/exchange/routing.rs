@@ -10,7 +10,7 @@ mod request_fields;
 mod rewrite;
 mod try_files;
 
-use corral_config::route::{Action, ActionKind, Destination, Maintenance, Route};
+use corral_config::route::{Action, ActionKind, Captures, Destination, Maintenance, Match, Route};
 use corral_config::table::Key;
 
 use super::request::RoutedRequest;
@@ -178,13 +178,28 @@ impl<'c> Routing<'_, 'c> {
             route.choose(&mut self.variables())
         };
         match found {
-            Ok(Some(step)) => Ok(&step.action),
+            Ok(Some(step)) => {
+                if let Some(captures) = &step.captures {
+                    self.capture(captures, &step.conditions)?;
+                }
+                Ok(&step.action)
+            }
             Ok(None) => Err(RouteTarget::Nothing(404)),
             Err(undecided) => {
                 script::report(&undecided);
                 Err(RouteTarget::Nothing(500))
             }
         }
+    }
+
+    /// Keeps what the groups of a step have matched, for the templates of its action.
+    fn capture(&mut self, captures: &Captures, conditions: &Match) -> Result<(), RouteTarget<'c>> {
+        let captured = captures.of(conditions, &self.variables()).map_err(|given_up| {
+            script::report(&given_up);
+            RouteTarget::Nothing(500)
+        })?;
+        self.request.keep_captured(captured);
+        Ok(())
     }
 
     /// Notes an action and does what every kind of them does first. Its `pass`, if that is its kind.

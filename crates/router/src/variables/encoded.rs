@@ -93,7 +93,7 @@ fn keep_in_path(variable: Option<&Variable>, (start, last): (usize, Option<u8>),
         _ if last.is_some_and(|last| !last.is_ascii_alphanumeric() && last != b']') => {
             encode_since(start, out, append_encoded_host);
         }
-        Some(Variable::Uri) => encode_since(start, out, append_encoded_path),
+        Some(Variable::Uri | Variable::Group(_)) => encode_since(start, out, append_encoded_path),
         _ => {}
     }
     let is_apart = out.get(start).is_none_or(|first| matches!(first, b'/' | b'?' | b'#'));

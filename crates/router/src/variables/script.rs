@@ -155,6 +155,7 @@ impl DetachedVariables {
             client: self.client,
             path: &self.path,
             query: &self.query,
+            captured: &[],
             identity: self.identity.as_ref(),
             reply: &self.reply,
             server: self.server,

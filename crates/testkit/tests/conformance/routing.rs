@@ -2,6 +2,7 @@
 
 mod actions;
 mod bounds;
+mod captures;
 mod choice;
 mod client_values;
 mod defaults;

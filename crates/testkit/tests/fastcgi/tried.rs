@@ -5,8 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use corral_testkit::{Address, Client, PhpFpm, Request, Response, Site, eventually, site};
-use serde_json::json;
+use corral_testkit::{Address, Client, PhpFpm, Request, Response, Site, daemon, eventually, site};
+use serde_json::{Value, json};
 
 use crate::{STATIC, serve};
 
@@ -45,6 +45,8 @@ impl Nginx {
              fastcgi_temp_path {folder}/fastcgi; proxy_temp_path {folder}/proxy;\n\
              uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;\n\
              server {{ listen {address}; root {root}; index index.php index.html; absolute_redirect off;\n\
+             rewrite ^/article-(\\d+)$ /other.php?id=$1 last; rewrite ^/old/(.*)$ /sub/$1 last;\n\
+             rewrite ^/dropped/(.*)$ /other.php?p=$1? last;\n\
              location / {{ try_files $uri $uri/ /index.php$is_args$args; }}\n\
              location ~ \\.php(/|$) {{ fastcgi_split_path_info ^(.+?\\.php)(/.*)$;\n\
              include /etc/nginx/fastcgi.conf; fastcgi_param PATH_INFO $fastcgi_path_info;\n\
@@ -114,6 +116,49 @@ fn each_path_gets_what_it_gets_from_nginx() {
         let request = Request::post(target).body("x");
         let expected = told(&theirs.send(&request));
         assert_eq!(told(&ours.send(&request)), expected, "POST {target}");
+    }
+}
+
+/// Groups of an expression, with the query behind them and without it.
+#[test]
+fn rewrites_lead_where_those_of_nginx_lead() {
+    let (site, fpm) = (files(), PhpFpm::at_socket(STATIC));
+    let action = |options: Value| {
+        let mut action = options;
+        action["fastcgi"] = json!(fpm.address());
+        action["root"] = json!(site.root());
+        action["try"] = json!(["$uri", "$uri/", "/index.php$is_args$args"]);
+        action
+    };
+    let step = |uri: &str, rewrite: &str| json!({ "match": { "uri": uri }, "action": action(json!({ "rewrite": rewrite })) });
+    let routes = json!([
+        step("~^/article-(\\d+)$", "/other.php?id=$1"),
+        step("~^/old/(.*)$", "/sub/$1"),
+        step("~^/dropped/(?<rest>.*)$", "/other.php?p=$rest?"),
+        { "action": action(json!({})) }
+    ]);
+    let server = daemon().routes(routes).start();
+    let folder = site.path("reference");
+    fs::create_dir(&folder).expect("make a folder");
+    let address = Address::fresh();
+    let _nginx = Nginx::start(&folder, &address, &site.root(), &fpm);
+    let mut theirs = eventually("nginx listens", || Client::try_connect(address.socket()).ok());
+    let mut ours = server.connect();
+    for target in [
+        "/article-7",
+        "/article-7?x=y",
+        "/article-x?x=y",
+        "/old/a.css",
+        "/old/",
+        "/old/?q",
+        "/old/none?q",
+        "/dropped/a?b=c",
+        "/dropped/%26%20x",
+        "/dropped/",
+        "/none?q=1",
+    ] {
+        let expected = told(&theirs.get(target));
+        assert_eq!(told(&ours.get(target)), expected, "{target}");
     }
 }
 

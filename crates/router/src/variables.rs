@@ -156,7 +156,7 @@ pub(crate) struct RequestVariables<'t> {
     pub(crate) path: &'t [u8],
     /// The query as it is after rewrites.
     pub(crate) query: &'t [u8],
-    /// What groups of steps have matched.
+    /// The texts that groups of steps have matched.
     pub(crate) captured: &'t [Captured],
     /// The user that `authenticate` has let pass.
     pub(crate) identity: Option<&'t AuthenticatedUser>,

@@ -12,7 +12,7 @@ pub enum FileKind {
     Folder,
     /// A device, a socket and the like.
     Other,
-    /// There is nothing, or the way to it is not permitted.
+    /// Nothing, or the way to it is not permitted.
     Absent,
 }
 
@@ -21,7 +21,7 @@ pub enum FileKind {
 pub struct FileTests {
     /// At least one of these must hold, unless there is none.
     pub positive: Vec<FileTest>,
-    /// None of these may hold.
+    /// Files that must not be there.
     pub negative: Vec<FileTest>,
 }
 

@@ -1,4 +1,4 @@
-//! What an action makes of the path, in this order: its prefixes, its rewrite, and the files that it tries.
+//! Changes of an action to the path, in this order: its prefixes, its rewrite, and the files that it tries.
 
 use super::TryFiles;
 use crate::table::Key;

@@ -14,7 +14,7 @@ pub struct TryFiles {
     pub application: Option<(Key<AppSpec>, u16)>,
     /// Paths that are looked for, in their order.
     pub candidates: Vec<Rewrite>,
-    /// What happens if none is there.
+    /// The end of the search if none is there.
     pub last: LastTry,
     /// The files of a folder that are looked for, in their order.
     pub index: Vec<String>,

@@ -147,7 +147,7 @@ impl fmt::Display for Groups {
     }
 }
 
-/// What the groups of a step have matched in a request.
+/// The texts that the groups of a step have matched in a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
     first: usize,

@@ -44,7 +44,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Vec<u8>> {
     Some(prefix.to_vec())
 }
 
-/// Whether a text is no more than a path.
+/// Whether a text is only a path.
 fn is_path(text: &[u8]) -> bool {
     text.starts_with(b"/") && !text.iter().any(|byte| matches!(byte, b'?' | b'#'))
 }

@@ -32,7 +32,7 @@ pub(crate) struct RoutedRequest<'c> {
     path_with_prefix: Option<Vec<u8>>,
     /// The query that a rewrite has put in the place of the request's; empty where there is none any more.
     rewritten_query: Option<Vec<u8>>,
-    /// What groups of steps have matched, for their actions.
+    /// The texts that groups of steps have matched, for their actions.
     captured: Vec<Captured>,
     /// The fields that the configuration has changed, or the server that was asked whether the request may go on.
     field_changes: Vec<FieldChange<'c>>,

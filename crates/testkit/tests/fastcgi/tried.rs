@@ -61,7 +61,7 @@ impl Nginx {
     }
 }
 
-/// What both servers have to agree on.
+/// The parts of a reply that both servers have to agree on.
 fn told(reply: &Response) -> (u16, String, Option<String>) {
     let body = if reply.status == 200 { reply.text() } else { String::new() };
     (reply.status, body, reply.field("Location").map(str::to_owned))
@@ -130,7 +130,10 @@ fn rewrites_lead_where_those_of_nginx_lead() {
         action["try"] = json!(["$uri", "$uri/", "/index.php$is_args$args"]);
         action
     };
-    let step = |uri: &str, rewrite: &str| json!({ "match": { "uri": uri }, "action": action(json!({ "rewrite": rewrite })) });
+    let step = |uri: &str, rewrite: &str| {
+        let action = action(json!({ "rewrite": rewrite }));
+        json!({ "match": { "uri": uri }, "action": action })
+    };
     let routes = json!([
         step("~^/article-(\\d+)$", "/other.php?id=$1"),
         step("~^/old/(.*)$", "/sub/$1"),
@@ -186,6 +189,6 @@ fn names_of_scripts_are_those_of_the_action() {
     server.get("/page.html/x").expect(200).expect_body("/page.html /x  /page.html/x page.html");
     server.get("/").expect(200).expect_body("/page.html   / page.html");
     server.get("/style.css").expect(200).expect_body("css");
-    // It is not run there, and its source is not sent either.
+    // The script is not run there, and its source is not sent either.
     server.get("/other.php").expect(404);
 }

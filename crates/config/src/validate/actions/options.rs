@@ -95,7 +95,7 @@ const OPTIONS: &[Member<ActionOptions>] = &[
         }),
 ];
 
-/// What becomes of the path.
+/// The changes of the path.
 fn path(options: &mut ActionOptions) -> &mut PathChanges {
     options.path.get_or_insert_default()
 }

@@ -1,5 +1,5 @@
-//! The groups that the templates of a step's action may name: those of the regular expressions in `match.uri`, or else in
-//! `match.host`.
+//! The groups that the templates of a step's action may name: those of the regular expressions in `match.uri`, or else
+//! in `match.host`.
 
 use super::super::context::Context;
 use crate::json::{Object, Value};
@@ -20,7 +20,7 @@ pub(super) fn of_step(cx: &mut Context<'_>, members: &Object) -> Option<Captures
         let mut groups = Groups::new(cx.next_group());
         for text in texts(conditions.get(name.as_bytes())?) {
             let mut set = PatternSet::default();
-            // What is wrong with it is said where it is read.
+            // Faults of a pattern are reported where conditions are read.
             if set.add(text, *flavor).is_ok() {
                 set.expressions().for_each(|found| groups.add(found.source(), found.group_names()));
             }

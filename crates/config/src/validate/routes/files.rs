@@ -98,7 +98,7 @@ fn read_kind(cx: &mut Context<'_>, field: Field<'_>, draft: &mut FileDraft) {
     let word = text.strip_prefix('!').unwrap_or(&text);
     let Some((word, kinds)) = KINDS.iter().find(|(name, _)| *name == word) else {
         return cx.problem_with_advice(
-            format!("The \"is\" value \"{}\" is no kind of file.", text.escape_debug()),
+            format!("The \"is\" value \"{}\" is not a kind of file.", text.escape_debug()),
             "It is \"file\", \"folder\", \"exists\" or \"absent\".",
         );
     };

@@ -56,7 +56,7 @@ impl<'c> Routing<'_, 'c> {
             FoundPath::Script(path) => (path, false),
             FoundPath::Folder => return Ok(true),
         };
-        // It is made of the request as it was.
+        // The query is made of the request as it was.
         if let Some(query) = self.query_of(candidate)? {
             self.request.set_query(query);
         }
@@ -158,7 +158,7 @@ impl<'c> Routing<'_, 'c> {
         })
     }
 
-    /// What there is at a path below the folder; of several folders the first counts that has anything.
+    /// The kind of file at a path below the folder; of several folders the first counts that has anything.
     fn kind_of(&self, files: &Share, path: &[u8]) -> Result<FileKind, u16> {
         let mut variables = RequestVariables { path, ..self.variables() };
         let (mut place, mut chroot) = (buffers::take_line(), Vec::new());
@@ -190,7 +190,7 @@ impl<'c> Routing<'_, 'c> {
 struct Search<'c> {
     files: &'c Share,
     index: &'c [String],
-    /// None where an action is a share, which knows no scripts and sends what is there.
+    /// Absent where an action is a share, which knows no scripts and sends what is there.
     scripts: Option<&'c ScriptNames>,
 }
 

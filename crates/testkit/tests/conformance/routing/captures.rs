@@ -31,7 +31,7 @@ fn groups_have_numbers_and_names() {
     check(&server, "/a/b", "[/b]");
 }
 
-/// Of a list the pattern that matches counts; one that is not an expression has no groups.
+/// In a list the pattern that matches counts; one that is not an expression has no groups.
 #[test]
 fn of_a_list_the_one_that_has_matched_counts() {
     let server = daemon().routes(json!([])).start();
@@ -129,7 +129,9 @@ fn applications_are_told_of_them() {
         "applications": { "php": { "type": "php", "targets": targets } },
         "routes": [{
             "match": { "uri": "~^/(?<target>one|two)/(?<id>\\d+)$" },
-            "action": { "pass": "applications/php/$target", "rewrite": "/a.php?id=$id", "request_headers": { "X-Id": "$2" } },
+            "action": {
+                "pass": "applications/php/$target", "rewrite": "/a.php?id=$id", "request_headers": { "X-Id": "$2" }
+            },
         }],
     });
     let server = daemon().config(config).start();
@@ -151,7 +153,7 @@ fn actions_inside_have_the_groups_of_their_own_step() {
         "inner": [
             { "match": { "uri": "~(?<c>x)$" }, "action": { "return": 200, "response_headers": { "X-C": "$c $1" } } },
             { "match": { "uri": "~(?<c>y)$" }, "action": { "return": 404, "response_headers": { "X-C": "$c" } } },
-            { "match": { "uri": "~(?<c>z)$" }, "action": { "pass": "routes/main", "response_headers": { "X-C": "$c" } } }
+            { "match": { "uri": "~(?<c>z)$" }, "action": { "pass": "routes/main" } }
         ],
     });
     let server = daemon().config(json!({ "routes": routes })).start();
@@ -165,7 +167,10 @@ fn actions_inside_have_the_groups_of_their_own_step() {
 #[test]
 fn long_routes_keep_the_groups_of_the_step_that_is_found() {
     let mut steps: Vec<_> = (0..20)
-        .map(|n| json!({ "match": { "uri": format!("~^/{n}/(.*)$") }, "action": { "return": 200, "body": format!("{n} $1") } }))
+        .map(|n| {
+            let action = json!({ "return": 200, "body": format!("{n} $1") });
+            json!({ "match": { "uri": format!("~^/{n}/(.*)$") }, "action": action })
+        })
         .collect();
     steps.push(json!({ "match": { "uri": "/plain" }, "action": { "return": 200, "body": "plain" } }));
     let server = daemon().routes(json!(steps)).start();

@@ -165,7 +165,7 @@ fn what_is_no_condition_is_refused() {
         (json!([["/a"]]), "The \"file\" must be a path, or an object with one."),
         (json!({}), "Required parameter \"path\" is missing."),
         (json!({ "path": "/a", "is": "directory" }), "It is \"file\", \"folder\", \"exists\" or \"absent\"."),
-        (json!({ "path": "/a", "is": "" }), "no kind of file"),
+        (json!({ "path": "/a", "is": "" }), "not a kind of file"),
         (json!({ "path": "/a", "kind": "file" }), "Unknown parameter \"kind\"."),
         (json!("$arg_f"), "must not begin with what the client sends"),
         (json!("!$header_x/a"), "must not begin with what the client sends"),

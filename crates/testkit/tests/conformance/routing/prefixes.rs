@@ -93,7 +93,7 @@ fn a_folder_s_redirection_keeps_what_was_taken_away() {
     let both = json!({ "strip_prefix": "/old", "add_prefix": "/new", "share": share });
     put_step(&server, &json!({ "action": both }));
     server.get("/old/d").expect(301).expect_field("Location", "/old/d/");
-    // What was rewritten beside that has no such form.
+    // A path that was rewritten beside that has no such form.
     let rewritten = json!({ "strip_prefix": "/a", "rewrite": "/d$uri", "share": share });
     put_step(&server, &json!({ "action": rewritten }));
     server.get("/a/e").expect(301).expect_field("Location", "/d/e/");

@@ -12,7 +12,7 @@ use super::steps::{put_step, refuse_step};
 const WHICH: &str = "<?php echo basename(__DIR__) === 'sub' ? 'sub' : 'top', ' ', $_SERVER['SCRIPT_NAME'], ' ', \
     $_SERVER['PATH_INFO'] ?? '', ' ', $_SERVER['QUERY_STRING'];";
 
-/// A site with a front controller, scripts, files, folders, and what nobody is to see.
+/// A site with a front controller, scripts, files, folders, and files that must stay hidden.
 fn files() -> Site {
     let files = site()
         .file("index.php", WHICH)
@@ -38,7 +38,7 @@ fn files() -> Site {
     files
 }
 
-/// What a front controller says of a request that comes to it.
+/// The answer of a front controller.
 fn front(query: &str) -> String {
     format!("top /index.php  {query}")
 }
@@ -87,7 +87,7 @@ fn files_are_sent_scripts_run_and_the_rest_is_the_front_controller_s() {
     server.get("/style.css").expect(200).expect_field("Content-Type", "text/css");
 }
 
-/// What nobody is to see is not there: the front controller answers.
+/// Hidden files and sources count as not there: the front controller answers.
 #[test]
 fn nothing_hidden_and_no_source_is_sent() {
     let site = files();
@@ -293,7 +293,10 @@ fn targets_have_their_own_folders() {
         "sub": { "root": site.path("sub"), "index": "index.php" },
         "front": { "root": site.root(), "script": "index.php" },
     });
-    let step = |target: &str| json!({ "match": { "host": target }, "action": { "pass": format!("applications/php/{target}"), "try": TRY } });
+    let step = |target: &str| {
+        let action = json!({ "pass": format!("applications/php/{target}"), "try": TRY });
+        json!({ "match": { "host": target }, "action": action })
+    };
     let config = json!({
         "applications": { "php": { "type": "php", "targets": targets } },
         "routes": [step("top"), step("sub"), step("front")],

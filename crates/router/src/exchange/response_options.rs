@@ -3,23 +3,27 @@
 use std::time::Instant;
 
 use corral_config::pattern::GivenUp;
-use corral_config::responses::Charset;
+use corral_config::responses::{Charset, Expires};
 
 use super::pace::Pace;
 use super::response::ResponseWriter;
 use crate::reply::charset;
 
-impl ResponseWriter<'_, '_> {
-    /// Whether `expires` says something of what answers.
+impl<'c> ResponseWriter<'_, 'c> {
+    /// Whether `expires` says something of what answers. An error in the place of a page is nothing to keep.
     pub(crate) fn has_expiry(&self) -> bool {
-        self.route.says_of_content(|options| options.expires.as_ref()).is_some()
+        self.expires().is_some() && !self.answers_error()
     }
 
     /// The value of Cache-Control by `expires` for content of this path and type. It is asked for once.
-    pub(crate) fn expiry(&mut self, path: &[u8], mime_type: &[u8]) -> Result<Option<&str>, GivenUp> {
-        let expires = self.route.says_of_content(|options| options.expires.as_ref());
+    pub(crate) fn expiry(&mut self, path: &[u8], mime_type: &[u8]) -> Result<Option<&'c str>, GivenUp> {
+        let expires = self.expires().filter(|_| !self.answers_error());
         self.reply.expiry_is_settled |= expires.is_some();
         expires.map_or(Ok(None), |expires| expires.value(path, mime_type))
+    }
+
+    fn expires(&self) -> Option<&'c Expires> {
+        self.route.says_of_content(|options| options.expires.as_ref())
     }
 
     /// Adds Cache-Control by `expires` to a reply that says nothing of it.
@@ -27,9 +31,7 @@ impl ResponseWriter<'_, '_> {
         if self.reply.expiry_is_settled || !(200..400).contains(&status) {
             return Ok(());
         }
-        let Some(expires) = self.route.says_of_content(|options| options.expires.as_ref()) else {
-            return Ok(());
-        };
+        let Some(expires) = self.expires() else { return Ok(()) };
         let fields = &mut self.reply.fields;
         if fields.get(b"Cache-Control").is_some() || fields.get(b"Expires").is_some() {
             return Ok(());

@@ -199,6 +199,71 @@ fn a_broken_body_is_not_taken_for_a_whole_one() {
     serve(json!({ "proxy": empty.url(), "gunzip": true })).get("/").expect(200).expect_body("");
 }
 
+/// Texts are replaced wherever the options hold, and in nothing that the server says itself.
+#[test]
+fn texts_are_replaced_in_what_stands_in_for_others() {
+    let site = site().file("404.html", "<p>old 404").file("a.html", "<p>old file");
+    let redirecting = Origin::answering(
+        "HTTP/1.1 200 OK\r\nX-Accel-Redirect: /a.html\r\nCache-Control: private\r\nContent-Length: 3\r\n\r\nold",
+    );
+    let page = |name: &str| json!({ "share": format!("{}/{name}", site.root()) });
+    let server = daemon()
+        .routes(json!({
+            "defaults": {
+                "substitute": [{ "from": "old", "to": "new" }, { "from": "Not", "to": "No" }],
+                "expires": "1h",
+                "charset": "utf-8",
+            },
+            "main": [
+                { "match": { "uri": "/accel" }, "action": {
+                    "proxy": redirecting.url(), "internal_redirect": { "share": format!("{}$uri", site.root()) },
+                } },
+                { "match": { "uri": "/missing" }, "action": { "return": 404, "errors": { "404": page("404.html") } } },
+                { "match": { "uri": "/plain" }, "action": { "return": 404 } },
+                { "match": { "uri": "/script" }, "action": {
+                    "return": 200, "body": "<p>old", "content_type": "text/html",
+                    "substitute": [{ "from": "old", "to": "`${nothing.at.all}`" }],
+                } },
+                { "action": page("a.html") },
+            ],
+        }))
+        .start();
+    let html = "text/html; charset=utf-8";
+    let file = server.get("/").expect(200).expect_body("<p>new file").expect_field("Content-Type", html);
+    file.expect_field("Cache-Control", "max-age=3600");
+    let accel = server.get("/accel").expect(200).expect_body("<p>new file");
+    accel.expect_field("Cache-Control", "private");
+    let missing =
+        server.get("/missing").expect(404).expect_body("<p>new 404").expect_field("Content-Type", html);
+    missing.expect_no_field("Cache-Control");
+    server.get("/plain").expect(404).expect_text("404 Not Found");
+    server.get("/script").expect(500);
+}
+
+/// A body comes in the order and at the pace of its server, also where something is held back.
+#[test]
+fn a_text_that_comes_in_pieces_is_found() {
+    let origin = Origin::start(|peer| {
+        while peer.read_head().is_some() {
+            peer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n");
+            for piece in ["<p>first o", "l", "d last o", "l"] {
+                peer.write(format!("{:x}\r\n{piece}\r\n", piece.len()).as_bytes());
+                std::thread::yield_now();
+            }
+            peer.write(b"0\r\n\r\n");
+        }
+    });
+    let server = serve(json!({ "proxy": origin.url(), "substitute": [{ "from": "old", "to": "new" }] }));
+    for _ in 0..20 {
+        server.get("/").expect(200).expect_body("<p>first new last ol");
+    }
+    // A client that leaves ends nothing but its own response.
+    let mut client = server.connect();
+    client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    drop(client);
+    server.get("/").expect(200);
+}
+
 /// A small body that becomes a large one comes as fast as the client takes it, and no faster.
 #[test]
 fn a_bomb_waits_for_its_client() {

@@ -210,7 +210,7 @@ fn texts_are_replaced_in_what_stands_in_for_others() {
     let server = daemon()
         .routes(json!({
             "defaults": {
-                "substitute": [{ "from": "old", "to": "new" }, { "from": "Not", "to": "No" }],
+                "substitute": [{ "from": "old", "to": "new" }, { "from": "Error", "to": "Fault" }],
                 "expires": "1h",
                 "charset": "utf-8",
             },
@@ -236,7 +236,7 @@ fn texts_are_replaced_in_what_stands_in_for_others() {
     let missing =
         server.get("/missing").expect(404).expect_body("<p>new 404").expect_field("Content-Type", html);
     missing.expect_no_field("Cache-Control");
-    server.get("/plain").expect(404).expect_text("404 Not Found");
+    server.get("/plain").expect(404).expect_text("Error 404");
     server.get("/script").expect(500);
 }
 

@@ -15,7 +15,7 @@ mod sessions;
 
 use std::net::SocketAddr;
 
-pub(crate) use self::attempts::{Connected, NoServer, connect};
+pub(crate) use self::attempts::{NoServer, PassedConnection, connect};
 pub(crate) use self::hello::{ClientHello, HelloError, fuzz_server_name, read_hello};
 pub(crate) use self::record::{ConnectionEnd, ConnectionRecord, ConnectionVariables, TCP, UDP};
 pub(crate) use self::relay::{Relay, RelayEnd};

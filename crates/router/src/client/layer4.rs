@@ -21,8 +21,8 @@ use crate::clock::deadline::Elapsed;
 use crate::generation::listener_settings::ListenerSettings;
 use crate::io::session::ServerSession;
 use crate::layer4::{
-    self, ClientHello, Connected, ConnectionEnd, ConnectionRecord, ConnectionVariables, HelloError, NoServer,
-    RawClient, Relay, RelayEnd, TCP,
+    self, ClientHello, ConnectionEnd, ConnectionRecord, ConnectionVariables, HelloError, NoServer,
+    PassedConnection, RawClient, Relay, RelayEnd, TCP,
 };
 use crate::limits::ConcurrencyPermit;
 use crate::services::LoopServices;
@@ -146,7 +146,7 @@ impl ClientConnection {
         &mut self,
         settings: &ListenerSettings,
         upstream: Key<Upstream>,
-    ) -> Result<Connected, NoServer> {
+    ) -> Result<PassedConnection, NoServer> {
         let group = &settings.generation.servers.upstreams[upstream];
         let mut key = Vec::new();
         if let Balance::Hash(template) = &group.shared.upstream.balance {
@@ -160,12 +160,12 @@ impl ClientConnection {
 
     async fn relay(
         &mut self,
-        connected: Connected,
+        connected: PassedConnection,
         input: Vec<u8>,
         timeouts: RelayTimeouts,
         record: &mut ConnectionRecord,
     ) {
-        let Connected { mut connection, server } = connected;
+        let PassedConnection { mut connection, server } = connected;
         record.server = Some(server.address());
         let Self { stream, deadline, handle, .. } = self;
         let mut relay = Relay::new(stream, &mut connection, input);

@@ -15,7 +15,7 @@ use crate::error_chain::Chain;
 use crate::upstream::{LoopGroup, LoopServer, ServerConnection, ServerFailure, ServerGroup, TriedServers};
 
 /// A server that has taken a connection.
-pub(crate) struct Connected {
+pub(crate) struct PassedConnection {
     pub(crate) connection: ServerConnection,
     pub(crate) server: ServerUse,
 }
@@ -65,7 +65,7 @@ pub(crate) async fn connect(
     client: &RawClient<'_>,
     group: &LoopGroup,
     key: &[u8],
-) -> Result<Connected, NoServer> {
+) -> Result<PassedConnection, NoServer> {
     let Retries { most, timeout } = group.shared.upstream.retries;
     let now = || client.services.deadlines.now();
     let (begun, mut tried) = (now(), TriedServers::new());
@@ -80,7 +80,7 @@ pub(crate) async fn connect(
             None => return Err(NoServer::Wanted),
             Some(Ok(connection)) => {
                 server.shared.health.succeeded();
-                return Ok(Connected { connection, server: using });
+                return Ok(PassedConnection { connection, server: using });
             }
             Some(Err(failure)) => failure,
         };

@@ -154,7 +154,8 @@ fn access_logs_tell_of_each_connection() {
     let server = daemon().start_unconfigured();
     let address = server.address().to_string();
     let mut config = super::config(&address, &[origin.address()], json!({}), json!({}));
-    let format = "$remote_addr|$request_line|$status|$request_length|$body_bytes_sent|$connection_end|$uri|$upstream_addr";
+    let figures = "$status|$request_length|$body_bytes_sent|$connection_end";
+    let format = format!("$remote_addr|$request_line|{figures}|$uri|$upstream_addr");
     config["access_log"] = json!([
         { "path": server.path("log.format"), "format": format },
         { "path": server.path("log.combined") },

@@ -61,7 +61,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("http2", &["h2", "http_2"]),
     ("backlog", &["listen_backlog"]),
     ("forwarded", &["real_ip", "trusted_proxies", "trust_proxy", "set_real_ip_from", "forwarded_headers"]),
-    ("proxy_protocol", &["accept_proxy", "send_proxy", "send_proxy_v2"]),
+    ("proxy_protocol", &["accept_proxy"]),
     ("sni", &["ssl_preread", "ssl_preread_server_name", "server_names", "req.ssl_sni"]),
     ("responses", &["proxy_responses"]),
     ("source", &["set_real_ip_from", "trusted", "trusted_proxies", "from"]),

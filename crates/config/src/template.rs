@@ -470,7 +470,7 @@ fn variable_name(text: &[u8], start: usize) -> Result<(&str, usize), TemplateErr
     let rest = &text[name_start..];
     let len = match rest.first() {
         Some(first) if !braced && first.is_ascii_digit() => 1,
-        _ => rest.iter().take_while(|byte| is_name_byte(**byte, braced)).count(),
+        _ => name_len(rest, braced),
     };
     let name_end = name_start + len;
     let closed = !braced || text.get(name_end) == Some(&b'}');
@@ -479,6 +479,13 @@ fn variable_name(text: &[u8], start: usize) -> Result<(&str, usize), TemplateErr
     }
     let name = std::str::from_utf8(&text[name_start..name_end]).expect("only ASCII was accepted");
     Ok((name, name_end + usize::from(braced)))
+}
+
+/// The length of the name that a text begins with. The few names that have digits need no braces.
+fn name_len(text: &[u8], braced: bool) -> usize {
+    let len_of = |with_digits| text.iter().take_while(|byte| is_name_byte(**byte, with_digits)).count();
+    let whole = len_of(true);
+    if braced || VariableRow::is_name(&text[..whole]) { whole } else { len_of(false) }
 }
 
 fn is_name_byte(byte: u8, braced: bool) -> bool {

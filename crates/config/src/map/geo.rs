@@ -14,19 +14,19 @@ use crate::template::Template;
 /// Values by networks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GeoTable {
-    inner: Arc<Pieces>,
+    inner: Arc<AddressPieces>,
 }
 
 #[derive(Debug, Default)]
-struct Pieces {
+struct AddressPieces {
     values: Vec<Template>,
-    v4: Vec<Piece>,
-    v6: Vec<Piece>,
+    v4: Vec<AddressPiece>,
+    v6: Vec<AddressPiece>,
 }
 
 /// The addresses from `first` to the next piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Piece {
+struct AddressPiece {
     first: u128,
     /// The place of their value.
     value: Option<usize>,
@@ -58,7 +58,7 @@ impl GeoTable {
             }
             values.push(value);
         }
-        Self { inner: Arc::new(Pieces { values, v4: cut(v4), v6: cut(v6) }) }
+        Self { inner: Arc::new(AddressPieces { values, v4: cut(v4), v6: cut(v6) }) }
     }
 
     /// The value of the address that `text` is.
@@ -79,7 +79,7 @@ impl GeoTable {
 }
 
 /// The pieces of ranges, each with the place of its value.
-fn cut(ranges: Vec<(RangeInclusive<u128>, usize)>) -> Vec<Piece> {
+fn cut(ranges: Vec<(RangeInclusive<u128>, usize)>) -> Vec<AddressPiece> {
     // What begins at an address, and what is over there.
     let mut events: BTreeMap<u128, (Vec<Begun>, Vec<Begun>)> = BTreeMap::new();
     for (range, value) in ranges {
@@ -93,7 +93,7 @@ fn cut(ranges: Vec<(RangeInclusive<u128>, usize)>) -> Vec<Piece> {
     let pieces = events.into_iter().map(|(first, (begin, end))| {
         end.iter().for_each(|begun| _ = open.remove(begun));
         open.extend(begin);
-        Piece { first, value: open.first().map(|(_, value)| value.0) }
+        AddressPiece { first, value: open.first().map(|(_, value)| value.0) }
     });
     pieces.collect()
 }

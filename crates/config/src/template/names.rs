@@ -60,6 +60,11 @@ impl VariableRow {
         ROWS.iter().find_map(by_nginx).or_else(by_apache)
     }
 
+    /// Whether a variable has exactly this name.
+    pub(super) fn is_name(name: &[u8]) -> bool {
+        ROWS.iter().any(|row| matches!(row.kind, Kind::One(_)) && row.name.as_bytes() == name)
+    }
+
     /// The name without its free part.
     pub(crate) fn stem(&self) -> &'static str {
         self.name.strip_suffix("NAME").unwrap_or(self.name)

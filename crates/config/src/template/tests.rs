@@ -78,6 +78,7 @@ fn names_in_braces_may_have_digits() {
     check("${cookie_1}", "<cookie 1>");
     check("${header_x2}$host2", "<header x2><Host>2");
     check("$arg_a1", "<arg a>1");
+    check("$time_iso8601.", "<TimeIso8601>.");
 }
 
 /// `expect` is none for a text that is refused.

@@ -37,7 +37,7 @@ fn read_one(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Option<Map> {
             format!("A template has its value as \"${{map_{}}}\".", folded(&text)),
         );
     }
-    let mut draft = MapDraft::default();
+    let mut draft = ValueMapDraft::default();
     schema::read_object(cx, members, &[MAP], &mut draft);
     draft.finish(cx, text, members)
 }
@@ -52,7 +52,7 @@ fn folded(name: &str) -> String {
 }
 
 #[derive(Default)]
-struct MapDraft {
+struct ValueMapDraft {
     from: Option<Template>,
     default: Option<Template>,
     table: Vec<(TableName, Template)>,
@@ -60,7 +60,7 @@ struct MapDraft {
     split: Vec<(u32, Template)>,
 }
 
-const MAP: &[Member<MapDraft>] = &[
+const MAP: &[Member<ValueMapDraft>] = &[
     optional("from", STRING)
         .default("required; for `geo` `\"$remote_addr\"`")
         .means("a text with [variables](templates.md): what is looked up")
@@ -80,7 +80,7 @@ const MAP: &[Member<MapDraft>] = &[
         .read(|cx, field, draft| draft.default = template(cx, field)),
 ];
 
-impl MapDraft {
+impl ValueMapDraft {
     fn finish(self, cx: &mut Context<'_>, name: String, members: &Object) -> Option<Map> {
         let Self { from, default, table, geo, split } = self;
         let has = |name: &str| members.contains_key(name.as_bytes());

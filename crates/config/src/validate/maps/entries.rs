@@ -32,7 +32,7 @@ pub(super) fn geo(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(Network, Templ
 /// Values by shares; one that has several values is that of each.
 pub(super) fn split(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(u32, Template)> {
     let mut shares = each(cx, field, |cx, name, value| {
-        let share = Share::parse(name);
+        let share = SplitShare::parse(name);
         if share.is_none() {
             let advice = if **name == *b"default" { BESIDE } else { SHARE };
             cx.problem_with_advice(format!("The name \"{name}\" is not a share."), advice);
@@ -41,8 +41,8 @@ pub(super) fn split(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(u32, Templat
         values.into_iter().filter_map(|value| Some((share?, value))).collect()
     });
     // The rest is behind all others, wherever it is written.
-    shares.sort_by_key(|(share, _)| *share == Share::Rest);
-    let n_rests = shares.iter().filter(|(share, _)| *share == Share::Rest).count().max(1);
+    shares.sort_by_key(|(share, _)| *share == SplitShare::Rest);
+    let n_rests = shares.iter().filter(|(share, _)| *share == SplitShare::Rest).count().max(1);
     let sum: u64 = shares.iter().map(|(share, _)| share.hundredths(0)).map(u64::from).sum();
     let Some(left) = u32::try_from(sum).ok().and_then(|sum| SPLIT_ALL.checked_sub(sum)) else {
         let (whole, rest) = (sum / 100, sum % 100);
@@ -108,14 +108,14 @@ fn texts(cx: &mut Context<'_>, name: &Bytes, value: &Value) -> Vec<Template> {
 
 /// A share as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Share {
+enum SplitShare {
     /// In hundredths of a percent.
     Part(u32),
     /// All that the others leave.
     Rest,
 }
 
-impl Share {
+impl SplitShare {
     /// Reads `NUMBER%` with two decimals at most, or `*`.
     fn parse(text: &[u8]) -> Option<Self> {
         if text == b"*" {
@@ -176,8 +176,8 @@ mod tests {
             ("%", None),
             ("", None),
         ] {
-            assert_eq!(Share::parse(text.as_bytes()), expect.map(Share::Part), "{text}");
+            assert_eq!(SplitShare::parse(text.as_bytes()), expect.map(SplitShare::Part), "{text}");
         }
-        assert_eq!(Share::parse(b"*"), Some(Share::Rest));
+        assert_eq!(SplitShare::parse(b"*"), Some(SplitShare::Rest));
     }
 }

@@ -212,7 +212,7 @@ pub(super) async fn connected<T>(
         }
     };
     let connected = response.client.deadline.limit(limit, pin!(connected)).await;
-    if let Some(log) = &response.reply.upstreams {
+    if let (Ok(Ok(_)), Some(log)) = (&connected, &response.reply.upstreams) {
         log.note_connection();
     }
     connected.unwrap_or_else(|Elapsed| Err(ServerFailure::ConnectTimedOut(limit).into()))

@@ -396,8 +396,8 @@ impl Template {
         })
     }
 
-    /// Whether a variable tells of the servers that the request was passed to. A script that hands `vars` on may ask for
-    /// any.
+    /// Whether a variable tells of the servers that the request was passed to. A script that hands `vars` on may ask
+    /// for any.
     pub(crate) fn wants_upstreams(&self) -> bool {
         let is_wanted = |variable: &Variable| matches!(variable, Variable::Upstream(_));
         let by_script = |script: &Script| {

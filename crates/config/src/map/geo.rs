@@ -80,7 +80,7 @@ impl GeoTable {
 
 /// The pieces of ranges, each with the place of its value.
 fn cut(ranges: Vec<(RangeInclusive<u128>, usize)>) -> Vec<AddressPiece> {
-    // What begins at an address, and what is over there.
+    // The ranges that begin at an address, and those that are over there.
     let mut events: BTreeMap<u128, (Vec<Begun>, Vec<Begun>)> = BTreeMap::new();
     for (range, value) in ranges {
         let begun = (range.end() - range.start(), std::cmp::Reverse(value));

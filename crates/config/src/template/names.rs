@@ -455,7 +455,7 @@ const ROWS: &[VariableRow] = &[
         "A step's [conditions](routes.md#conditions), or JavaScript.",
     ),
     absent("geoip_NAME geoip2_NAME", "", "[A map](maps.md#geo) of networks."),
-    absent("tcpinfo_NAME", "", "The kernel's figures of connections are no variables."),
+    absent("tcpinfo_NAME", "", "There are no variables of the kernel's figures."),
     absent("jwt_header_NAME jwt_payload", "", "`$jwt_claim_NAME`"),
     absent(
         "",

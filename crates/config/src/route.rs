@@ -2,13 +2,13 @@
 
 mod captures;
 mod conditions;
+mod confinement;
 mod files;
 mod index;
 mod maintenance;
 mod path_changes;
 #[cfg(test)]
 pub(crate) mod sample;
-mod try_files;
 
 use std::sync::Arc;
 
@@ -23,16 +23,16 @@ use crate::pattern::PatternSet;
 use crate::plan::AppSpec;
 use crate::responses::{ContentRule, ResponseOptions};
 use crate::table::Key;
-use crate::template::{PathFault, Template, Variables};
+use crate::template::Template;
 use crate::throttle::Throttle;
 use crate::upstream::{Proxy, Upstream};
 
 pub use self::captures::{CaptureSource, Captures};
 pub use self::conditions::{Facts, Match, NameSet, NameSets, Scheme, Undecided};
+pub use self::confinement::Confinement;
 pub use self::files::{FileKind, FileKinds, FileTest, FileTests};
 pub use self::maintenance::{Maintenance, Pages};
-pub use self::path_changes::PathChanges;
-pub use self::try_files::{LastTry, ScriptNames, TryFiles};
+pub use self::path_changes::{LastTry, PathChanges, ScriptNames, TryFiles};
 
 /// Where a request goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -319,40 +319,6 @@ pub struct Share {
     pub listing: Option<Listing>,
     /// Values of Cache-Control; the first rule that applies counts.
     pub cache_control: Vec<CacheRule>,
-}
-
-/// Bounds on the way to a shared file.
-#[derive(Debug, Clone)]
-pub struct Confinement {
-    /// The folder that share paths must lie in, and that no link leads out of.
-    pub chroot: Option<Template>,
-    /// Symbolic links are followed.
-    pub follow_symlinks: bool,
-    /// Other mounts are entered.
-    pub traverse_mounts: bool,
-}
-
-impl Confinement {
-    /// Appends a path, and the folder that it must lie in if there is one, to two buffers.
-    ///
-    /// # Errors
-    ///
-    /// When a script throws, or a client's value would lead elsewhere.
-    pub fn render(
-        &self,
-        path: &Template,
-        variables: &mut dyn Variables,
-        (path_out, chroot_out): (&mut Vec<u8>, &mut Vec<u8>),
-    ) -> Result<(), PathFault> {
-        path.render_path(variables, path_out)?;
-        self.chroot.as_ref().map_or(Ok(()), |chroot| chroot.render_path(variables, chroot_out))
-    }
-}
-
-impl Default for Confinement {
-    fn default() -> Self {
-        Self { chroot: None, follow_symlinks: true, traverse_mounts: true }
-    }
 }
 
 /// How folders are listed.

@@ -1,7 +1,7 @@
 //! The groups of a step's regular expression, for the templates of its action. They are worked out only for steps whose
 //! templates name any.
 
-use super::{Facts, Match};
+use super::conditions::{Facts, Match};
 use crate::pattern::GivenUp;
 use crate::template::{Captured, Groups};
 

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use super::{Confinement, FileKind, FileTests};
+use super::confinement::Confinement;
+use super::files::{FileKind, FileTests};
 use crate::condition::Condition;
 use crate::pattern::address::AddressPatternSet;
 use crate::pattern::{GivenUp, PatternSet};

@@ -1,6 +1,7 @@
 //! `match.file`: what has to be at a path of the file system.
 
-use super::{Confinement, Facts};
+use super::conditions::Facts;
+use super::confinement::Confinement;
 use crate::template::{Exception, PathFault, Template};
 
 /// The kind of file that a path leads to.

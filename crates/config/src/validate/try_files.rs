@@ -25,8 +25,8 @@ use crate::template::{Rewrite, Template};
 
 /// The row of `try`.
 pub(super) const TRY: Label = optional("try", ARRAY.or(OBJECT)).means(
-    "paths that are looked for, one after the other; the first one that is there is sent, or run if it is a script, \
-     and the last one is taken in any case: see [try](#try) (beyond Unit)",
+    "paths that are looked for, one after the other. The first one that is there is sent, or run if it is a script. \
+     The last one is taken in any case: see [try](#try) (beyond Unit)",
 );
 
 /// Reads a list of paths, or an object with one.

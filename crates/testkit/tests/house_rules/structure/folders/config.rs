@@ -29,6 +29,7 @@ pub(super) const ALLOWED: super::Table = &[
             "bounds",
             "cors",
             "known",
+            "percent",
             "problem",
             "protocol",
             "schedule",

@@ -41,8 +41,8 @@ pub(crate) fn manual(cli: Command, folder: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the schema of configuration files for editors. The draft is one that all of them know, with every keyword that
-/// is used.
+/// Prints the schema of configuration files for editors. The draft is one that all of them know, with every keyword
+/// that is used.
 pub(crate) fn schema() -> anyhow::Result<ExitCode> {
     let mut schema = Object::new();
     for (name, text) in

@@ -72,7 +72,7 @@ typedef struct {
 typedef enum {
     CORRAL_SETTING_FITS = 0,
     CORRAL_SETTING_UNKNOWN = 1,
-    /* It is not among those that scripts change. */
+    /* The setting is not among those that scripts change. */
     CORRAL_SETTING_ADMIN = 2,
     CORRAL_SETTING_REFUSED = 3,
 } corral_setting_check_t;

@@ -18,7 +18,8 @@ pub(super) const CERTIFICATE: &str =
 
 /// How a certificate and its key in files become a bundle.
 pub(super) const BUNDLE: &str = "A bundle has chain and key in one. Upload it, `cat CHAIN KEY | corral certificate put \
-    NAME -`, or put it beside the configuration file as certificates/NAME.pem; then \"certificate\": \"NAME\" names it.";
+    NAME -`, or put it beside the configuration file as certificates/NAME.pem; then \"certificate\": \"NAME\" names \
+    it.";
 
 /// The form of a host name.
 pub(super) const HOST_NAME: &str = "A host name is written as in a browser, without \"https://\" and port; \"*.\" in \

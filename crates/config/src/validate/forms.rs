@@ -88,8 +88,8 @@ const FORMS: &[Form] = &[
         "proxy",
         STRING,
         ARRAY.or(OBJECT),
-        "Several servers are a group in \"upstreams\", which \"pass\": \"upstreams/NAME\" leads to; options of one stand \
-         in \"proxy_options\".",
+        "Several servers are a group in \"upstreams\", which \"pass\": \"upstreams/NAME\" leads to; options of one \
+         stand in \"proxy_options\".",
     ),
     from("proxy", STRING, INTEGER, |value| {
         let port = value.as_number()?.as_i64();
@@ -124,7 +124,8 @@ const FORMS: &[Form] = &[
         "authenticate",
         OBJECT,
         TEXT.or(BOOL),
-        "Write {\"basic\": {\"file\": \"/etc/corral/users\"}}; \"jwt\", \"forward\" and \"client_certificate\" are others.",
+        "Write {\"basic\": {\"file\": \"/etc/corral/users\"}}; \"jwt\", \"forward\" and \"client_certificate\" are \
+         others.",
     ),
     fixed("environment", OBJECT, TEXT.or(ARRAY), "Write {\"NAME\": \"VALUE\"}."),
     fixed("params", OBJECT, TEXT.or(ARRAY), "Write {\"NAME\": \"VALUE\"}."),
@@ -182,7 +183,8 @@ const FORWARDED: &str =
 
 /// The form of `rewrite` for texts as other servers have them.
 pub(super) const REWRITE: &str = "\"rewrite\" is the new path alone. Which requests get it says the step: {\"match\": \
-    {\"uri\": \"~^/old/\"}, \"action\": {\"rewrite\": \"/new$uri\", …}}; a redirect is \"return\": 301 with \"location\".";
+    {\"uri\": \"~^/old/\"}, \"action\": {\"rewrite\": \"/new$uri\", …}}; a redirect is \"return\": 301 with \
+    \"location\".";
 
 /// The form of a route that is called `name`.
 pub(super) fn route(name: &str) -> String {

@@ -121,7 +121,8 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
         .default("`\"round_robin\"`")
         .means(
             "in turn, smoothly; `least_connections`: the least busy for its weight; `least_time`: [likely the \
-             first to answer](#least-time); `random_two`: the less busy of two that are drawn; `{\"hash\": TEMPLATE}`: the same text to the same server",
+             first to answer](#least-time); `random_two`: the less busy of two that are drawn; \
+             `{\"hash\": TEMPLATE}`: the same text to the same server",
         )
         .read(|cx, field, draft| draft.balance = balance(cx, field).unwrap_or_default()),
     optional("retries", INTEGER).at_most(bounds::RETRIES)
@@ -159,7 +160,9 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
         .read(|cx, field, draft| {
             draft.slow_start = seconds(cx, field, 0..=LONGEST_START).filter(|time| !time.is_zero());
         }),
-    optional("queue", INTEGER.or(OBJECT)).at_most(bounds::REQUESTS).read(|cx, field, draft| draft.queue = queue::read(cx, field)),
+    optional("queue", INTEGER.or(OBJECT))
+        .at_most(bounds::REQUESTS)
+        .read(|cx, field, draft| draft.queue = queue::read(cx, field)),
     optional("health", OBJECT).read(|cx, field, draft| {
         let mut check = HealthCheck::default();
         schema::read_nested(cx, field, &[HEALTH], &mut check);

@@ -9,7 +9,7 @@ use corral_sys::user::{self, Credentials};
 
 use crate::daemon::Flavour;
 
-/// A user as whom something is going to run.
+/// The user of a process that is going to run.
 pub(super) struct Account {
     name: String,
     credentials: Credentials,

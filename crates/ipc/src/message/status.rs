@@ -217,7 +217,7 @@ pub struct AppStatus {
     pub active_requests: u32,
     /// Requests that are over.
     pub requests: u64,
-    /// Those of them that were answered with 500 or above.
+    /// Requests among them that were answered with 500 or above.
     pub failed_requests: u64,
     /// The time that all of them have taken.
     pub request_time: Duration,

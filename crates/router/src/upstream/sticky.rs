@@ -1,5 +1,5 @@
-//! The values by which clients name the servers that they stay with: a code of the server's address under a key, so that
-//! a client can name a server only by a value that it was given.
+//! The values by which clients name the servers that they stay with: a code of the server's address under a key, so
+//! that a client can name a server only by a value that it was given.
 
 use std::sync::OnceLock;
 

@@ -42,7 +42,7 @@ fn app(language: &str) -> (Site, Value) {
     (site, app)
 }
 
-fn serve(app: Value) -> Daemon {
+fn serve(app: &Value) -> Daemon {
     let pass = "applications/app";
     daemon()
         .config(json!({
@@ -74,7 +74,7 @@ fn check(server: &Daemon, target: &str, expected: &str) {
 fn the_innermost_action_has_the_last_word() {
     for language in ["php", "wsgi", "asgi", "ruby", "perl"] {
         let (_site, mut app) = app(language);
-        let server = serve(app.clone());
+        let server = serve(&app);
         // Values have what a client says, and names are never a client's.
         check(&server, "/?x", "-|-|x|");
         let gone = if language == "asgi" { "x=%C3%A9%0A" } else { "-" };
@@ -82,7 +82,7 @@ fn the_innermost_action_has_the_last_word() {
         check(&server, "/in/gone?x", "-|inner|x|");
         check(&server, "/in/?x", "outer|\u{e9} h|x|");
         app["params"] = json!({ "A": "app", "B": "app" });
-        let server = serve(app);
+        let server = serve(&app);
         check(&server, "/?x", "app|app|x|");
         check(&server, "/one?x=", &format!("action |app|{}|", if language == "asgi" { "x=" } else { "-" }));
         check(&server, "/in/gone?x", "-|inner|x|");

@@ -1,8 +1,8 @@
 //! Configurations of nginx or Apache, and the same sites for Corral: both get the same requests, and their answers are
 //! compared.
 //!
-//! Cases are text files in `cases`, one for each subject; `case.rs` says how they are written. The other server itself is
-//! asked each time, so that no answer is written down from memory.
+//! Cases are text files in `cases`, one for each subject; `case.rs` says how they are written. The other server itself
+//! is asked each time, so that no answer is written down from memory.
 
 mod case;
 mod reference;

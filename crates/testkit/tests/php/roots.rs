@@ -3,7 +3,7 @@
 use corral_testkit::{Daemon, Request, Site, daemon, php_app, site};
 use serde_json::{Value, json};
 
-fn serve(root: &str, target: Value) -> (Daemon, Site) {
+fn serve(root: &str, target: &Value) -> (Daemon, Site) {
     let show = "<?php echo $_SERVER['DOCUMENT_ROOT'], ' ', $_SERVER['corral.root'] ?? '-';";
     let site = site()
         .file("outside.php", "outside")
@@ -20,7 +20,7 @@ fn serve(root: &str, target: Value) -> (Daemon, Site) {
 /// Options: applications.{N}.root
 #[test]
 fn each_host_has_its_folder() {
-    let (server, site) = serve("hosts/$host/public", json!({}));
+    let (server, site) = serve("hosts/$host/public", &json!({}));
     let get = |host: &str, path: &str| server.send(&Request::get(path).field("Host", host));
     for _ in 0..2 {
         for host in ["a.example", "b.example"] {
@@ -42,7 +42,7 @@ fn each_host_has_its_folder() {
 /// Whatever a client says: no folder but one with this name, in this place.
 #[test]
 fn values_lead_nowhere_else() {
-    let (server, _site) = serve("hosts/$arg_h/public", json!({}));
+    let (server, _site) = serve("hosts/$arg_h/public", &json!({}));
     for value in [
         "",
         ".",
@@ -68,7 +68,7 @@ fn values_lead_nowhere_else() {
 /// More hosts than are remembered.
 #[test]
 fn many_hosts_come_and_go() {
-    let (server, site) = serve("hosts/$host/public", json!({ "script": "index.php" }));
+    let (server, site) = serve("hosts/$host/public", &json!({ "script": "index.php" }));
     let mut client = server.connect();
     for n in 0..600 {
         let host = format!("h{n}.example");

@@ -181,7 +181,7 @@ fn an_archive_is_shown_under_the_names_of_cgi() {
     }
 }
 
-/// What keeps an application from its files is named with its user, where a page would only say 403 or 404.
+/// A folder that keeps an application from its files is named with its user, where a page would only say 403 or 404.
 #[test]
 fn a_folder_that_the_user_may_not_enter_is_named() {
     use std::os::unix::fs::PermissionsExt;

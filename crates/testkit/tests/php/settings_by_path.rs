@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 const SHOW: &str = "<?php foreach (explode(',', $_GET['s']) as $name) { echo ini_get($name), '|'; }";
 
-fn serve(by_path: Value, admin: Value) -> (Daemon, Site) {
+fn serve(by_path: Value, admin: &Value) -> (Daemon, Site) {
     let site =
         site().file("index.php", SHOW).file("set.php", "<?php var_dump(ini_set($_GET['n'], $_GET['v']));");
     let app = php_app(&site).with("options_by_path", by_path).with("options", json!({ "admin": admin }));
@@ -27,7 +27,7 @@ fn settings_are_those_of_the_path() {
         "~^/x\\d+/": { "user": { "user_agent": "it's \"x\"" } },
         "!/admin/*": { "user": { "default_charset": "latin1" } },
     });
-    let (server, site) = serve(by_path, json!({ "memory_limit": "100M" }));
+    let (server, site) = serve(by_path, &json!({ "memory_limit": "100M" }));
     for folder in ["admin", "admin/deep", "x12", "y"] {
         site.write(&format!("{folder}/index.php"), SHOW);
     }
@@ -48,7 +48,7 @@ fn scripts_change_what_is_theirs() {
     let by_path = json!({
         "/set.php": { "user": { "user_agent": "a", "memory_limit": "200M" }, "admin": { "precision": "5", "display_errors": "0" } },
     });
-    let (server, _site) = serve(by_path, json!({ "memory_limit": "100M" }));
+    let (server, _site) = serve(by_path, &json!({ "memory_limit": "100M" }));
     for _ in 0..2 {
         check(&server, "/set.php?n=user_agent&v=b", "string(1) \"a\"\n");
         check(&server, "/set.php?n=precision&v=9", "bool(false)\n");
@@ -67,7 +67,7 @@ fn settings_that_requests_cannot_have_are_told() {
             "admin": { "upload_tmp_dir": "/tmp" },
         },
     });
-    let (server, _site) = serve(by_path, json!({}));
+    let (server, _site) = serve(by_path, &json!({}));
     check(&server, "/index.php?s=precision,upload_tmp_dir", "3|/tmp|");
     server.expect_log("setting \"no.such_setting: 1\" has no effect: there is no such setting");
     server.expect_log("setting \"upload_tmp_dir: /tmp\" has no effect: scripts cannot change it");

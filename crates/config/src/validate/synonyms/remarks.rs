@@ -135,7 +135,8 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
             "error_page",
         ],
         "backlog",
-        "A listener passes requests on: \"pass\": \"routes\"; in \"routes\" each step has a \"match\" and an \"action\".",
+        "A listener passes requests on: \"pass\": \"routes\"; in \"routes\" each step has a \"match\" and an \
+         \"action\".",
     ),
     (
         &["certificate", "certificates", "cert", "ssl_certificate", "ssl_certificate_key", "key", "acme"],

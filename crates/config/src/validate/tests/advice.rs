@@ -166,7 +166,7 @@ fn other_servers_names_are_known() {
     );
 }
 
-/// What people write who come from another server: a document, the place of the problem, and words of the remedy.
+/// Words of people who come from another server: a document, the place of the problem, and words of the remedy.
 const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
     (
         r#"{"routes": [], "listeners": {"*:80": {"pass": "routes", "max_body_size": 1}}}"#,

@@ -33,7 +33,10 @@ const STICKY: &[Member<Sticky>] = &[
         }),
     optional("secret", STRING)
         .default("a random one")
-        .means("a key of 16 or more characters for the cookie's values. Set it where they must outlive a restart, or several machines serve the same clients")
+        .means(
+            "a key of 16 or more characters for the cookie's values. Set it where they must outlive a restart, or \
+             several machines serve the same clients",
+        )
         .read(|cx, field, sticky| {
             let secret = name(cx, field);
             if secret.as_ref().is_some_and(|secret| secret.len() < LEAST_SECRET) {

@@ -24,7 +24,7 @@ impl EditorSchema {
         Self { schemas, index }
     }
 
-    /// What an editor would underline, in words.
+    /// The complaint that an editor would show, in words.
     fn complaint(&self, document: &Value) -> Option<String> {
         self.schemas.validate(document, self.index).err().map(|error| format!("{error:#}"))
     }

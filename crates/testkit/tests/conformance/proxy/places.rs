@@ -213,7 +213,7 @@ fn what_one_server_has_no_room_for_goes_to_others() {
     }
 }
 
-/// A server that is known to fail is no way out of a queue.
+/// A server that is known to fail does not end a wait in a queue.
 #[test]
 fn requests_wait_rather_than_asking_a_server_that_is_avoided() {
     let gate = Gate::new();

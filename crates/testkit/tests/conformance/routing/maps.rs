@@ -147,7 +147,7 @@ fn a_search_without_an_end_ends_the_request() {
     assert_eq!(value_of(&server, "aaa"), "x");
 }
 
-/// What the configuration says is its own text; what a client says stays in its place.
+/// Text of the configuration counts as its own; text of a client stays in its place.
 #[test]
 fn values_are_whose_text_they_are() {
     let site = site().file("secret", "beside").file("w/a/x.txt", "in a").file("w/b/x.txt", "in b");

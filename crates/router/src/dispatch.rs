@@ -102,6 +102,7 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
             }
             RouteTarget::Return(answer) => return returned::answer(response, answer).await,
             RouteTarget::Close => return Err(response.close_without_reply()),
+            RouteTarget::MissingSlash => return share::redirect_to_folder(response).await,
             RouteTarget::Upstream(upstream) => {
                 let group = &generation.servers.upstreams[upstream];
                 return gateway::answer(response, group, None).await;

@@ -151,7 +151,7 @@ pub(crate) fn wants_page(request: &RoutedRequest<'_>) -> bool {
 }
 
 /// Redirects to the path with the slash that it lacks.
-pub(super) async fn redirect_to_folder(response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
+pub(crate) async fn redirect_to_folder(response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
     let folder = [response.request.asked_path(), b"/"].concat();
     redirect(response, &folder).await
 }

@@ -25,6 +25,8 @@ pub(crate) enum RouteTarget<'c> {
     /// Nothing: the connection is closed, or the stream reset.
     Close,
     Share(&'c Share),
+    /// A redirection to the request's path with the slash that a folder's has.
+    MissingSlash,
     Upstream(Key<Upstream>),
     /// A server of the action's own.
     Proxy(Key<Proxy>),

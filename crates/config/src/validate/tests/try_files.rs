@@ -48,7 +48,7 @@ fn an_application_of_php_has_folder_index_and_scripts() {
     check(try_php, r#""type": "php", "root": "/""#, ("/u", None, both, &[".php"]));
     check(
         try_php,
-        r#""type": "php", "root": "/a$b`", "index": "i.php""#,
+        r#""type": "php", "root": "/a${dollar}b`", "index": "i.php""#,
         ("/a$b`/u", None, &["i.php", "index.html"], &[".php"]),
     );
     let relative = r#""type": "php", "root": "www", "working_directory": "/srv/""#;

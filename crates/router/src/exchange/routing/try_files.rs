@@ -54,7 +54,7 @@ impl<'c> Routing<'_, 'c> {
         let (path, is_sent) = match found {
             FoundPath::File(path) => (path, true),
             FoundPath::Script(path) => (path, false),
-            FoundPath::Folder => return Ok(true),
+            FoundPath::Folder => return Err(RouteTarget::MissingSlash),
         };
         // The query is made of the request as it was.
         if let Some(query) = self.query_of(candidate)? {

@@ -129,7 +129,7 @@ mod http1_only {
 
     #[test]
     fn what_cannot_be_used_is_named() {
-        let datagram = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let datagram = std::os::unix::net::UnixDatagram::unbound().expect("a socket");
         let server = daemon().given("odd", datagram).start_unconfigured();
         server.expect_log(
             "the socket \"odd\" of the service manager is not used: it is not a stream socket that listens",

@@ -108,7 +108,7 @@ fn each_place_writes_them_in_its_way() {
     put("~^/to/(.*)$", json!({ "return": 302, "location": "https://example.org/$1?from=$1" }));
     let encoded = "https://example.org/a%3Fb%23c%25?from=a%3Fb%23c%25";
     server.get("/to/a%3Fb%23c%25").expect(302).expect_field("Location", encoded);
-    put("~^/to/(.*)$", json!({ "return": 302, "location": "$1" }));
+    put("~(?s)^/to/(.*)$", json!({ "return": 302, "location": "$1" }));
     server.get("/to/x%0d%0aY:%20z").expect(302).expect_field("Location", "x%0D%0AY:%20z");
     put("~^/h/(.*)$", json!({ "return": 302, "location": "https://$1.example.org/" }));
     server
@@ -117,7 +117,7 @@ fn each_place_writes_them_in_its_way() {
         .expect_field("Location", "https://evil.example%2F.example.org/");
     put("~^/(.*)$", json!({ "return": 200, "body": "<p>$1</p>", "content_type": "text/html" }));
     server.get("/%3Cb%3E").expect(200).expect_body("<p>&lt;b&gt;</p>");
-    put("~^/(.*)$", json!({ "return": 200, "response_headers": { "X-A": "$1" } }));
+    put("~(?s)^/(.*)$", json!({ "return": 200, "response_headers": { "X-A": "$1" } }));
     server.get("/a%0d%0aB:%20c").expect(200).expect_field("X-A", "a  B: c").expect_no_field("B");
 }
 

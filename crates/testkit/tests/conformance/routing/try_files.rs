@@ -390,7 +390,7 @@ fn what_cannot_be_tried_is_refused() {
         (with("folder", json!("/x")), "Unknown parameter \"folder\"."),
         (json!({ "return": 200, "try": { "root": "/srv" } }), "Required parameter \"paths\" is missing."),
         (json!({ "return": 200, "root": "/srv" }), "\"try\": {\"root\": \"/srv/site\""),
-        (json!({ "return": 200, "try_files": ["$uri"] }), "\"try\""),
+        (json!({ "return": 200, "try_files": ["$uri"] }), "Unknown parameter \"try_files\"."),
     ] {
         refuse_step(&server, &json!({ "action": action }), detail);
     }

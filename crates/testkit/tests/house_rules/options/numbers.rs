@@ -24,6 +24,10 @@ const HARMLESS: &[(&str, &[&str])] = &[
             "settings.limits.connections_per_address",
             "settings.limits.buffered_bytes",
             "settings.http.max_body_size",
+            "routes[].action.max_body_size",
+            "routes[].action.limit_rate",
+            "routes[].action.limit_rate.rate",
+            "routes[].action.limit_rate.burst",
             "routes[].action.limit_connections.connections",
             "listeners.{addr}.tls.acme.on_demand.per_address",
             "listeners.{addr}.tls.acme.on_demand.per_domain",
@@ -50,7 +54,12 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ("it is taken and not used", &["applications.{N}.limits.shm"]),
     (
         "seconds that only clients count, or that sessions are old",
-        &["listeners.{addr}.https_only.max_age", "listeners.{addr}.tls.session.timeout"],
+        &[
+            "listeners.{addr}.https_only.max_age",
+            "listeners.{addr}.tls.session.timeout",
+            "routes[].action.expires",
+            "upstreams.{N}.sticky.max_age",
+        ],
     ),
     (
         "users of the system have such numbers",

@@ -99,7 +99,7 @@ pub(super) const ALLOWED: super::Table = &[
         &["authentication", "instance", "upstream", "observe", "reply", "tls", "limits", "mirrors"],
     ),
     ("authentication", &["upstream", "request", "log_throttle", "files"]),
-    ("instance", &["upstream", "reply", "request", "control_waker", "main_link", "storage"]),
+    ("instance", &["upstream", "reply", "request", "counters", "control_waker", "main_link", "storage"]),
     ("upstream", &["io", "tls", "counters", "log_throttle", "clock", "error_chain"]),
     ("observe", &["variables", "request", "control_waker", "storage"]),
     ("variables", &["reply", "request", "tls", "storage", "clock", "files"]),

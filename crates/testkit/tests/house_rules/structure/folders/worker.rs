@@ -1,7 +1,20 @@
 //! Folders and files of `crates/worker` from top to bottom, each with those below it that it may know.
 
 pub(super) const ALLOWED: super::Table = &[
-    ("host", &["worker", "confine", "dependencies", "language", "prototype", "runtime", "log", "warn_once"]),
+    (
+        "host",
+        &[
+            "worker",
+            "confine",
+            "dependencies",
+            "language",
+            "prototype",
+            "reach",
+            "runtime",
+            "log",
+            "warn_once",
+        ],
+    ),
     (
         "worker",
         &[

@@ -156,3 +156,8 @@ fn limits() {
 fn whole_sites() {
     check(include_str!("cases/sites.txt"));
 }
+
+#[test]
+fn responses() {
+    check(include_str!("cases/responses.txt"));
+}

@@ -98,7 +98,8 @@ fn the_header_has_a_name_and_clients_need_not_see_it() {
     assert_eq!(sent(&reply.text(), "X-Request-Id"), ["other"]);
     let (server, _origin) = serve(json!(false), Value::Null);
     let reply = server.send(&Request::get("/").field("X-Request-Id", "mine")).expect(200);
-    reply.expect_no_field("X-Request-Id").expect_text("X-Request-Id: mine");
+    assert_eq!(sent(&reply.text(), "X-Request-Id"), ["mine"]);
+    reply.expect_no_field("X-Request-Id");
 }
 
 #[test]

@@ -11,8 +11,10 @@ fn saying(headers: &str) -> Origin {
     Origin::start(move |peer| {
         while let Some(request) = peer.read_request() {
             let request = String::from_utf8_lossy(&request).into_owned();
-            let address = request.split("X-Self: ").nth(1).and_then(|rest| rest.split("\r\n").next());
-            let headers = headers.replace("SELF", address.unwrap_or_default());
+            let fields = request.lines().filter_map(|line| line.split_once(": "));
+            let mut own =
+                fields.filter(|(name, _)| name.eq_ignore_ascii_case("X-Self")).map(|(_, value)| value);
+            let headers = headers.replace("SELF", own.next().unwrap_or_default());
             peer.write(format!("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n{headers}\r\n\r\n").as_bytes());
         }
     })

@@ -117,7 +117,7 @@ fn nothing_hidden_and_no_source_is_sent() {
         "/..%2f..%2fetc/passwd",
         "/%252e%252e/index.php",
         "/x%0a.php",
-        "/other.php%0d%0aX: y",
+        "/other.php%0d%0aX:%20y",
         "/.%2fother.php%3f",
     ] {
         let reply = server.get(target);

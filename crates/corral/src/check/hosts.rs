@@ -43,9 +43,10 @@ impl Hosts {
         }
         let end = Instant::now() + PATIENCE;
         let next = |_| answers.recv_timeout(end.saturating_duration_since(Instant::now())).ok();
-        let answered: Vec<_> = (0..n_asked).map_while(next).collect();
-        let failed = answered.into_iter().filter_map(|(name, error)| Some((name, error?)));
-        failed.flat_map(|(name, error)| self.at_each_place(&name, &error)).collect()
+        let answered = (0..n_asked).map_while(next);
+        // In the order of names: answers come in any.
+        let failed: BTreeMap<_, _> = answered.filter_map(|(name, error)| Some((name, error?))).collect();
+        failed.iter().flat_map(|(name, error)| self.at_each_place(name, error)).collect()
     }
 
     fn at_each_place(&self, name: &str, error: &io::Error) -> Vec<(String, String)> {

@@ -43,6 +43,7 @@ pub mod pebble;
 mod processes;
 mod recipe;
 mod redis;
+mod reference;
 mod request;
 mod response;
 mod run;
@@ -82,6 +83,7 @@ pub use processes::{
 };
 pub use recipe::{examples, recipe, serve_recipe, serve_recipe_with};
 pub use redis::Redis;
+pub use reference::Reference;
 pub use request::Request;
 pub use response::Response;
 pub use run::{Run, RunOutcome};

@@ -1,11 +1,8 @@
 //! `try` in front of a pool of php-fpm, beside `try_files` of nginx in front of the same pool.
 
 use std::fs;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
-use corral_testkit::{Address, Client, PhpFpm, Request, Response, Site, daemon, eventually, site};
+use corral_testkit::{Client, PhpFpm, Reference, Request, Response, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
 use crate::{STATIC, serve};
@@ -26,39 +23,21 @@ fn files() -> Site {
         .file("a b.txt", "blank")
 }
 
-/// nginx in front of a pool, ended when dropped.
-struct Nginx(Child);
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        corral_testkit::signal(self.0.id(), corral_testkit::Signal::TERM);
-        let _ = self.0.wait();
-    }
-}
-
-impl Nginx {
-    fn start(folder: &Path, address: &Address, root: &str, fpm: &PhpFpm) -> Self {
-        let configuration = folder.join("nginx.conf");
-        let text = format!(
-            "daemon off; error_log stderr crit; pid {folder}/nginx.pid; events {{}}\n\
-             http {{ include /etc/nginx/mime.types; access_log off; client_body_temp_path {folder}/body;\n\
-             fastcgi_temp_path {folder}/fastcgi; proxy_temp_path {folder}/proxy;\n\
-             uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;\n\
-             server {{ listen {address}; root {root}; index index.php index.html; absolute_redirect off;\n\
-             rewrite ^/article-(\\d+)$ /other.php?id=$1 last; rewrite ^/old/(.*)$ /sub/$1 last;\n\
-             rewrite ^/dropped/(.*)$ /other.php?p=$1? last;\n\
-             location / {{ try_files $uri $uri/ /index.php$is_args$args; }}\n\
-             location ~ \\.php(/|$) {{ fastcgi_split_path_info ^(.+?\\.php)(/.*)$;\n\
-             include /etc/nginx/fastcgi.conf; fastcgi_param PATH_INFO $fastcgi_path_info;\n\
-             fastcgi_pass {fpm}; }} }} }}\n",
-            folder = folder.display(),
-            fpm = fpm.address(),
-        );
-        fs::write(&configuration, text).expect("write the configuration");
-        let mut command = Command::new("/usr/sbin/nginx");
-        command.arg("-c").arg(&configuration).stdin(Stdio::null()).process_group(0);
-        Self(command.spawn().expect("it starts: scripts/setup test"))
-    }
+/// nginx in front of a pool, and the folder that it has for itself.
+fn nginx(site: &Site, fpm: &PhpFpm) -> Reference {
+    let folder = site.path("reference");
+    fs::create_dir(&folder).expect("make a folder");
+    let server = format!(
+        "index index.php index.html;\n\
+         rewrite ^/article-(\\d+)$ /other.php?id=$1 last; rewrite ^/old/(.*)$ /sub/$1 last;\n\
+         rewrite ^/dropped/(.*)$ /other.php?p=$1? last;\n\
+         location / {{ try_files $uri $uri/ /index.php$is_args$args; }}\n\
+         location ~ \\.php(/|$) {{ fastcgi_split_path_info ^(.+?\\.php)(/.*)$;\n\
+         include /etc/nginx/fastcgi.conf; fastcgi_param PATH_INFO $fastcgi_path_info;\n\
+         fastcgi_pass {fpm}; }}",
+        fpm = fpm.address(),
+    );
+    Reference::nginx(&folder, &site.root(), "", &server)
 }
 
 /// The parts of a reply that both servers have to agree on.
@@ -71,11 +50,8 @@ fn told(reply: &Response) -> (u16, String, Option<String>) {
 fn each_path_gets_what_it_gets_from_nginx() {
     let (site, fpm) = (files(), PhpFpm::at_socket(STATIC));
     let server = serve(&fpm, &site, json!({ "try": ["$uri", "$uri/", "/index.php"] }));
-    let folder = site.path("reference");
-    fs::create_dir(&folder).expect("make a folder");
-    let address = Address::fresh();
-    let _nginx = Nginx::start(&folder, &address, &site.root(), &fpm);
-    let mut theirs = eventually("nginx listens", || Client::try_connect(address.socket()).ok());
+    let nginx = nginx(&site, &fpm);
+    let mut theirs = eventually("nginx listens", || Client::try_connect(nginx.address().socket()).ok());
     let mut ours = server.connect();
     for target in [
         "/",
@@ -141,11 +117,8 @@ fn rewrites_lead_where_those_of_nginx_lead() {
         { "action": action(json!({})) }
     ]);
     let server = daemon().routes(routes).start();
-    let folder = site.path("reference");
-    fs::create_dir(&folder).expect("make a folder");
-    let address = Address::fresh();
-    let _nginx = Nginx::start(&folder, &address, &site.root(), &fpm);
-    let mut theirs = eventually("nginx listens", || Client::try_connect(address.socket()).ok());
+    let nginx = nginx(&site, &fpm);
+    let mut theirs = eventually("nginx listens", || Client::try_connect(nginx.address().socket()).ok());
     let mut ours = server.connect();
     for target in [
         "/article-7",

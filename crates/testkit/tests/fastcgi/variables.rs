@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
-use corral_testkit::{Address, Client, Daemon, PhpFpm, Request, Site, daemon, eventually, site};
+use corral_testkit::{Client, Daemon, PhpFpm, Reference, Request, Site, daemon, eventually, site};
 use serde_json::{Value, json};
 
 use crate::STATIC;
@@ -152,54 +150,22 @@ fn the_server_s_port_is_one_that_the_client_can_use() {
     }
 }
 
-/// Another server in front of php-fpm, ended when dropped.
-struct Reference(Child);
-
-impl Drop for Reference {
-    fn drop(&mut self) {
-        corral_testkit::signal(self.0.id(), corral_testkit::Signal::TERM);
-        let _ = self.0.wait();
-    }
-}
-
-fn run(program: &str, arguments: &[&str]) -> Reference {
-    // Apache ends its whole process group.
-    let child = Command::new(program).args(arguments).stdin(Stdio::null()).process_group(0).spawn();
-    Reference(child.expect("it starts: scripts/setup test"))
-}
-
-fn nginx(folder: &Path, address: &Address, root: &str, fpm: &PhpFpm) -> Reference {
-    let configuration = folder.join("nginx.conf");
-    let text = format!(
-        "daemon off; error_log stderr crit; pid {folder}/nginx.pid; events {{}}\n\
-         http {{ access_log off; client_body_temp_path {folder}/body; fastcgi_temp_path {folder}/fastcgi;\n\
-         proxy_temp_path {folder}/proxy; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;\n\
-         server {{ listen {address}; server_name example.com; root {root};\n\
+fn nginx(folder: &Path, root: &str, fpm: &PhpFpm) -> Reference {
+    let server = format!(
+        "server_name example.com;\n\
          location ~ ^(.+\\.php)(/.*)$ {{ fastcgi_split_path_info ^(.+\\.php)(/.*)$; include /etc/nginx/fastcgi.conf;\n\
-         fastcgi_param PATH_INFO $fastcgi_path_info; fastcgi_pass {fpm}; }} }} }}\n",
-        folder = folder.display(),
+         fastcgi_param PATH_INFO $fastcgi_path_info; fastcgi_pass {fpm}; }}",
         fpm = fpm.address(),
     );
-    fs::write(&configuration, text).expect("write the configuration");
-    run("/usr/sbin/nginx", &["-c", &configuration.display().to_string()])
+    Reference::nginx(folder, root, "", &server)
 }
 
-fn apache(folder: &Path, address: &Address, root: &str, fpm: &PhpFpm) -> Reference {
-    let configuration = folder.join("apache.conf");
-    let modules = ["mpm_prefork", "authz_core", "proxy", "proxy_fcgi"];
-    let modules =
-        modules.map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"));
-    let text = format!(
-        "{modules}Listen {address}\nServerName example.com\nPidFile {folder}/apache.pid\nErrorLog \
-        /dev/stderr\nLogLevel crit\nDefaultRuntimeDir {folder}\nMutex flock:{folder} default\nUser nobody\nGroup \
-        nogroup\nDocumentRoot {root}\n<FilesMatch \\.php$>\nSetHandler \
-        \"proxy:{fpm}|fcgi://localhost\"\n</FilesMatch>\n",
-        modules = modules.concat(),
-        folder = folder.display(),
+fn apache(folder: &Path, root: &str, fpm: &PhpFpm) -> Reference {
+    let lines = format!(
+        "ServerName example.com\n<FilesMatch \\.php$>\nSetHandler \"proxy:{fpm}|fcgi://localhost\"\n</FilesMatch>",
         fpm = fpm.address(),
     );
-    fs::write(&configuration, text).expect("write the configuration");
-    run("/usr/sbin/apache2", &["-f", &configuration.display().to_string(), "-DFOREGROUND"])
+    Reference::apache(folder, root, &lines)
 }
 
 /// Variables that differ by nature: the server itself, its place, and what each server adds of its own.
@@ -232,9 +198,9 @@ fn a_script_sees_what_it_sees_behind_nginx_and_apache() {
     fs::create_dir(&folder).expect("make a folder");
     let ours = variables(&mut server.connect(), &request("/php/v.php/in/fo"));
     for start in [nginx, apache] {
-        let address = Address::fresh();
-        let _reference = start(&folder, &address, &root, &fpm);
-        let mut client = eventually("the reference listens", || Client::try_connect(address.socket()).ok());
+        let reference = start(&folder, &root, &fpm);
+        let mut client =
+            eventually("the reference listens", || Client::try_connect(reference.address().socket()).ok());
         let theirs = variables(&mut client, &request("/php/v.php/in/fo"));
         let differs = theirs.iter().filter(|(name, _)| !OF_THE_SERVER.contains(&name.as_str()));
         // nginx says that there is no user, and of TLS.

@@ -5,14 +5,13 @@
 //! is asked each time, so that no answer is written down from memory.
 
 mod case;
-mod reference;
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use corral_testkit::{Client, Daemon, Origin, PhpFpm, Response, daemon, eventually, site};
+use corral_testkit::{Client, Daemon, Origin, PhpFpm, Reference, Response, daemon, eventually, site};
 
 use self::case::{Case, CasePlaces};
-use self::reference::Reference;
 
 /// Runs all cases of a subject, and tells of all that differ.
 #[track_caller]
@@ -39,7 +38,7 @@ fn run(case: &Case, server: &Daemon, origin: &Origin, fpm: &str) -> String {
     std::fs::create_dir_all(&root).expect("make the root");
     let places =
         CasePlaces { root: root.display().to_string(), origin: origin.address(), fpm: fpm.to_owned() };
-    let reference = Reference::start(case, &places, &folder.path(""));
+    let reference = reference(case, &places, &folder.path(""));
     let document = case.document(&places, &server.address().to_string());
     let answer = server.control().put("/config", &document);
     if answer.0.status != 200 {
@@ -48,7 +47,7 @@ fn run(case: &Case, server: &Daemon, origin: &Origin, fpm: &str) -> String {
     let mut differences = String::new();
     for request in &case.requests {
         // A connection of its own for each request: a server may close it.
-        let mut theirs = eventually("it listens", || Client::try_connect(reference.address.socket()).ok());
+        let mut theirs = eventually("it listens", || Client::try_connect(reference.address().socket()).ok());
         let theirs = theirs.try_send(&request.request);
         let ours = server.connect().try_send(&request.request);
         let [theirs, ours] = [theirs, ours].map(|response| shown(case, response));
@@ -60,6 +59,15 @@ fn run(case: &Case, server: &Daemon, origin: &Origin, fpm: &str) -> String {
         }
     }
     differences
+}
+
+/// The server that a case has lines for.
+fn reference(case: &Case, places: &CasePlaces, folder: &Path) -> Reference {
+    let [http, server, apache] = [&case.http, &case.server, &case.apache].map(|lines| places.fill(lines));
+    if apache.is_empty() {
+        return Reference::nginx(folder, &places.root, &http, &format!("server_name localhost;\n{server}"));
+    }
+    Reference::apache(folder, &places.root, &format!("ServerName localhost\n{apache}"))
 }
 
 /// The part of an answer that is compared.

@@ -85,7 +85,7 @@ fn is_told_to_fit(
     let reason = match module.check(name, value, mode) {
         SettingCheck::Fits => return true,
         SettingCheck::Unknown => "there is no such setting",
-        SettingCheck::Admin => "scripts cannot change it: it belongs into \"admin\"",
+        SettingCheck::Admin => "scripts cannot change it: it belongs in \"admin\"",
         SettingCheck::Refused => "PHP refuses the value",
     };
     complain(format_args!(

@@ -50,6 +50,6 @@ fn is_of_the_start(name: &str) -> bool {
 fn report_start(cx: &mut Context<'_>, name: &str) {
     cx.problem_with_advice(
         format!("PHP takes the setting \"{name}\" when it starts, so that it is the same for all paths."),
-        "It belongs into the \"options\" of the application.",
+        "It belongs in the \"options\" of the application.",
     );
 }

@@ -23,7 +23,7 @@ pub(crate) struct Owner {
 /// Why it is this user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OwnerChoice {
-    /// Another one than the user who has started this process is not possible.
+    /// An unprivileged process can run the application as its own user alone.
     Unprivileged,
     /// The folder belongs to that user.
     Folder,

@@ -42,7 +42,7 @@ fn directive(first: CaddyToken, tokens: &mut Tokens, depth: usize) -> Result<Dir
     let mut next = Some(first);
     while let Some(token) = next {
         if token.is("}") {
-            return error(token.line, "} belongs into a line of its own");
+            return error(token.line, "} belongs in a line of its own");
         }
         if token.is("{") {
             if let Some(behind) = tokens.peek().filter(|behind| behind.row == token.row) {

@@ -75,7 +75,7 @@ fn what_is_wrong_is_told_with_its_line() {
     check("a\n}", "2: there is nothing that } could close");
     check("a\nb {\n c\n", "2: the block that begins here is not closed with }");
     check("a { b\n}", "1: nothing may stand behind {, which opens a block");
-    check("a {\n b }\n}", "2: } belongs into a line of its own");
+    check("a {\n b }\n}", "2: } belongs in a line of its own");
     check("a {\n b\n} c", "3: nothing may stand behind }");
     check("a\n\"b", "2: the quote \" is not closed");
     check("a <<END", "1: texts that begin with << are not known here");

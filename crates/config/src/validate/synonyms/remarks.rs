@@ -67,7 +67,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
     (
         &["worker_processes", "threads", "listen_threads", "http", "limits"],
         "listeners",
-        "It belongs into \"settings\", as \"listen_threads\", \"http\" and \"limits\" do.",
+        "It belongs in \"settings\", as \"listen_threads\", \"http\" and \"limits\" do.",
     ),
     (
         &[
@@ -83,7 +83,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
             "types",
         ],
         "listeners",
-        "It belongs into \"settings\": {\"http\": {…}}.",
+        "It belongs in \"settings\": {\"http\": {…}}.",
     ),
     (
         &["php", "python", "ruby", "perl", "node", "nodejs", "java", "go", "processes", "workers", "command"],
@@ -105,7 +105,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
             "send_timeout",
         ],
         "backlog",
-        "What holds for all requests of a listener belongs into its \"defaults\": {\"{name}\": …}.",
+        "What holds for all requests of a listener belongs in its \"defaults\": {\"{name}\": …}.",
     ),
     (
         &["port", "listen", "bind", "address"],
@@ -192,12 +192,12 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
             "rule",
         ],
         "match",
-        "Conditions belong into \"match\": {\"match\": {\"uri\": \"/api/*\"}, \"action\": {…}}.",
+        "Conditions belong in \"match\": {\"match\": {\"uri\": \"/api/*\"}, \"action\": {…}}.",
     ),
     (
         &["pass", "return", "share", "proxy", "fastcgi", "scgi", "uwsgi"],
         "match",
-        "What is done belongs into \"action\": {\"action\": {\"{name}\": …}}.",
+        "What is done belongs in \"action\": {\"action\": {\"{name}\": …}}.",
     ),
     (
         &[
@@ -213,7 +213,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
             "response_headers",
         ],
         "match",
-        "What is done belongs into \"action\": {\"action\": {…}}, with \"pass\", \"share\", \"proxy\" or \"return\".",
+        "What is done belongs in \"action\": {\"action\": {…}}, with \"pass\", \"share\", \"proxy\" or \"return\".",
     ),
     (
         &["allow", "deny", "from", "require", "ip_allow_list", "ip_white_list"],
@@ -246,7 +246,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
         &["root", "document_root", "docroot", "webroot"],
         "response_headers",
         "The folder of scripts is the \"root\" of their application; files are served by an action with \"share\". A \
-        folder for \"try\" belongs into that: \"try\": {\"root\": \"/srv/site\", \"paths\": […]}.",
+        folder for \"try\" belongs in that: \"try\": {\"root\": \"/srv/site\", \"paths\": […]}.",
     ),
     (
         &["fastcgi_pass", "php_fastcgi", "php"],
@@ -297,7 +297,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
     (
         &["if", "condition", "uri", "host", "server_name", "method", "location_match"],
         "response_headers",
-        "Conditions belong into the \"match\" of the step, beside its \"action\".",
+        "Conditions belong in the \"match\" of the step, beside its \"action\".",
     ),
     (
         &["websocket", "websockets", "upgrade", "ws"],
@@ -307,7 +307,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
     (
         &["timeout", "timeouts", "proxy_read_timeout", "proxy_connect_timeout", "proxy_send_timeout"],
         "proxy_options",
-        "It belongs into \"proxy_options\": {\"timeouts\": {\"connect\": 5, \"response\": 60}}.",
+        "It belongs in \"proxy_options\": {\"timeouts\": {\"connect\": 5, \"response\": 60}}.",
     ),
     (
         &["gzip", "compression", "encode", "compress"],
@@ -331,7 +331,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
             "harakiri",
         ],
         "working_directory",
-        "It belongs into \"limits\": {\"requests\": 1000, \"timeout\": 60, \"memory\": 134217728}.",
+        "It belongs in \"limits\": {\"requests\": 1000, \"timeout\": 60, \"memory\": 134217728}.",
     ),
     (
         &["watch", "reload", "autoreload", "debug"],
@@ -341,7 +341,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
     (
         &["rootfs", "namespaces", "cgroup", "seccomp", "chroot"],
         "working_directory",
-        "It belongs into \"isolation\".",
+        "It belongs in \"isolation\".",
     ),
     (
         &[
@@ -356,7 +356,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
             "php_flag",
         ],
         "options",
-        "PHP's settings belong into \"options\": {\"admin\": {\"memory_limit\": \"256M\"}}.",
+        "PHP's settings belong in \"options\": {\"admin\": {\"memory_limit\": \"256M\"}}.",
     ),
     (
         &["environment"],
@@ -367,7 +367,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
     (
         &["max_body_size", "client_max_body_size"],
         "listen_threads",
-        "It belongs into \"http\": settings/http/max_body_size.",
+        "It belongs in \"http\": settings/http/max_body_size.",
     ),
     (
         &[
@@ -388,7 +388,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
             "http2",
         ],
         "listen_threads",
-        "It belongs into \"http\": \"settings\": {\"http\": {…}}.",
+        "It belongs in \"http\": \"settings\": {\"http\": {…}}.",
     ),
     (&["least_conn", "least_connections"], "servers", "Write \"balance\": \"least_connections\"."),
     (&["least_time"], "servers", "Write \"balance\": \"least_time\"."),
@@ -403,7 +403,7 @@ pub(super) const REMARKS: &[(&[&str], &str, &str)] = &[
 /// Objects in which all other names mean the same thing, by a name that is known there.
 pub(super) const REST: &[(&str, &str)] = &[(
     "sapi_name",
-    "Settings of PHP belong into \"admin\", or into \"user\" where scripts may change them: \"options\": \
+    "Settings of PHP belong in \"admin\", or in \"user\" where scripts may change them: \"options\": \
     {\"admin\": {\"{name}\": \"…\"}}.",
 )];
 

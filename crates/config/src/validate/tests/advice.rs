@@ -244,7 +244,7 @@ const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
     ),
     (r#"{"routes": {"/api": {"pass": "x"}}}"#, "/routes/~1api", r#"{"match": {"uri": "/api"}"#),
     (r#"{"routes": "applications/a"}"#, "/routes", "Write the steps"),
-    (r#"{"routes": [{"uri": "/a", "action": {"return": 200}}]}"#, "/routes/0/uri", "belong into \"match\""),
+    (r#"{"routes": [{"uri": "/a", "action": {"return": 200}}]}"#, "/routes/0/uri", "belong in \"match\""),
     (r#"{"routes": [{"share": "/a"}]}"#, "/routes/0/share", r#"{"action": {"share": …}}"#),
     (
         r#"{"routes": [{"match": "/a", "action": {"return": 200}}]}"#,
@@ -320,7 +320,7 @@ const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
         r#"{"hash": "$remote_addr"}"#,
     ),
     (r#"{"applications": {"a": "php"}}"#, "/applications/a", r#"Write {"type": "php""#),
-    (r#"{"settings": {"keepalive_timeout": 5}}"#, "/settings/keepalive_timeout", "It belongs into \"http\""),
+    (r#"{"settings": {"keepalive_timeout": 5}}"#, "/settings/keepalive_timeout", "It belongs in \"http\""),
     (
         r#"{"settings": {"http": {"server_tokens": "off"}}}"#,
         "/settings/http/server_tokens",
@@ -335,7 +335,7 @@ fn what_other_servers_have_is_answered_with_the_remedy() {
     }
     check_php("options", r#"{"memory_limit": "1G"}"#, "/memory_limit", r#"{"admin": {"memory_limit": "…"}}"#);
     check_php("memory_limit", r#""1G""#, "", "\"options\": {\"admin\"");
-    check_php("max_requests", "5", "", "It belongs into \"limits\"");
+    check_php("max_requests", "5", "", "It belongs in \"limits\"");
     check_php("listen", r#""*:80""#, "", "\"pass\": \"applications/NAME\"");
     check_php("environment", r#"["A=b"]"#, "", r#"Write {"NAME": "VALUE"}."#);
 }

@@ -3,11 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod escape;
+mod fnv;
 mod host;
 mod network;
 mod token;
 
 pub use escape::{escaped_byte, hex_digit};
+pub use fnv::fnv_1a;
 pub use host::{is_host_name, is_ipv6_literal, is_public_name};
 pub use network::client_network;
 pub use token::is_token;

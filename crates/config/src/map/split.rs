@@ -1,5 +1,7 @@
 //! Values by shares: the same text always gets the same one, in each event loop and after each restart.
 
+use corral_syntax::fnv_1a;
+
 use crate::template::Template;
 
 /// Everything, in the unit of shares: hundredths of a percent.
@@ -36,12 +38,9 @@ impl SplitTable {
     }
 }
 
-/// FNV-1a of the texts, with a zero between them, and mixed.
+/// The hash of the texts, with a zero behind each, mixed.
 fn hash(texts: &[&[u8]]) -> u64 {
-    let bytes = texts.iter().flat_map(|text| text.iter().chain(&[0]));
-    let fnv = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let fnv = fnv_1a(texts.iter().flat_map(|text| text.iter().chain(&[0])));
     let mixed = (fnv ^ (fnv >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     mixed ^ (mixed >> 32)
 }

@@ -2,6 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use corral_syntax::fnv_1a;
+
 /// Chooses among the servers of one group, for one event loop.
 pub(crate) struct Balancer {
     method: BalanceMethod,
@@ -144,12 +146,9 @@ impl Balancer {
     }
 }
 
-/// FNV-1a, mixed: the same in each event loop and after each restart.
+/// The mixed hash of a text: the same in each event loop and after each restart.
 fn hash(text: &[u8]) -> u64 {
-    let fnv = text.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    mix(fnv)
+    mix(fnv_1a(text))
 }
 
 /// The last step of SplitMix64: each bit of the input changes about half of the output's.

@@ -98,7 +98,7 @@ fn each_place_writes_them_in_its_way() {
     let files = site().file("users/ann/a.txt", "ann's").file("secret.txt", "SECRET");
     let server = daemon().routes(json!([])).start();
     let put = |pattern: &str, action: Value| {
-        put_step(&server, &json!({ "match": { "uri": pattern }, "action": action }))
+        put_step(&server, &json!({ "match": { "uri": pattern }, "action": action }));
     };
     put("~^/~([a-z.]+)/(.*)$", json!({ "share": format!("{}/users/$1/$2", files.root()) }));
     server.get("/~ann/a.txt").expect(200).expect_body("ann's");

@@ -34,6 +34,7 @@ pub(super) const ALLOWED: super::Table = &[
     ("script_requests", &["serving", "runtime", "inbox", "request_state", "log", "starting"]),
     ("threads", &["serving", "runtime", "inbox", "request_state", "worker_channel", "client_gone", "log"]),
     ("dependencies", &["language"]),
+    ("reach", &[]),
     ("serving", &["exchange", "fork_guard", "runtime", "inbox", "request_state", "log"]),
     ("call", &["runtime"]),
     ("exchange", &["runtime", "inbox", "request_state", "client_gone", "file"]),

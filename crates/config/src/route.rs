@@ -25,7 +25,7 @@ use crate::responses::{ContentRule, ResponseOptions};
 use crate::table::Key;
 use crate::template::Template;
 use crate::throttle::Throttle;
-use crate::upstream::{Proxy, Upstream};
+use crate::upstream::{DynamicProxy, Proxy, Upstream};
 
 pub use self::captures::{CaptureSource, Captures};
 pub use self::conditions::{Facts, Match, NameSet, NameSets, Scheme, Undecided};
@@ -281,6 +281,8 @@ pub enum ActionKind {
     Share(Share),
     /// Hand it on to a server of its own.
     Proxy(Key<Proxy>),
+    /// Hand it on to the server that the request names.
+    DynamicProxy(Key<DynamicProxy>),
     /// Hand it on to servers that speak FastCGI or the like.
     Gateway(Gateway),
 }

@@ -10,7 +10,7 @@ use crate::mirror::Mirror;
 use crate::route::TryFiles;
 use crate::table::{InnerListener, Key, NamedMap, Table};
 use crate::throttle::Throttle;
-use crate::upstream::{Proxy, Upstream};
+use crate::upstream::{DynamicProxy, Proxy, Upstream};
 
 /// The objects that are written within listeners, actions and applications, and that these name by keys. A new kind of
 /// object gets its table here.
@@ -32,6 +32,8 @@ pub struct Tables {
     pub proxies: Table<Proxy, Upstream>,
     /// The files that actions try.
     pub tries: Table<TryFiles>,
+    /// Actions whose server depends on the request.
+    pub dynamic_proxies: Table<DynamicProxy>,
     /// Where the router is its own client: they are connected to within the process, and bound nowhere.
     pub inner_listeners: Table<InnerListener, Listener>,
 }

@@ -1,10 +1,12 @@
 //! Where proxied requests go: `proxy` and `upstreams` (contract 13), with every default filled in.
 
+mod allowed;
 mod retry_on;
 mod rewrites;
 mod sticky;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use std::time::Duration;
 
 use corral_syntax::is_host_name;
 
+pub use self::allowed::AllowedServers;
 pub use self::retry_on::{RetryFailures, RetryOn};
 pub use self::rewrites::{AttributeRewrite, CookieRewrite, LocationRewrite, ResponseRewrites};
 pub use self::sticky::{SameSite, Sticky};
@@ -193,6 +196,10 @@ pub struct ProxyOptions {
     pub tls: UpstreamTls,
     /// Whether `X-Forwarded-For`, `-Proto`, `-UpstreamHost` and `-Port` are left alone.
     pub hide_client: bool,
+    /// The address of this machine that connections come from; `None` leaves it to the system.
+    pub bind: Option<IpAddr>,
+    /// The header by which it learns of the client of each connection, which is for that one alone.
+    pub proxy_protocol: Option<ProxyProtocol>,
     /// Changes of the headers of its responses.
     pub rewrites: Option<Arc<ResponseRewrites>>,
     /// Whether it is spoken to over HTTP/2.
@@ -201,6 +208,15 @@ pub struct ProxyOptions {
     pub gateway: Option<Protocol>,
     /// Connections of such a protocol that are kept, in all event loops together: one for each process of the server.
     pub processes: u32,
+}
+
+/// A version of the PROXY protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxyProtocol {
+    /// A line of text.
+    One,
+    /// Bytes.
+    Two,
 }
 
 /// How long to wait for a server.
@@ -238,6 +254,21 @@ pub struct UpstreamTls {
     pub ca: Option<String>,
     /// The name that is asked for and proved; `None` means the host of the address.
     pub server_name: Option<String>,
+    /// The bundle of `/certificates` that this side shows, with its key.
+    pub certificate: Option<String>,
+}
+
+/// A `proxy` whose server depends on the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DynamicProxy {
+    /// The value of `proxy`, for messages.
+    pub name: String,
+    /// The server's URL.
+    pub url: Template,
+    /// The servers that it may lead to.
+    pub allow: Arc<AllowedServers>,
+    /// How requests are sent.
+    pub options: ProxyOptions,
 }
 
 impl Upstream {
@@ -385,7 +416,7 @@ impl Default for KeepAlive {
 
 impl Default for UpstreamTls {
     fn default() -> Self {
-        Self { verify: true, ca: None, server_name: None }
+        Self { verify: true, ca: None, server_name: None, certificate: None }
     }
 }
 

@@ -35,6 +35,7 @@ mod label;
 mod layer4;
 mod limits;
 mod listeners;
+mod local_address;
 mod maintenance;
 mod maps;
 mod mirror;

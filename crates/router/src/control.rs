@@ -71,7 +71,7 @@ struct ControlThread {
     n_fixed: u64,
     /// Health checks of the current generation.
     checks: HealthChecks,
-    resolver: NameResolver,
+    resolver: Arc<NameResolver>,
     control_waker: Arc<ControlWaker>,
     schedule: ControlSchedule,
     /// Ends when the event loops accept nothing any more, once they are told to finish.
@@ -125,6 +125,7 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
     };
     let commons = LoopShared { shared, budget: Arc::<MemoryBudget>::default() };
     let loops = (0..n_loops).map(|lane| event_loop::spawn(Lane(lane), commons.clone()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let control = ControlThread {
         main,
         loops: loops.collect::<Result<_, _>>().context("start the event loops")?,
@@ -136,7 +137,7 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         retired: RetiredGenerations::default(),
         n_fixed: 0,
         checks: HealthChecks::default(),
-        resolver: NameResolver::default(),
+        resolver: Arc::new(NameResolver::new(runtime.handle().clone())),
         control_waker: Arc::default(),
         schedule: ControlSchedule::new(Instant::now()),
         closing: None,
@@ -144,7 +145,6 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
     };
     dev_reload::enable(services, control.main.clone());
     control.main.send(&FromRouter::Ready);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(control.obey(&link))
 }
 

@@ -110,6 +110,10 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
             RouteTarget::Proxy(proxy) => {
                 return Box::pin(proxy::answer(response, &generation.servers.proxies[proxy])).await;
             }
+            RouteTarget::DynamicProxy(proxy) => {
+                let servers = &generation.servers.dynamic[proxy];
+                return Box::pin(proxy::dynamic::answer(response, servers)).await;
+            }
             RouteTarget::Gateway(action) => {
                 let group = generation.servers.group(action.servers);
                 return gateway::answer(response, group, Some(action)).await;

@@ -15,6 +15,8 @@ mod sessions;
 
 use std::net::SocketAddr;
 
+use corral_http::proxy_protocol::ProxiedConnection;
+
 pub(crate) use self::attempts::{NoServer, PassedConnection, connect};
 pub(crate) use self::hello::{ClientHello, HelloError, fuzz_server_name, read_hello};
 pub(crate) use self::record::{ConnectionEnd, ConnectionRecord, ConnectionVariables, TCP, UDP};
@@ -31,4 +33,11 @@ pub(crate) struct RawClient<'c> {
     pub(crate) deadline: &'c Deadline,
     /// As the PROXY protocol has it if that is spoken; none for a Unix socket.
     pub(crate) peer: Option<SocketAddr>,
+}
+
+impl RawClient<'_> {
+    /// The client and the address that it has connected to, for servers that are told of them.
+    fn addresses(&self) -> Option<ProxiedConnection> {
+        Some(ProxiedConnection { source: self.peer?, destination: self.stream.local_address()? })
+    }
 }

@@ -30,6 +30,7 @@ use corral_config::tls::{ClientAuth, TlsSettings, Verify};
 use rustls::crypto::CryptoProvider;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
 use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::CertificateRevocationListDer;
 
@@ -50,6 +51,12 @@ use crate::tls::authorities::clients::{ClientVerifier, DepthLimit};
 
 /// The name of HTTP/2 in handshakes (RFC 9113 section 3.2).
 pub(crate) const HTTP_2: &[u8] = b"h2";
+
+/// The certificate of a bundle in PEM, and its key.
+pub(crate) fn certified_key(pem: &[u8]) -> anyhow::Result<CertifiedKey> {
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    CertificateBundle::parse(pem)?.certify(&provider).map(|(certified, _)| Arc::unwrap_or_clone(certified))
+}
 
 /// TLS of one listener.
 pub(crate) struct TlsContext {

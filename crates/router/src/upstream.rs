@@ -13,6 +13,7 @@
 
 mod balance;
 mod connect;
+mod dynamic;
 mod failure;
 pub(crate) mod gateway;
 mod group;
@@ -29,6 +30,7 @@ mod server_connection;
 mod sticky;
 mod tls;
 
+pub(crate) use self::dynamic::{LoopDynamic, NotReachable};
 pub(crate) use self::failure::{Retry, ServerFailure};
 pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers, ServerAdmission, ServerWish};
 pub(crate) use self::health_checks::HealthChecks;

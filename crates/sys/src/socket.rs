@@ -69,6 +69,16 @@ pub fn refuse_descriptors(socket: impl AsFd) -> bool {
     set == 0
 }
 
+/// Has a socket that is bound to an address get its port when it connects, so that as many connections can come from
+/// the address as from any other. Without effect where the system cannot do it.
+pub fn choose_port_late(socket: impl AsFd) {
+    let (yes, len) = (1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+    let socket = socket.as_fd().as_raw_fd();
+    let option = libc::IP_BIND_ADDRESS_NO_PORT;
+    // SAFETY: the descriptor is open while it is borrowed, and the value has the length that is given.
+    unsafe { libc::setsockopt(socket, libc::IPPROTO_IP, option, (&raw const yes).cast(), len) };
+}
+
 /// Whether this kernel lets sockets refuse descriptors.
 #[must_use]
 pub fn can_refuse_descriptors() -> bool {

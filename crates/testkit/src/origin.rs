@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::http2::{Frame, flag, kind};
-use crate::tls::Bundle;
+use crate::tls::{Authority, Bundle};
 use crate::wait::PATIENCE;
 
 /// A server that treats each connection as its function says. Ends when it is dropped.
@@ -54,6 +54,19 @@ impl Origin {
         // For a `OriginPeer::blurt`.
         config.send_half_rtt_data = true;
         Self::start_with(Some(Arc::new(config)), serve)
+    }
+
+    /// Starts one that speaks TLS with clients that have a certificate of this authority.
+    ///
+    /// # Panics
+    /// When the certificate is none.
+    #[must_use]
+    pub fn start_mutual_tls(
+        bundle: &Bundle,
+        authority: &Authority,
+        serve: impl Fn(&mut OriginPeer) + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_with(Some(Arc::new(bundle.mutual_config(authority))), serve)
     }
 
     /// Answers every request of every connection with the same bytes.
@@ -158,6 +171,16 @@ impl OriginStream {
 }
 
 impl OriginPeer {
+    /// The address that the connection comes from.
+    #[must_use]
+    pub fn client(&self) -> SocketAddr {
+        let stream = match &self.stream {
+            OriginStream::Plain(stream) => stream,
+            OriginStream::Tls(stream) => &stream.sock,
+        };
+        stream.peer_addr().expect("a connection has two ends")
+    }
+
     /// Reads a request, head and body; none when the connection ends.
     pub fn read_request(&mut self) -> Option<Vec<u8>> {
         let end = self.read_until(b"\r\n\r\n")?;

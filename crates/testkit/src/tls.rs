@@ -9,6 +9,7 @@ use rcgen::{
     SerialNumber, date_time_ymd,
 };
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
 use rustls_pki_types::pem::PemObject;
@@ -49,18 +50,36 @@ impl Bundle {
 
     /// The settings of a test's server; it is for the client to say what is wrong with it.
     pub(crate) fn server_config(&self) -> ServerConfig {
+        ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions of TLS")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(self.certified())))
+    }
+
+    fn certified(&self) -> CertifiedKey {
         let pem = self.pem();
         let certificates =
             CertificateDer::pem_slice_iter(pem.as_bytes()).map(|found| found.expect("a certificate"));
         let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).expect("a private key");
+        let key = aws_lc_rs::default_provider().key_provider.load_private_key(key).expect("a valid key");
+        CertifiedKey::new(certificates.collect(), key)
+    }
+
+    /// As `server_config`, for a server that wants a certificate of this authority from its clients.
+    pub(crate) fn mutual_config(&self, authority: &Authority) -> ServerConfig {
+        let mut trusted = RootCertStore::empty();
+        let certificate = authority.bundle().certificate;
+        trusted
+            .add(CertificateDer::from_pem_slice(certificate.as_bytes()).expect("PEM"))
+            .expect("an authority");
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let key = provider.key_provider.load_private_key(key).expect("a valid key");
-        let certified = CertifiedKey::new(certificates.collect(), key);
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(trusted), Arc::clone(&provider));
         ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("versions of TLS")
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
+            .with_client_cert_verifier(verifier.build().expect("an authority"))
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(self.certified())))
     }
 
     /// The certificate in DER, as servers show it.

@@ -115,5 +115,5 @@ const RETURN: &[Member<Return>] = &[
 fn read_proxy(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
     let mut draft = ProxyDraft::default();
     read_kind(cx, members, &[PROXY], &mut draft, options);
-    draft.into_upstream().map(|group| ActionKind::Proxy(cx.proxy(group)))
+    draft.into_action(cx)
 }

@@ -115,6 +115,12 @@ const QUEUE: [Source; 2] = [
     Source::new(PROCESS, "/applications/name/processes/queue").prefix("queue."),
 ];
 
+/// The servers that requests may name are an option of an action alone.
+const PROXY_ACTION: [Source; 2] = [
+    Source::new(PROXY, "/routes/0/action"),
+    Source::new(PROXY, "/routes/0/action/proxy_options").part(1).prefix("proxy_options."),
+];
+
 /// The tables by their names.
 const TABLES: &[(&str, &[Source])] = &[
     ("configuration", &[Source::new("{}", "")]),
@@ -189,7 +195,7 @@ const TABLES: &[(&str, &[Source])] = &[
     ("actions.kinds", &[Source::new(PASS, "/routes/0/action"), Source::new(RETURN, "/routes/0/action")]),
     ("actions.share", &[Source::new(SHARE, "/routes/0/action")]),
     ("actions.share.listing", &[Source::new(SHARE, "/routes/0/action/listing")]),
-    ("actions.proxy", &[Source::new(PROXY, "/routes/0/action")]),
+    ("actions.proxy", &PROXY_ACTION),
     (
         "actions.fastcgi",
         &[

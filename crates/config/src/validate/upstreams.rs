@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::bounds;
 use super::context::Context;
-use super::proxy;
 use super::scalars::{INT_MAX, MAX_SECONDS, integer, seconds};
 use super::schema::{self, ARRAY, Field, INTEGER, Member, OBJECT, Rows, STRING, optional, required};
 use super::strings::{member_name, name, template};
+use super::{local_address, proxy};
 use crate::json::{Object, Value};
 use crate::protocol::Protocol;
 use crate::table::Table;
@@ -52,6 +52,8 @@ fn read_one(cx: &mut Context<'_>, name: String, members: &Object) -> Option<Upst
     (options.gateway, options.processes) = (gateway, processes);
     report_what_is_for_http(cx, members, gateway);
     queue::check(cx, members, &servers);
+    let speaks_http2 = servers.iter().any(|server| server.http2.unwrap_or(options.http2));
+    local_address::check(cx, &mut options, servers.iter().map(|server| &server.origin), speaks_http2);
     Some(Upstream {
         name,
         servers,
@@ -90,7 +92,7 @@ fn report_what_is_for_http(cx: &mut Context<'_>, members: &Object, gateway: Opti
         });
     }
     let Some(protocol) = gateway else { return };
-    for name in ["http2", "forwarded_headers"] {
+    for name in ["http2", "forwarded_headers", "proxy_protocol"] {
         if members.contains_key(name.as_bytes()) {
             cx.at(name.as_bytes(), |cx| {
                 cx.problem(format!(

@@ -52,7 +52,11 @@ impl Used {
                     self.upstreams.insert(key);
                 }
             }
-            ActionKind::Share(_) | ActionKind::Return(_) | ActionKind::Close | ActionKind::Proxy(_) => {}
+            ActionKind::Share(_)
+            | ActionKind::Return(_)
+            | ActionKind::Close
+            | ActionKind::Proxy(_)
+            | ActionKind::DynamicProxy(_) => {}
         }
         action.inner().try_for_each(|action| self.action(action))
     }

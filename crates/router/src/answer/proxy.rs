@@ -10,6 +10,7 @@ mod admission;
 mod attempt;
 mod checked_websocket;
 mod download;
+pub(crate) mod dynamic;
 mod forwarded;
 mod gateway;
 mod http1_request;
@@ -135,6 +136,9 @@ impl Attempts<'_> {
                     gateway::run(response, server, (upload, judge.as_ref()), gateway_request).await
                 }
             };
+            if let Ok(AttemptOutcome::Failed(ServerFailure::Status(status))) = &outcome {
+                response.note_upstream_head(*status);
+            }
             response.note_upstream_end();
             response.reply.from_server = None;
             drop((active, place));

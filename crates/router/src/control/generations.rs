@@ -155,7 +155,7 @@ impl ControlThread {
             trust,
             previous: self.current.as_ref().map(|(_, generation)| &generation.servers),
         };
-        builder.groups(&config.upstreams, &config.tables.proxies)
+        builder.groups(&config.upstreams, &config.tables)
     }
 
     pub(super) async fn commit(&mut self, id: GenerationId) -> anyhow::Result<()> {

@@ -256,6 +256,7 @@ impl<'c> Routing<'_, 'c> {
             ActionKind::Close => Err(RouteTarget::Close),
             ActionKind::Share(share) => Err(RouteTarget::Share(share)),
             ActionKind::Proxy(proxy) => Err(RouteTarget::Proxy(*proxy)),
+            ActionKind::DynamicProxy(proxy) => Err(RouteTarget::DynamicProxy(*proxy)),
             ActionKind::Gateway(gateway) => Err(RouteTarget::Gateway(gateway)),
         }
     }

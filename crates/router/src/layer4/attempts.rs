@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_config::upstream::Retries;
 
@@ -12,7 +12,10 @@ use super::RawClient;
 use crate::clock::Millis;
 use crate::clock::deadline::Elapsed;
 use crate::error_chain::Chain;
-use crate::upstream::{LoopGroup, LoopServer, ServerConnection, ServerFailure, ServerGroup, TriedServers};
+use crate::upstream::{
+    LoopGroup, LoopServer, Place, PlaceFuture, ServerAdmission, ServerConnection, ServerFailure, ServerGroup,
+    ServerWish, TriedServers,
+};
 
 /// A server that has taken a connection.
 pub(crate) struct PassedConnection {
@@ -21,29 +24,33 @@ pub(crate) struct PassedConnection {
 }
 
 /// A connection that a server has; it counts until this is dropped.
-pub(crate) struct ServerUse(Rc<LoopServer>);
+pub(crate) struct ServerUse {
+    server: Rc<LoopServer>,
+    /// The place that it takes at a server with a number of them.
+    _place: Option<Place>,
+}
 
 impl ServerUse {
-    pub(super) fn begin(server: &Rc<LoopServer>) -> Self {
+    pub(super) fn begin(server: &Rc<LoopServer>, place: Option<Place>) -> Self {
         let figures = server.figures();
         figures.active.add(1);
         figures.requests.add(1);
-        Self(Rc::clone(server))
+        Self { server: Rc::clone(server), _place: place }
     }
 
     pub(super) fn server(&self) -> &Rc<LoopServer> {
-        &self.0
+        &self.server
     }
 
     /// Where the server is, as `/status` has it.
     pub(crate) fn address(&self) -> String {
-        self.0.shared.address()
+        self.server.shared.address()
     }
 }
 
 impl Drop for ServerUse {
     fn drop(&mut self) {
-        self.0.figures().active.subtract(1);
+        self.server.figures().active.subtract(1);
     }
 }
 
@@ -70,12 +77,17 @@ pub(crate) async fn connect(
     let now = || client.services.deadlines.now();
     let (begun, mut tried) = (now(), TriedServers::new());
     loop {
-        let Some(chosen) = group.choose(&tried, key, now()) else {
-            note_absence(&group.shared, client.peer, now());
-            return Err(NoServer::Available);
+        let wish = ServerWish { tried: &tried, key, preferred: None, now: now() };
+        let (chosen, place) = match group.admit(&wish) {
+            ServerAdmission::Granted(chosen, place) => (chosen, place),
+            ServerAdmission::Waits(waiting) => wait(client, group, waiting).await?,
+            ServerAdmission::Full | ServerAdmission::Absent => {
+                note_absence(&group.shared, client.peer, now());
+                return Err(NoServer::Available);
+            }
         };
         let server = &group.servers[chosen];
-        let using = ServerUse::begin(server);
+        let using = ServerUse::begin(server, place);
         let failure = match attempt(client, server).await {
             None => return Err(NoServer::Wanted),
             Some(Ok(connection)) => {
@@ -94,16 +106,34 @@ pub(crate) async fn connect(
     }
 }
 
+/// Waits for a place at a server, in the queue of the group.
+async fn wait(
+    client: &RawClient<'_>,
+    group: &LoopGroup,
+    mut waiting: PlaceFuture,
+) -> Result<(usize, Option<Place>), NoServer> {
+    let limit = group.shared.places.as_ref().map_or(Duration::ZERO, |places| places.timeout);
+    let place = pin!(async {
+        tokio::select! {
+            biased;
+            (server, place) = waiting.place() => Ok((server, Some(place))),
+            () = client.stream.broken() => Err(NoServer::Wanted),
+        }
+    });
+    client.deadline.limit(limit, place).await.unwrap_or(Err(NoServer::Available))
+}
+
 /// A connection to one server, within its time; none if the client has left before.
 async fn attempt(
     client: &RawClient<'_>,
     server: &LoopServer,
 ) -> Option<Result<ServerConnection, ServerFailure>> {
     let limit = server.shared.options.timeouts.connect;
+    let named = if server.names_clients() { client.addresses() } else { None };
     let connecting = async {
         tokio::select! {
             biased;
-            connected = server.connect() => Some(connected),
+            connected = server.connect(named.as_ref()) => Some(connected),
             () = client.stream.broken() => None,
         }
     };

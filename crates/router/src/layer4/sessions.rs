@@ -24,7 +24,9 @@ use tokio::sync::Notify;
 use super::attempts::{self, ServerUse};
 use crate::clock::deadline::{Deadline, Elapsed};
 use crate::counters::LoopCounters;
-use crate::upstream::{LoopGroup, LoopServer, ServerFailure, ServerGroup, TriedServers};
+use crate::upstream::{
+    LoopGroup, LoopServer, ServerAdmission, ServerFailure, ServerGroup, ServerWish, TriedServers,
+};
 
 /// No datagram is larger.
 const MAX_DATAGRAM: usize = 64 * 1024;
@@ -114,9 +116,11 @@ impl Sessions {
         let mut tried = TriedServers::new();
         let most = group.shared.upstream.retries.most as usize;
         while tried.len() <= most {
-            let Some(chosen) = group.choose(&tried, balance_key, now) else { break };
+            let wish = ServerWish { tried: &tried, key: balance_key, preferred: None, now };
+            // Datagrams do not wait.
+            let ServerAdmission::Granted(chosen, place) = group.admit(&wish) else { break };
             let server = &group.servers[chosen];
-            let using = ServerUse::begin(server);
+            let using = ServerUse::begin(server, place);
             match connect(server) {
                 Ok((back, back_fd)) => {
                     let session = Rc::new(Session {

@@ -8,7 +8,7 @@ use corral_config::gateway::Gateway;
 use corral_config::plan::AppSpec;
 use corral_config::route::{Action, Return, Share};
 use corral_config::table::Key;
-use corral_config::upstream::{Proxy, Upstream};
+use corral_config::upstream::{DynamicProxy, Proxy, Upstream};
 
 use self::route_progress::FieldChange;
 use crate::request::identity::AuthenticatedUser;
@@ -30,6 +30,8 @@ pub(crate) enum RouteTarget<'c> {
     Upstream(Key<Upstream>),
     /// A server of the action's own.
     Proxy(Key<Proxy>),
+    /// The server that the request names.
+    DynamicProxy(Key<DynamicProxy>),
     /// Servers that speak FastCGI or the like.
     Gateway(&'c Gateway),
     /// The answer to a preflight request is in the fields that let other sites read a reply.

@@ -16,6 +16,8 @@ use rustls::AlertDescription;
 pub(crate) enum ServerFailure {
     #[error("the name has no known address")]
     Unresolved,
+    #[error("the name stands for addresses that are not in \"allow\"")]
+    Forbidden,
     #[error("connect")]
     Connect(#[source] io::Error),
     /// This server's fault, not the other one's.

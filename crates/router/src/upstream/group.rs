@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 use corral_channel::Lane;
 use corral_config::gateway::Servers;
 use corral_config::table::Table;
-use corral_config::upstream::{Balance, Proxy, Server as ConfiguredServer, Upstream};
+use corral_config::upstream::{Balance, DynamicProxy, Proxy, Server as ConfiguredServer, Upstream};
+use corral_http::proxy_protocol::ProxiedConnection;
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use crate::clock::Millis;
 use crate::upstream::balance::{BalanceInput, BalanceMethod, Balancer};
 use crate::upstream::connect::connect;
+use crate::upstream::dynamic::LoopDynamic;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::http2::{H2Connections, StreamPermit};
 use crate::upstream::idle::{Freshness, IdleConnections};
@@ -36,6 +38,7 @@ const SERVE_INTERVAL: Duration = Duration::from_millis(2);
 pub(crate) struct LoopGroups {
     pub(crate) upstreams: Table<Upstream, LoopGroup>,
     pub(crate) proxies: Table<Proxy, LoopGroup>,
+    pub(crate) dynamic: Table<DynamicProxy, LoopDynamic>,
 }
 
 impl LoopGroups {
@@ -119,6 +122,7 @@ impl LoopServers {
         LoopGroups {
             upstreams: groups.upstreams.iter().map(|group| self.group(group, lane)).collect(),
             proxies: groups.proxies.iter().map(|group| self.group(group, lane)).collect(),
+            dynamic: groups.dynamic.iter().map(|servers| LoopDynamic::new(servers, lane)).collect(),
         }
     }
 
@@ -162,7 +166,8 @@ impl LoopServers {
         servers.filter(|server| server.sweep(now)).count() > 0
     }
 
-    fn group(&self, group: &Arc<ServerGroup>, lane: Lane) -> LoopGroup {
+    /// A group's part in one event loop.
+    pub(super) fn group(&self, group: &Arc<ServerGroup>, lane: Lane) -> LoopGroup {
         let method = match group.upstream.balance {
             Balance::RoundRobin => BalanceMethod::RoundRobin,
             Balance::LeastConnections | Balance::LeastTime => BalanceMethod::LeastLoad,
@@ -196,14 +201,6 @@ impl LoopServers {
 }
 
 impl LoopGroup {
-    /// The server that something gets which takes no place; none when there is none that could.
-    pub(crate) fn choose(&self, tried: &TriedServers, key: &[u8], now: Instant) -> Option<usize> {
-        match self.pick(&ServerWish { tried, key, preferred: None, now }) {
-            Choice::Server(server) => Some(server),
-            Choice::Full | Choice::Absent => None,
-        }
-    }
-
     /// A server for the request and a place there, or the right to wait for one.
     pub(crate) fn admit(&self, wish: &ServerWish<'_>) -> ServerAdmission {
         let Some(places) = &self.shared.places else { return self.admit_by(self.pick(wish)) };
@@ -356,11 +353,19 @@ impl LoopServer {
         slot.keep(kept, &self.shared.options.keepalive, now)
     }
 
-    /// A new connection. The caller limits the time.
-    pub(crate) async fn connect(&self) -> Result<ServerConnection, ServerFailure> {
+    /// A new connection. The caller limits the time. `client` is the one that it is for, see `names_clients`.
+    pub(crate) async fn connect(
+        &self,
+        client: Option<&ProxiedConnection>,
+    ) -> Result<ServerConnection, ServerFailure> {
         self.resolved().await;
         let addresses = self.addresses();
-        connect(&self.shared, &addresses).await
+        connect(&self.shared, &addresses, client).await
+    }
+
+    /// Whether the server learns by a connection which client that is for.
+    pub(crate) fn names_clients(&self) -> bool {
+        self.shared.options.proxy_protocol.is_some()
     }
 
     /// Where datagrams go, as far as that is known now; none for a Unix socket.
@@ -372,7 +377,7 @@ impl LoopServer {
     /// the time.
     pub(crate) async fn stream_permit(&self, servers: &LoopServers) -> Result<StreamPermit, ServerFailure> {
         let rules = &self.shared.options.keepalive;
-        self.h2_connections.permit_or_open(rules, &servers.idle, self.connect()).await
+        self.h2_connections.permit_or_open(rules, &servers.idle, self.connect(None)).await
     }
 
     /// Waits for the addresses of the server's name, if that was never looked up.

@@ -83,7 +83,7 @@ enum CheckError {
 }
 
 async fn run(server: &UpstreamServer, check: &HealthCheck, addresses: &[IpAddr]) -> Result<(), CheckError> {
-    let mut connection = connect(server, addresses).await?;
+    let mut connection = connect(server, addresses, None).await?;
     if server.options.http2 {
         return run_http2(server, check, connection).await;
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use corral_config::upstream::UpstreamHost;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::net::NetError;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 /// A look-up holds for at least and at most this long, whatever its records say: the first for the sake of the
@@ -21,10 +22,14 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(30);
 
 /// All names that are looked up.
-#[derive(Default)]
 pub(crate) struct NameResolver {
     names: Mutex<HashMap<String, Weak<ResolvedName>>>,
+    /// Where names are looked up, which no event loop waits for.
+    runtime: Handle,
 }
+
+/// Names that are looked up at a time: requests may name as many as they like.
+const MOST_NAMES: usize = 10_000;
 
 /// A host name and what it stands for. Looked up as long as it exists.
 pub(crate) struct ResolvedName {
@@ -47,10 +52,16 @@ pub(crate) struct LoopAddresses {
 }
 
 impl NameResolver {
+    pub(crate) fn new(runtime: Handle) -> Self {
+        Self { names: Mutex::default(), runtime }
+    }
+
+    /// Whether so many names are looked up that requests get no further one.
+    pub(crate) fn is_full(&self) -> bool {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).len() >= MOST_NAMES
+    }
+
     /// The name of a host, if it is one. A new name is looked up at once.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime, in which it is looked up.
     pub(crate) fn name(&self, host: &UpstreamHost) -> Option<Arc<ResolvedName>> {
         let UpstreamHost::Named { name: host, .. } = host else { return None };
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +74,7 @@ impl NameResolver {
             known: watch::Sender::new(KnownAddresses::default()),
         });
         names.insert(host.clone(), Arc::downgrade(&name));
-        tokio::spawn(keep_up(Arc::downgrade(&name), system));
+        self.runtime.spawn(keep_up(Arc::downgrade(&name), system));
         Some(name)
     }
 }
@@ -138,8 +149,13 @@ async fn keep_up(name: Weak<ResolvedName>, resolver: impl Fn() -> Result<TokioRe
                 retry / 2
             }
         };
+        let mut in_use = name.known.subscribe();
         drop(name);
-        tokio::time::sleep(pause).await;
+        let dropped = async { while in_use.changed().await.is_ok() {} };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = dropped => return,
+        }
     }
 }
 

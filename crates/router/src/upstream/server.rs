@@ -5,11 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use corral_config::Tables;
 use corral_config::address::ListenAddress;
 use corral_config::table::Table;
 use corral_config::upstream::{
-    Balance, HealthCheck, Origin, PassiveHealth, Proxy, ProxyOptions, Server as ConfiguredServer, Upstream,
-    UpstreamHost,
+    AllowedServers, Balance, DynamicProxy, HealthCheck, Origin, PassiveHealth, Proxy, ProxyOptions,
+    Server as ConfiguredServer, Upstream, UpstreamHost,
 };
 use corral_ipc::bounded::MOST;
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
@@ -17,19 +18,21 @@ use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 use crate::clock::Millis;
 use crate::counters::Counter;
 use crate::log_throttle::LogThrottle;
+use crate::upstream::dynamic::DynamicServers;
 use crate::upstream::health::Health;
 use crate::upstream::places::{PlaceQueue, TakenPlaces};
 use crate::upstream::process_slots::ProcessSlots;
 use crate::upstream::resolve::{NameResolver, ResolvedName};
 use crate::upstream::response_times::ResponseTimes;
 use crate::upstream::sticky::StickyValues;
-use crate::upstream::tls::{TlsTarget, TlsTrust};
+use crate::upstream::tls::{HTTP1, HTTP2, TlsTarget, TlsTrust};
 
 /// All groups of a configuration.
 #[derive(Default)]
 pub(crate) struct ServerGroups {
     pub(crate) upstreams: Table<Upstream, Arc<ServerGroup>>,
     pub(crate) proxies: Table<Proxy, Arc<ServerGroup>>,
+    pub(crate) dynamic: Table<DynamicProxy, Arc<DynamicServers>>,
 }
 
 /// Servers that share the requests of an upstream, or the one of a `proxy`.
@@ -60,6 +63,8 @@ pub(crate) struct UpstreamServer {
     pub(crate) check: Option<HealthCheck>,
     /// The resolved host name, if it has one.
     pub(crate) name: Option<Arc<ResolvedName>>,
+    /// The addresses that the name may stand for, if not all are.
+    pub(super) allow: Option<Arc<AllowedServers>>,
     /// For `https://`.
     pub(crate) tls: Option<TlsTarget>,
     pub(crate) health: Health,
@@ -105,7 +110,7 @@ impl Drop for ActiveRequest<'_> {
 /// The means to make servers of a configuration.
 pub(crate) struct ServerBuilder<'w> {
     pub(crate) n_loops: usize,
-    pub(crate) resolver: &'w NameResolver,
+    pub(crate) resolver: &'w Arc<NameResolver>,
     pub(crate) trust: TlsTrust<'w>,
     /// Servers that stay as they are are taken over, with all that is known of them.
     pub(crate) previous: Option<&'w ServerGroups>,
@@ -126,15 +131,35 @@ impl ServerBuilder<'_> {
     pub(crate) fn groups(
         &mut self,
         upstreams: &Table<Upstream>,
-        proxies: &Table<Proxy, Upstream>,
+        tables: &Tables,
     ) -> Result<ServerGroups, ServerError> {
         let known = |kind: fn(&ServerGroups) -> &[Arc<ServerGroup>]| self.previous.map(kind).map(index);
         let (known_upstreams, known_proxies) =
             (known(|known| known.upstreams.values()), known(|known| known.proxies.values()));
         let upstreams = upstreams.iter().map(|upstream| self.group(upstream, known_upstreams.as_ref()));
         let upstreams = upstreams.collect::<Result<_, _>>()?;
-        let proxies = proxies.iter().map(|proxy| self.group(proxy, known_proxies.as_ref()));
-        Ok(ServerGroups { upstreams, proxies: proxies.collect::<Result<_, _>>()? })
+        let proxies = tables.proxies.iter().map(|proxy| self.group(proxy, known_proxies.as_ref()));
+        let proxies = proxies.collect::<Result<_, _>>()?;
+        let dynamic = tables.dynamic_proxies.iter().map(|proxy| self.dynamic(proxy));
+        Ok(ServerGroups { upstreams, proxies, dynamic: dynamic.collect::<Result<_, _>>()? })
+    }
+
+    fn dynamic(&mut self, rules: &DynamicProxy) -> Result<Arc<DynamicServers>, ServerError> {
+        let protocol = if rules.options.http2 { HTTP2 } else { HTTP1 };
+        let speaks_tls = rules.url.begins_with(b"https://");
+        let tls = speaks_tls.then(|| self.trust.config(&rules.options.tls, protocol)).transpose();
+        let tls = tls.map_err(|source| ServerError {
+            group: rules.name.clone(),
+            server: rules.name.clone(),
+            source,
+        })?;
+        Ok(Arc::new(DynamicServers {
+            rules: rules.clone(),
+            tls,
+            resolver: Arc::clone(self.resolver),
+            n_loops: self.n_loops,
+            throttle: LogThrottle::default(),
+        }))
     }
 
     fn group(
@@ -158,27 +183,15 @@ impl ServerBuilder<'_> {
         upstream: &Upstream,
         server: &ConfiguredServer,
     ) -> Result<Arc<UpstreamServer>, ServerError> {
-        let (origin, options) = (&server.origin, upstream.options_for(server));
-        let text = origin.url(options.gateway);
-        let tls = origin.tls.then(|| self.trust.target(origin, &options)).transpose();
-        let tls =
-            tls.map_err(|source| ServerError { group: upstream.name.clone(), server: text.clone(), source })?;
-        Ok(Arc::new(UpstreamServer {
-            slots: (options.processes > 0).then(|| ProcessSlots::new(options.processes, self.n_loops)),
-            origin: origin.clone(),
-            text,
-            options,
-            is_program: false,
-            passive: upstream.passive,
-            check: upstream.health.clone(),
-            name: self.resolver.name(&origin.host),
-            tls,
-            health: Health::default(),
-            taken: TakenPlaces::default(),
-            times: ResponseTimes::default(),
-            throttle: LogThrottle::default(),
-            figures: (0..self.n_loops).map(|_| ServerCounters::default()).collect(),
-        }))
+        let mut made = UpstreamServer::at(upstream, server, self.n_loops);
+        let tls = made.origin.tls.then(|| self.trust.target(&made.origin, &made.options)).transpose();
+        made.tls = tls.map_err(|source| ServerError {
+            group: upstream.name.clone(),
+            server: made.text.clone(),
+            source,
+        })?;
+        made.name = self.resolver.name(&server.origin.host);
+        Ok(Arc::new(made))
     }
 }
 
@@ -253,6 +266,28 @@ fn index(groups: &[Arc<ServerGroup>]) -> ServerIndex<'_> {
 }
 
 impl UpstreamServer {
+    /// One of the servers of `upstream`, without what has to be looked up.
+    pub(super) fn at(upstream: &Upstream, server: &ConfiguredServer, n_loops: usize) -> Self {
+        let options = upstream.options_for(server);
+        Self {
+            slots: (options.processes > 0).then(|| ProcessSlots::new(options.processes, n_loops)),
+            origin: server.origin.clone(),
+            text: server.origin.url(options.gateway),
+            options,
+            is_program: false,
+            passive: upstream.passive,
+            check: upstream.health.clone(),
+            name: None,
+            allow: None,
+            tls: None,
+            health: Health::default(),
+            taken: TakenPlaces::default(),
+            times: ResponseTimes::default(),
+            throttle: LogThrottle::default(),
+            figures: (0..n_loops).map(|_| ServerCounters::default()).collect(),
+        }
+    }
+
     /// A program that is a worker of an application. `title` is what messages call it.
     pub(crate) fn of_program(
         address: ListenAddress,
@@ -269,6 +304,7 @@ impl UpstreamServer {
             passive: PassiveHealth::default(),
             check: None,
             name: None,
+            allow: None,
             tls: None,
             health: Health::default(),
             taken: TakenPlaces::default(),
@@ -285,6 +321,7 @@ impl UpstreamServer {
             && self.check == upstream.health
             // The bundle behind the name may be another one by now.
             && self.options.tls.ca.is_none()
+            && self.options.tls.certificate.is_none()
     }
 
     /// Where datagrams go, of several addresses of its name to the first; none for a Unix socket.

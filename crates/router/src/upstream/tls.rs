@@ -13,10 +13,12 @@ use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::sign::SingleCertAndKey;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use crate::tls::authorities::TrustedAuthorities;
 use crate::tls::authorities::servers::ServerVerifier;
+use crate::tls::certified_key;
 
 /// How a server is spoken to, and the name that its certificate must have.
 pub(crate) struct TlsTarget {
@@ -33,9 +35,11 @@ pub(crate) const HTTP2: AlpnProtocol = b"h2";
 /// Makes targets for the servers of one configuration; those with the same trust share their sessions.
 pub(crate) struct TlsTrust<'a> {
     assets: &'a Assets,
-    /// By whether servers are verified, by which bundle, and what is spoken.
-    made: HashMap<(bool, Option<String>, AlpnProtocol), Arc<ClientConfig>>,
+    made: HashMap<TrustKey, Arc<ClientConfig>>,
 }
+
+/// Whether servers are verified, by which bundle, the bundle that they are shown, and what is spoken.
+type TrustKey = (bool, Option<String>, Option<String>, AlpnProtocol);
 
 /// Why a server cannot be spoken to over TLS.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +52,12 @@ pub(crate) enum TlsError {
     NoBundle(String),
     #[error("the certificate bundle \"{0}\" has no certificate that could be trusted")]
     EmptyBundle(String),
+    #[error("the certificate bundle \"{bundle}\" cannot be shown to servers")]
+    NoKey {
+        bundle: String,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     #[error("the system has no certificate authorities: name a bundle in \"ca\"")]
     NoRoots,
     #[error(transparent)]
@@ -76,7 +86,7 @@ impl<'a> TlsTrust<'a> {
         tls: &UpstreamTls,
         protocol: AlpnProtocol,
     ) -> Result<Arc<ClientConfig>, TlsError> {
-        let key = (tls.verify, tls.ca.clone(), protocol);
+        let key = (tls.verify, tls.ca.clone(), tls.certificate.clone(), protocol);
         if let Some(config) = self.made.get(&key) {
             return Ok(Arc::clone(config));
         }
@@ -92,11 +102,22 @@ impl<'a> TlsTrust<'a> {
                 builder.dangerous().with_custom_certificate_verifier(self.verifier(bundle, provider)?)
             }
         };
-        let mut config = builder.with_no_client_auth();
+        let mut config = match &tls.certificate {
+            None => builder.with_no_client_auth(),
+            Some(bundle) => builder.with_client_cert_resolver(self.certificate(bundle)?),
+        };
         config.alpn_protocols = vec![protocol.to_vec()];
         let config = Arc::new(config);
         self.made.insert(key, Arc::clone(&config));
         Ok(config)
+    }
+
+    /// The certificate of a bundle, to be shown to servers.
+    fn certificate(&self, name: &str) -> Result<Arc<SingleCertAndKey>, TlsError> {
+        let asset = self.assets.certificate(name).ok_or_else(|| TlsError::NoBundle(name.to_owned()))?;
+        let certified = certified_key(&asset.bytes)
+            .map_err(|source| TlsError::NoKey { bundle: name.to_owned(), source: source.into() })?;
+        Ok(Arc::new(SingleCertAndKey::from(certified)))
     }
 
     /// Believes what the certificates of a bundle vouch for.
@@ -114,7 +135,7 @@ impl<'a> TlsTrust<'a> {
     }
 }
 
-fn server_name(origin: &Origin, tls: &UpstreamTls) -> Result<ServerName<'static>, TlsError> {
+pub(super) fn server_name(origin: &Origin, tls: &UpstreamTls) -> Result<ServerName<'static>, TlsError> {
     let text = match (&tls.server_name, &origin.host) {
         (Some(name), _) => name.clone(),
         (None, UpstreamHost::Named { name, .. }) => name.clone(),

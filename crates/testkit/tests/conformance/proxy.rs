@@ -2,7 +2,9 @@
 
 mod clients;
 mod connections;
+mod dynamic;
 mod http2;
+mod identity;
 mod in_step;
 mod places;
 mod requests;

@@ -3,6 +3,8 @@
 use std::pin::pin;
 use std::rc::Rc;
 
+use corral_http::proxy_protocol::ProxiedConnection;
+
 use super::download::Download;
 use super::http1_request::{Http1Request, OutgoingHead};
 use super::judgement::{Judge, judge};
@@ -190,9 +192,16 @@ pub(super) async fn open(
     response: &ResponseWriter<'_, '_>,
     server: &LoopServer,
 ) -> Result<ServerConnection, AttemptFailure> {
-    let mut connection = connected(response, server, server.connect()).await?;
+    let client = if server.names_clients() { client_of(response) } else { None };
+    let mut connection = connected(response, server, server.connect(client.as_ref())).await?;
     // It would be taken for the answer.
     if connection.has_spoken() { Err(ServerFailure::Unasked.into()) } else { Ok(connection) }
+}
+
+/// The client, as a server that is told of it by the connection has to see it; none for one of a Unix socket.
+fn client_of(response: &ResponseWriter<'_, '_>) -> Option<ProxiedConnection> {
+    let source = response.request.client.address?;
+    Some(ProxiedConnection { source, destination: response.local_address()? })
 }
 
 /// The end of `connecting`, within the time limit and unless the client leaves before: a server whose queue is full

@@ -176,6 +176,23 @@ fn a_status_counts_as_a_failure_of_the_server() {
 }
 
 #[test]
+fn variables_know_the_statuses_of_all_servers() {
+    let (a, b) = (failing(503), Origin::saying("b"));
+    let config = json!({
+        "settings": { "listen_threads": 1 },
+        "upstreams": { "pool": pool(&a, &b, json!(503)) },
+        "routes": [{ "action": {
+            "pass": "upstreams/pool",
+            "response_headers": { "X-Statuses": "$upstream_status" }
+        }}]
+    });
+    let server = daemon().config(config).start();
+    let statuses: Vec<_> =
+        (0..2).map(|_| server.get("/").field("X-Statuses").expect("a header").to_owned()).collect();
+    assert!(statuses.iter().any(|statuses| statuses == "503, 200"), "{statuses:?}");
+}
+
+#[test]
 fn connections_of_declined_answers_are_kept() {
     let (a, b) = (failing(503), Origin::saying("b"));
     let server = start(&pool(&a, &b, json!(503)));

@@ -121,7 +121,8 @@ pub(crate) async fn await_return(server: Rc<LoopServer>) {
     let kept = match kept {
         Some(kept) => Some(kept),
         None => {
-            let connecting = tokio::time::timeout(server.shared.options.timeouts.connect, server.connect());
+            let connecting =
+                tokio::time::timeout(server.shared.options.timeouts.connect, server.connect(None));
             connecting.await.ok().and_then(Result::ok).and_then(|mut connection| {
                 announce(&mut connection).ok()?;
                 Some(KeptConnection { connection, presence: ProcessPresence::Unknown })

@@ -68,7 +68,7 @@ impl MirroredRequest {
         let kept = self.server.pool.borrow_mut().take(Freshness::Fresh, Instant::now());
         let mut connection = match kept {
             Some(connection) => connection,
-            None => self.server.connect().await?,
+            None => self.server.connect(None).await?,
         };
         connection.begin_request();
         connection.send(&self.head).await.map_err(ServerFailure::Send)?;

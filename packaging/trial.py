@@ -175,12 +175,12 @@ def its_configuration_is_right():
 @step
 def it_starts_beside_nginx_and_apache():
     os.makedirs("/run/lock", exist_ok=True)
-    for start, stop in (("nginx", "nginx -s stop"), ("apache2ctl start", "apache2ctl stop")):
+    for start, stop, name in (("nginx", "nginx -s stop", "nginx"), ("apache2ctl start", "apache2ctl stop", "apache2")):
         run(*start.split())
         eventually("the other server answers", status)
         start_service()
         told = eventually("it says so", lambda: (text := run("corral", "status", check=False)) and "does not listen" in text and text)
-        assert "another program listens there" in told, told
+        assert re.search(rf"\b{name} \(process \d+\) listens there", told), told
         run(*stop.split())
         eventually("it has the port", lambda: (answer := status()) and "Corral is running" in answer[1])
         stop_service()

@@ -175,7 +175,7 @@ impl EventLoop {
         done: &Countdown,
     ) {
         let apps = generation.leases.iter().filter_map(|lease| self.apps.find(lease.0.id)).collect();
-        let servers = self.services.proxy_servers.groups(&generation.servers, self.services.lane);
+        let servers = (&self.services.proxy_servers, self.services.lane);
         let generation = Rc::new(LoopGeneration::new(Arc::clone(generation), config, apps, servers));
         self.listeners.close(|handle| handle.stays_in(&generation), Duration::ZERO, done);
         files::forget_all();

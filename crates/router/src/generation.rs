@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use corral_channel::Lane;
 use corral_config::Config;
 use corral_config::access_log::AccessLog;
 use corral_config::address::ListenAddress;
@@ -23,7 +24,7 @@ use crate::mirrors::Mirrors;
 use crate::observe::access_log::AccessLogWriter;
 use crate::observe::telemetry::Telemetry;
 use crate::tls::TlsContext;
-use crate::upstream::{LoopGroups, ServerGroups};
+use crate::upstream::{LoopGroups, LoopServers, ServerGroups};
 
 /// A configuration with everything that it names in place. Shared by all event loops.
 pub(crate) struct Generation {
@@ -73,12 +74,14 @@ impl Generation {
 }
 
 impl LoopGeneration {
+    /// The part of one event loop, of which the servers are, and this lane.
     pub(crate) fn new(
         shared: Arc<Generation>,
         config: Arc<Config>,
         apps: Table<AppSpec, Rc<LoopApp>>,
-        servers: LoopGroups,
+        (servers, lane): (&LoopServers, Lane),
     ) -> Self {
+        let servers = LoopGroups::new(servers, &shared.servers, lane);
         let scripts = Engine::new(Arc::clone(&shared.program));
         Self { shared, config, apps, scripts, servers }
     }

@@ -1,7 +1,8 @@
 //! Servers that requests are proxied to: their addresses, connections, health, and the choice among them. Nothing here
 //! knows what a request of a client is.
 //!
-//! `server` is what all event loops share of a server, `group` what one loop has of it.
+//! `server` is what all event loops share of a server, `group` what one loop has of it, `groups` has all of a
+//! configuration.
 //!
 //! Health and the addresses of names are atomics and a watched value that the control thread writes. A server that a
 //! new configuration leaves as it was keeps its connections, health and figures.
@@ -17,6 +18,7 @@ mod dynamic;
 mod failure;
 pub(crate) mod gateway;
 mod group;
+mod groups;
 mod health;
 mod health_checks;
 pub(crate) mod http2;
@@ -32,12 +34,13 @@ mod tls;
 
 pub(crate) use self::dynamic::{LoopDynamic, NotReachable};
 pub(crate) use self::failure::{Retry, ServerFailure};
-pub(crate) use self::group::{LoopGroup, LoopGroups, LoopServer, LoopServers, ServerAdmission, ServerWish};
+pub(crate) use self::group::{LoopGroup, LoopServer, LoopServers, ServerAdmission, ServerWish};
+pub(crate) use self::groups::{LoopGroups, ServerBuilder, ServerError, ServerGroups};
 pub(crate) use self::health_checks::HealthChecks;
 pub(crate) use self::idle::Freshness;
 pub(crate) use self::places::{Place, PlaceFuture, TriedServers};
 pub(crate) use self::process_slots::{KeptConnection, ProcessPresence, ProcessSlot, SlotFuture};
 pub(crate) use self::resolve::NameResolver;
-pub(crate) use self::server::{ServerBuilder, ServerError, ServerGroup, ServerGroups, UpstreamServer};
+pub(crate) use self::server::{ServerGroup, UpstreamServer};
 pub(crate) use self::server_connection::ServerConnection;
 pub(crate) use self::tls::{HTTP1, TlsTrust};

@@ -23,8 +23,8 @@ use crate::upstream::tls::session::ClientSession;
 /// How long to wait before a Unix socket whose queue is full is tried again.
 const QUEUE_PAUSE: Duration = Duration::from_millis(10);
 
-/// Connects; `addresses` are what the server's name stands for, if it has one, and are tried in turn. `client` is the one
-/// that the connection is for, if the server is to learn that. The caller limits the time.
+/// Connects; `addresses` are what the server's name stands for, if it has one, and are tried in turn. `client` is the
+/// one that the connection is for, if the server is to learn that. The caller limits the time.
 pub(crate) async fn connect(
     server: &UpstreamServer,
     addresses: &[IpAddr],

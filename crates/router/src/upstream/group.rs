@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corral_channel::Lane;
-use corral_config::gateway::Servers;
-use corral_config::table::Table;
-use corral_config::upstream::{Balance, DynamicProxy, Proxy, Server as ConfiguredServer, Upstream};
+use corral_config::upstream::{Balance, Server as ConfiguredServer};
 use corral_http::proxy_protocol::ProxiedConnection;
 use smallvec::SmallVec;
 use tokio::sync::Notify;
@@ -18,14 +16,13 @@ use tokio::sync::Notify;
 use crate::clock::Millis;
 use crate::upstream::balance::{BalanceInput, BalanceMethod, Balancer};
 use crate::upstream::connect::connect;
-use crate::upstream::dynamic::LoopDynamic;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::http2::{H2Connections, StreamPermit};
 use crate::upstream::idle::{Freshness, IdleConnections};
 use crate::upstream::places::{Place, PlaceFuture, TriedServers};
 use crate::upstream::process_slots::{KeptConnection, ProcessSlot, ProcessSlots, SlotFuture};
 use crate::upstream::resolve::LoopAddresses;
-use crate::upstream::server::{ServerCounters, ServerGroup, ServerGroups, UpstreamServer};
+use crate::upstream::server::{ServerCounters, ServerGroup, UpstreamServer};
 use crate::upstream::server_connection::ServerConnection;
 
 /// How often idle connections are looked at.
@@ -33,23 +30,6 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether a process is back for a request that waits. Whatever ends meanwhile does so, too.
 const SERVE_INTERVAL: Duration = Duration::from_millis(2);
-
-/// All groups of a generation.
-pub(crate) struct LoopGroups {
-    pub(crate) upstreams: Table<Upstream, LoopGroup>,
-    pub(crate) proxies: Table<Proxy, LoopGroup>,
-    pub(crate) dynamic: Table<DynamicProxy, LoopDynamic>,
-}
-
-impl LoopGroups {
-    /// The group that an action names.
-    pub(crate) fn group(&self, servers: Servers) -> &LoopGroup {
-        match servers {
-            Servers::Upstream(upstream) => &self.upstreams[upstream],
-            Servers::Proxy(proxy) => &self.proxies[proxy],
-        }
-    }
-}
 
 /// A group in one event loop.
 pub(crate) struct LoopGroup {
@@ -116,16 +96,6 @@ pub(crate) struct LoopServers {
 }
 
 impl LoopServers {
-    /// The groups of a new generation.
-    pub(crate) fn groups(&self, groups: &ServerGroups, lane: Lane) -> LoopGroups {
-        self.known.borrow_mut().retain(|_, server| server.strong_count() > 0);
-        LoopGroups {
-            upstreams: groups.upstreams.iter().map(|group| self.group(group, lane)).collect(),
-            proxies: groups.proxies.iter().map(|group| self.group(group, lane)).collect(),
-            dynamic: groups.dynamic.iter().map(|servers| LoopDynamic::new(servers, lane)).collect(),
-        }
-    }
-
     /// Closes idle connections that are too old or that the server has closed, for ever.
     pub(crate) async fn keep_sweeping(&self) {
         loop {
@@ -148,6 +118,11 @@ impl LoopServers {
         }
     }
 
+    /// Forgets servers that no generation has any more.
+    pub(super) fn forget_unused(&self) {
+        self.known.borrow_mut().retain(|_, server| server.strong_count() > 0);
+    }
+
     fn is_crowded(&self, slots: &Arc<ProcessSlots>, lane: usize) {
         let mut crowded = self.crowded.borrow_mut();
         if !crowded.iter().any(|(known, _)| Arc::ptr_eq(known, slots)) {
@@ -158,9 +133,9 @@ impl LoopServers {
 
     /// True when idle connections are left.
     fn sweep(&self, now: Instant) -> bool {
-        let mut known = self.known.borrow_mut();
         // Programs come and go without a new generation.
-        known.retain(|_, server| server.strong_count() > 0);
+        self.forget_unused();
+        let known = self.known.borrow();
         let servers = known.values().filter_map(Weak::upgrade);
         // All of them are swept, so that this cannot be `any`.
         servers.filter(|server| server.sweep(now)).count() > 0

@@ -1,16 +1,12 @@
-//! The servers that a configuration names, as all event loops share them.
+//! Servers and groups of them, as all event loops share them.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
 
-use corral_config::Tables;
 use corral_config::address::ListenAddress;
-use corral_config::table::Table;
 use corral_config::upstream::{
-    AllowedServers, Balance, DynamicProxy, HealthCheck, Origin, PassiveHealth, Proxy, ProxyOptions,
-    Server as ConfiguredServer, Upstream, UpstreamHost,
+    AllowedServers, Balance, HealthCheck, Origin, PassiveHealth, ProxyOptions, Server as ConfiguredServer,
+    Upstream, UpstreamHost,
 };
 use corral_ipc::bounded::MOST;
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
@@ -18,22 +14,13 @@ use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 use crate::clock::Millis;
 use crate::counters::Counter;
 use crate::log_throttle::LogThrottle;
-use crate::upstream::dynamic::DynamicServers;
 use crate::upstream::health::Health;
 use crate::upstream::places::{PlaceQueue, TakenPlaces};
 use crate::upstream::process_slots::ProcessSlots;
-use crate::upstream::resolve::{NameResolver, ResolvedName};
+use crate::upstream::resolve::ResolvedName;
 use crate::upstream::response_times::ResponseTimes;
 use crate::upstream::sticky::StickyValues;
-use crate::upstream::tls::{HTTP1, HTTP2, TlsTarget, TlsTrust};
-
-/// All groups of a configuration.
-#[derive(Default)]
-pub(crate) struct ServerGroups {
-    pub(crate) upstreams: Table<Upstream, Arc<ServerGroup>>,
-    pub(crate) proxies: Table<Proxy, Arc<ServerGroup>>,
-    pub(crate) dynamic: Table<DynamicProxy, Arc<DynamicServers>>,
-}
+use crate::upstream::tls::TlsTarget;
 
 /// Servers that share the requests of an upstream, or the one of a `proxy`.
 pub(crate) struct ServerGroup {
@@ -107,102 +94,6 @@ impl Drop for ActiveRequest<'_> {
     }
 }
 
-/// The means to make servers of a configuration.
-pub(crate) struct ServerBuilder<'w> {
-    pub(crate) n_loops: usize,
-    pub(crate) resolver: &'w Arc<NameResolver>,
-    pub(crate) trust: TlsTrust<'w>,
-    /// Servers that stay as they are are taken over, with all that is known of them.
-    pub(crate) previous: Option<&'w ServerGroups>,
-}
-
-/// A server that cannot be spoken to as the configuration wants it.
-#[derive(Debug, thiserror::Error)]
-#[error("upstream \"{group}\", server \"{server}\"")]
-pub(crate) struct ServerError {
-    group: String,
-    server: String,
-    #[source]
-    source: super::tls::TlsError,
-}
-
-impl ServerBuilder<'_> {
-    /// The groups of a configuration.
-    pub(crate) fn groups(
-        &mut self,
-        upstreams: &Table<Upstream>,
-        tables: &Tables,
-    ) -> Result<ServerGroups, ServerError> {
-        let known = |kind: fn(&ServerGroups) -> &[Arc<ServerGroup>]| self.previous.map(kind).map(index);
-        let (known_upstreams, known_proxies) =
-            (known(|known| known.upstreams.values()), known(|known| known.proxies.values()));
-        let upstreams = upstreams.iter().map(|upstream| self.group(upstream, known_upstreams.as_ref()));
-        let upstreams = upstreams.collect::<Result<_, _>>()?;
-        let proxies = tables.proxies.iter().map(|proxy| self.group(proxy, known_proxies.as_ref()));
-        let proxies = proxies.collect::<Result<_, _>>()?;
-        let dynamic = tables.dynamic_proxies.iter().map(|proxy| self.dynamic(proxy));
-        Ok(ServerGroups { upstreams, proxies, dynamic: dynamic.collect::<Result<_, _>>()? })
-    }
-
-    fn dynamic(&mut self, rules: &DynamicProxy) -> Result<Arc<DynamicServers>, ServerError> {
-        let protocol = if rules.options.http2 { HTTP2 } else { HTTP1 };
-        let speaks_tls = rules.url.begins_with(b"https://");
-        let tls = speaks_tls.then(|| self.trust.config(&rules.options.tls, protocol)).transpose();
-        let tls = tls.map_err(|source| ServerError {
-            group: rules.name.clone(),
-            server: rules.name.clone(),
-            source,
-        })?;
-        Ok(Arc::new(DynamicServers {
-            rules: rules.clone(),
-            tls,
-            resolver: Arc::clone(self.resolver),
-            n_loops: self.n_loops,
-            throttle: LogThrottle::default(),
-        }))
-    }
-
-    fn group(
-        &mut self,
-        upstream: &Upstream,
-        known: Option<&ServerIndex<'_>>,
-    ) -> Result<Arc<ServerGroup>, ServerError> {
-        let servers = upstream.servers.iter().map(|server| {
-            let known = known.and_then(|known| known.get(&(upstream.name.as_str(), &server.origin)));
-            match known.into_iter().flatten().find(|known| known.suits(upstream, server)) {
-                Some(server) => Ok(Arc::clone(server)),
-                None => self.server(upstream, server),
-            }
-        });
-        let servers = servers.collect::<Result<_, _>>()?;
-        Ok(Arc::new(ServerGroup::new(upstream.clone(), servers)))
-    }
-
-    fn server(
-        &mut self,
-        upstream: &Upstream,
-        server: &ConfiguredServer,
-    ) -> Result<Arc<UpstreamServer>, ServerError> {
-        let mut made = UpstreamServer::at(upstream, server, self.n_loops);
-        let tls = made.origin.tls.then(|| self.trust.target(&made.origin, &made.options)).transpose();
-        made.tls = tls.map_err(|source| ServerError {
-            group: upstream.name.clone(),
-            server: made.text.clone(),
-            source,
-        })?;
-        made.name = self.resolver.name(&server.origin.host);
-        Ok(Arc::new(made))
-    }
-}
-
-impl ServerGroups {
-    /// The part of `/status` about the upstreams.
-    pub(crate) fn status(&self) -> Vec<UpstreamStatus> {
-        let now = Millis::of(Instant::now());
-        self.upstreams.iter().map(|group| group.status(now)).take(MOST).collect()
-    }
-}
-
 impl ServerGroup {
     /// The group of these servers, which are those of `upstream`.
     pub(super) fn new(upstream: Upstream, servers: Vec<Arc<UpstreamServer>>) -> Self {
@@ -222,7 +113,7 @@ impl ServerGroup {
     }
 
     /// The group's part of `/status`.
-    fn status(&self, now: Millis) -> UpstreamStatus {
+    pub(super) fn status(&self, now: Millis) -> UpstreamStatus {
         let servers = self.servers.iter().zip(&self.upstream.servers);
         let servers = servers.map(|(server, configured)| {
             let status = server.status(now);
@@ -250,19 +141,6 @@ impl ServerGroup {
             None => format!("upstream \"{name}\""),
         }
     }
-}
-
-/// Servers by the name of their group and where they are.
-type ServerIndex<'g> = HashMap<(&'g str, &'g Origin), Vec<&'g Arc<UpstreamServer>>>;
-
-fn index(groups: &[Arc<ServerGroup>]) -> ServerIndex<'_> {
-    let mut index = ServerIndex::new();
-    for group in groups {
-        for server in &group.servers {
-            index.entry((group.upstream.name.as_str(), &server.origin)).or_default().push(server);
-        }
-    }
-    index
 }
 
 impl UpstreamServer {
@@ -315,7 +193,7 @@ impl UpstreamServer {
     }
 
     /// Whether it is exactly what `upstream` asks for as one of its servers.
-    fn suits(&self, upstream: &Upstream, server: &ConfiguredServer) -> bool {
+    pub(super) fn suits(&self, upstream: &Upstream, server: &ConfiguredServer) -> bool {
         self.options == upstream.options_for(server)
             && self.passive == upstream.passive
             && self.check == upstream.health

@@ -173,7 +173,7 @@ fn the_client_is_named_before_the_handshake() {
     server.get("/").expect(502);
     let received = beginning.recv_timeout(PATIENCE).expect("a connection");
     let end = received.windows(2).position(|pair| pair == b"\r\n").expect("a line");
-    assert!(received.starts_with(b"PROXY TCP4 127.0.0.1 127.0.0.1 "), "{received:?}");
+    assert!(received.starts_with(b"PROXY TCP4 127."), "{received:?}");
     assert_eq!(received[end + 2], 0x16, "a record with a handshake follows");
 }
 

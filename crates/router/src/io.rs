@@ -20,6 +20,9 @@ pub(crate) use self::socket::{AnySocket, SocketInterest};
 /// Bytes given to the kernel in one call of `sendfile`, so that one client does not hold up the others.
 const SEND_FILE_STEP: u64 = 512 * 1024;
 
+/// How often the kernel is asked whether something was delivered, which it does not tell by itself.
+const DELIVERY_STEP: Duration = Duration::from_millis(20);
+
 /// A client's connection.
 pub(crate) struct ClientStream {
     socket: AnySocket,
@@ -187,6 +190,13 @@ impl ClientStream {
     pub(crate) fn say_goodbye(&mut self) {
         if let Some(session) = &mut self.tls {
             session.close(&self.socket);
+        }
+    }
+
+    /// Waits until the client's system has all that was sent. Cancel safe.
+    pub(crate) async fn delivered(&self) {
+        while self.socket.has_undelivered() {
+            tokio::time::sleep(DELIVERY_STEP).await;
         }
     }
 

@@ -211,8 +211,8 @@ pub fn send_pieces(socket: impl AsFd, pieces: &[IoSlice<'_>]) -> io::Result<usiz
     Ok(rustix::io::retry_on_intr(|| rustix::net::sendmsg(&socket, pieces, &mut control, flags))?)
 }
 
-/// Whether the other side of a Unix socket has not read all that was sent to it. The kernel does not tell that of other
-/// sockets.
+/// Whether the other side of a Unix socket has not read all that was sent to it; of TCP, whether its system has not
+/// acknowledged all of it.
 pub fn has_unread(socket: impl AsFd) -> bool {
     let mut n_unread: libc::c_int = 0;
     // SAFETY: the descriptor is open, and the kernel writes one integer to where the pointer leads.

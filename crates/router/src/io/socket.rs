@@ -278,6 +278,15 @@ impl AnySocket {
         }
     }
 
+    /// Whether something that was sent has not arrived, as far as the kernel tells that.
+    pub(crate) fn has_undelivered(&self) -> bool {
+        match self {
+            Self::Tcp(stream) => has_unread(stream.as_fd()),
+            Self::Accepted(stream) => stream.with_fd(|fd| has_unread(fd)).unwrap_or(false),
+            Self::Unix(_) => false,
+        }
+    }
+
     /// Has the connection reset when it is dropped, as far as sockets of its kind know that.
     pub(crate) fn reset_on_drop(&self) {
         // One that is broken needs no reset.

@@ -16,6 +16,9 @@ const READ_STEP: usize = 16 * 1024;
 /// Reads in a row after which others get their turn, as fast peers would always have something more.
 const READS_PER_TURN: u32 = 32;
 
+/// Longest wait for a client to get what came before a reset.
+const DELIVERY_TIME: Duration = Duration::from_secs(10);
+
 /// A client and its server.
 pub(crate) struct Relay<'r> {
     client: &'r mut ClientStream,
@@ -71,6 +74,7 @@ impl<'r> Relay<'r> {
                 RelayEnd::ClientBroken
             }
             Err(Broken::Server) => {
+                let _ = deadline.limit(DELIVERY_TIME, pin!(self.deliver())).await;
                 self.client.reset_on_drop();
                 RelayEnd::ServerBroken
             }
@@ -117,6 +121,21 @@ impl<'r> Relay<'r> {
         let sent = up.write(|pieces| server.try_write(pieces)).and_then(|()| server.flush());
         sent.unwrap_or_else(|_| up.give_up());
         down.write(|pieces| client.try_write(pieces)).unwrap_or_else(|_| down.give_up());
+    }
+
+    /// Sends what the server has said before it broke: a reset takes back what the client has not got by then.
+    async fn deliver(&mut self) {
+        while !self.down.is_empty() {
+            let Self { client, down, .. } = self;
+            if down.write(|pieces| client.try_write(pieces)).is_err() {
+                return;
+            }
+            let room = SocketInterest { bytes: false, room: !self.down.is_empty() };
+            if room.room && poll_fn(|context| self.client.poll_wait(context, room)).await.is_err() {
+                return;
+            }
+        }
+        self.client.delivered().await;
     }
 
     async fn pass_ends_on(&mut self) -> Result<(), Broken> {

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use corral_testkit::{Origin, daemon, eventually, resident_memory};
+use corral_testkit::{Origin, Width, daemon, dial, eventually, resident_memory};
 use serde_json::json;
 
 use super::{PATIENCE, check_said, connect, expect_status, finish, named, rest, shouting, start};
@@ -75,6 +75,33 @@ fn resets_are_passed_on() {
     client.write_all(b"x").expect("the connection is open");
     let error = client.read(&mut [0; 16]).expect_err("no end, but a reset");
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+}
+
+/// A reset takes back nothing that the server has said before, and that a slow client has still to get.
+#[test]
+fn a_reset_comes_behind_the_bytes_before_it() {
+    const LEN: usize = 32 << 10;
+    let (said, heard) = std::sync::mpsc::channel();
+    let origin = Origin::start(move |peer| {
+        peer.write(&vec![b'x'; LEN]);
+        peer.read();
+        peer.reset();
+        said.send(()).expect("the test waits");
+    });
+    let server = start(&[origin.address()], json!({}), json!({}));
+    let address = server.address().socket();
+    let mut client = dial(address.ip(), address, Width::Narrow).expect("the listener accepts");
+    client.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+    client.write_all(b"go on").expect("the connection is open");
+    heard.recv_timeout(PATIENCE).expect("the server has reset the connection");
+    let (mut n_heard, mut piece) = (0, [0; 4096]);
+    let end = loop {
+        match client.read(&mut piece) {
+            Ok(n) if n > 0 => n_heard += n,
+            end => break end,
+        }
+    };
+    assert_eq!((n_heard, end.map_err(|error| error.kind())), (LEN, Err(ErrorKind::ConnectionReset)));
 }
 
 #[test]

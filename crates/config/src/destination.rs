@@ -22,6 +22,8 @@ pub(crate) struct Destinations {
     pub(crate) background: IndexSet<Bytes>,
     pub(crate) upstreams: IndexSet<Bytes>,
     pub(crate) protocols: Table<Upstream, UpstreamProtocol>,
+    /// Whether some servers of an upstream have connections alone, and no datagrams.
+    pub(crate) for_streams: Table<Upstream, bool>,
 }
 
 /// The protocol that an upstream's servers are spoken to in.
@@ -31,6 +33,8 @@ pub(crate) enum UpstreamProtocol {
     /// HTTP/2, at least for some of them.
     Http2,
     Gateway(Protocol),
+    /// Nothing that is known: no requests are made.
+    Tcp,
 }
 
 /// Where a target is served.

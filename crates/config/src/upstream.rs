@@ -208,6 +208,8 @@ pub struct ProxyOptions {
     pub gateway: Option<Protocol>,
     /// Connections of such a protocol that are kept, in all event loops together: one for each process of the server.
     pub processes: u32,
+    /// Nothing is known of what is spoken, so that no requests can be made.
+    pub is_raw: bool,
 }
 
 /// A version of the PROXY protocol.

@@ -21,6 +21,7 @@ fn destinations(routes: RouteNames) -> Destinations {
         background: [Bytes::from("queue")].into(),
         upstreams: upstreams.into(),
         protocols: Table::default(),
+        for_streams: Table::default(),
     }
 }
 

@@ -5,7 +5,7 @@ pub(super) mod options;
 
 use self::options::read_kind;
 use super::context::Context;
-use super::destination::destination;
+use super::destination::request_destination;
 use super::gateway;
 use super::proxy::{PROXY, ProxyDraft};
 use super::schema::{self, Field, INTEGER, Member, STRING, optional};
@@ -73,7 +73,7 @@ const PASS: &[Member<Option<Destination>>] = &[optional("pass", STRING)
         "on to `routes`, `routes/NAME`, `applications/NAME`, `applications/NAME/TARGET` or \
          `upstreams/NAME`; a `/` in a name is written `%2F`. It does not come back",
     )
-    .read(|cx, field, draft| *draft = destination(cx, field))];
+    .read(|cx, field, draft| *draft = request_destination(cx, field))];
 
 fn read_return(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
     let mut draft = Return::default();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::advice;
 use super::context::Context;
-use super::destination::destination;
+use super::destination::request_destination;
 use super::label::Label;
 use super::proxy;
 use super::scalars::{MAX_SECONDS, is_true, seconds};
@@ -364,7 +364,7 @@ const SERVERS: &[Member<ForwardDraft>] = &[
 ];
 
 fn asked(cx: &mut Context<'_>, field: Field<'_>) -> Option<AuthRequest> {
-    let pass = destination(cx, field)?;
+    let pass = request_destination(cx, field)?;
     match pass {
         Destination::Upstream(upstream) => Some(AuthRequest::Servers(Servers::Upstream(upstream))),
         Destination::Application { .. } => {

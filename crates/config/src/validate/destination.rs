@@ -3,10 +3,32 @@
 use super::context::{Context, nearest};
 use super::schema::Field;
 use super::strings::template;
-use crate::destination::PassError;
+use crate::destination::{PassError, UpstreamProtocol};
 use crate::route::Destination;
 use crate::table::Key;
 use crate::upstream::Upstream;
+
+/// The destination of requests that `pass` names.
+pub(super) fn request_destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Destination> {
+    let destination = destination(cx, field);
+    if let Some(destination) = &destination {
+        check_takes_requests(cx, destination);
+    }
+    destination
+}
+
+/// Reports servers that get connections alone.
+pub(super) fn check_takes_requests(cx: &mut Context<'_>, destination: &Destination) {
+    if let Destination::Upstream(upstream) = destination
+        && cx.destinations.protocols.get(*upstream) == Some(&UpstreamProtocol::Tcp)
+    {
+        cx.problem_with_advice(
+            "The servers of this upstream get no requests, as its \"protocol\" is \"tcp\".",
+            "Leave that out for servers of HTTP; for others, name the upstream in a listener whose \"protocol\" is \
+             \"tcp\".",
+        );
+    }
+}
 
 /// The destination that `pass` names; a text with variables is looked up for each request.
 pub(super) fn destination(cx: &mut Context<'_>, field: Field<'_>) -> Option<Destination> {

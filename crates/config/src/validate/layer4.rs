@@ -7,7 +7,7 @@ use corral_syntax::is_host_name;
 
 use super::bounds;
 use super::context::Context;
-use super::destination::named_upstream;
+use super::destination::{check_takes_requests, named_upstream};
 use super::scalars::{INT_MAX, MAX_SECONDS, count, integer, seconds};
 use super::schema::{self, Field, INTEGER, Member, OBJECT, STRING, optional};
 use crate::address::ListenAddress;
@@ -71,6 +71,9 @@ pub(super) fn finish(
     let protocol = draft.protocol();
     let Layer4Draft { idle_timeout, drain_timeout, sni, sessions, .. } = draft;
     if protocol == ListenerProtocol::Http {
+        if let Some(pass) = pass {
+            cx.at(b"pass", |cx| check_takes_requests(cx, pass));
+        }
         return None;
     }
     report_keys(cx, limits);
@@ -87,6 +90,17 @@ pub(super) fn finish(
             return None;
         }
     };
+    if protocol == ListenerProtocol::Udp {
+        let all = pass.into_iter().chain(sni.upstreams());
+        if all.into_iter().any(|upstream| cx.destinations.for_streams.get(upstream) == Some(&true)) {
+            cx.at(b"pass", |cx| {
+                cx.problem_with_advice(
+                    "Some servers of this upstream cannot be sent datagrams.",
+                    "Servers of UDP are HOST:PORT or IP:PORT, without \"https://\" and \"unix:\".",
+                );
+            });
+        }
+    }
     let usual = if protocol == ListenerProtocol::Udp { SESSION_TIMEOUT } else { IDLE_TIMEOUT };
     let idle_timeout = idle_timeout.unwrap_or(usual);
     let drain_timeout = drain_timeout.unwrap_or(DRAIN_TIMEOUT);

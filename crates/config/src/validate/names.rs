@@ -6,6 +6,7 @@ use std::mem;
 use super::defaults;
 use super::groups::groups;
 use super::process;
+use super::upstreams::RAW;
 use crate::destination::{Destinations, RouteNames, TargetPlace, UpstreamProtocol};
 use crate::json::{Bytes, Object, Value};
 use crate::protocol::Protocol;
@@ -34,9 +35,10 @@ pub(super) fn collect(doc: &Value) -> Destinations {
     });
     let upstreams = doc.member("upstreams").and_then(Value::as_object);
     let protocols = upstreams.into_iter().flatten().map(|(_, upstream)| protocol(upstream)).collect();
+    let for_streams = upstreams.into_iter().flatten().map(|(_, upstream)| is_for_streams(upstream)).collect();
     let upstreams = upstreams.map(names).unwrap_or_default();
     let applications = applications.collect();
-    Destinations { routes, applications, background, upstreams, protocols }
+    Destinations { routes, applications, background, upstreams, protocols, for_streams }
 }
 
 /// Collects the names of maps, and whether their values are constants.
@@ -52,11 +54,19 @@ fn has_constant_values(map: &Value) -> bool {
 }
 
 fn protocol(upstream: &Value) -> UpstreamProtocol {
-    match upstream.member("protocol").and_then(Value::as_bytes).and_then(|name| Protocol::named(name)) {
+    let name = upstream.member("protocol").and_then(Value::as_bytes);
+    match name.and_then(|name| Protocol::named(name)) {
         Some(protocol) => UpstreamProtocol::Gateway(protocol),
+        None if name.is_some_and(|name| **name == *RAW) => UpstreamProtocol::Tcp,
         None if speaks_http2(upstream) => UpstreamProtocol::Http2,
         None => UpstreamProtocol::Http1,
     }
+}
+
+/// Whether some of an upstream's servers take no datagrams.
+fn is_for_streams(upstream: &Value) -> bool {
+    let mut servers = upstream.member("servers").and_then(Value::as_object).into_iter().flatten();
+    servers.any(|(address, _)| address.starts_with(b"unix:") || address.starts_with(b"https://"))
 }
 
 /// Whether some of an upstream's servers are spoken to over HTTP/2.

@@ -48,9 +48,12 @@ fn read_one(cx: &mut Context<'_>, name: String, members: &Object) -> Option<Upst
         }
         return None;
     };
-    let UpstreamDraft { gateway, processes, .. } = draft;
-    (options.gateway, options.processes) = (gateway, processes);
+    let UpstreamDraft { gateway, is_raw, processes, .. } = draft;
+    (options.gateway, options.is_raw, options.processes) = (gateway, is_raw, processes);
     report_what_is_for_http(cx, members, gateway);
+    if is_raw {
+        report_what_is_for_requests(cx, members);
+    }
     queue::check(cx, members, &servers);
     let speaks_http2 = servers.iter().any(|server| server.http2.unwrap_or(options.http2));
     local_address::check(cx, &mut options, servers.iter().map(|server| &server.origin), speaks_http2);
@@ -81,6 +84,7 @@ struct UpstreamDraft {
     passive: PassiveHealth,
     health: Option<HealthCheck>,
     gateway: Option<Protocol>,
+    is_raw: bool,
     processes: u32,
 }
 
@@ -103,6 +107,33 @@ fn report_what_is_for_http(cx: &mut Context<'_>, members: &Object, gateway: Opti
     }
 }
 
+/// Options that would be of no use for servers that get connections alone.
+fn report_what_is_for_requests(cx: &mut Context<'_>, members: &Object) {
+    let of_requests = [
+        "http2",
+        "forwarded_headers",
+        "keepalive",
+        "retry_on",
+        "sticky",
+        "rewrite_location",
+        "rewrite_cookies",
+    ];
+    report_present(cx, members, &of_requests);
+    if let Some(health) = members.get(b"health".as_slice()).and_then(Value::as_object) {
+        cx.at(b"health", |cx| report_present(cx, health, &["path", "host", "expect"]));
+    }
+}
+
+fn report_present(cx: &mut Context<'_>, members: &Object, names: &[&str]) {
+    for name in names.iter().filter(|name| members.contains_key(name.as_bytes())) {
+        cx.at(name.as_bytes(), |cx| {
+            cx.problem(format!(
+                "The \"{name}\" option is for servers that get requests, and the \"protocol\" of these is \"tcp\"."
+            ));
+        });
+    }
+}
+
 const UPSTREAM: &[Member<UpstreamDraft>] = &[
     optional("servers", OBJECT)
         .default("required")
@@ -113,8 +144,11 @@ const UPSTREAM: &[Member<UpstreamDraft>] = &[
     optional("protocol", STRING)
         .default("`http`")
         .means("what the servers speak; with `fastcgi`, `scgi` or `uwsgi` an [action](fastcgi.md) of that name leads \
-            to them")
-        .read(|cx, field, draft| draft.gateway = protocol(cx, field)),
+            to them; with `tcp` a listener of [TCP](tcp.md#checks), and checks only connect")
+        .read(|cx, field, draft| {
+            draft.is_raw = field.value.as_bytes().is_some_and(|text| **text == *RAW);
+            draft.gateway = protocol(cx, field);
+        }),
     optional("processes", INTEGER).at_most(bounds::KEPT_CONNECTIONS)
         .default("0")
         .means("how many processes each server of FastCGI has, see [kept connections](fastcgi.md#kept-connections)")
@@ -178,15 +212,18 @@ const LONGEST_START: i64 = 86_400;
 fn protocol(cx: &mut Context<'_>, field: Field<'_>) -> Option<Protocol> {
     let text = field.value.as_bytes()?;
     let protocol = Protocol::named(text);
-    if protocol.is_none() && **text != *b"http" {
+    if protocol.is_none() && **text != *b"http" && **text != *RAW {
         cx.problem_with_suggestion(
-            "The \"protocol\" value must be \"http\", \"fastcgi\", \"scgi\", or \"uwsgi\".",
+            "The \"protocol\" value must be \"http\", \"fastcgi\", \"scgi\", \"uwsgi\", or \"tcp\".",
             &text.to_string_lossy(),
-            ["http", "fastcgi", "scgi", "uwsgi"].into_iter(),
+            ["http", "fastcgi", "scgi", "uwsgi", "tcp"].into_iter(),
         );
     }
     protocol
 }
+
+/// The protocol of servers that get connections alone.
+pub(super) const RAW: &[u8] = b"tcp";
 
 fn balance(cx: &mut Context<'_>, field: Field<'_>) -> Option<Balance> {
     let Some(text) = field.value.as_bytes() else {

@@ -14,9 +14,10 @@ use crate::error_chain::Chain;
 use crate::upstream::connect::connect;
 use crate::upstream::failure::ServerFailure;
 use crate::upstream::gateway;
+use crate::upstream::groups::ServerGroups;
 use crate::upstream::health::CheckStreak;
 use crate::upstream::http2::{self, H2RequestHead, StreamUse};
-use crate::upstream::server::{ServerGroups, UpstreamServer};
+use crate::upstream::server::UpstreamServer;
 use crate::upstream::server_connection::ServerConnection;
 
 /// Longest head of a response to a check.
@@ -84,6 +85,9 @@ enum CheckError {
 
 async fn run(server: &UpstreamServer, check: &HealthCheck, addresses: &[IpAddr]) -> Result<(), CheckError> {
     let mut connection = connect(server, addresses, None).await?;
+    if server.options.is_raw {
+        return Ok(());
+    }
     if server.options.http2 {
         return run_http2(server, check, connection).await;
     }

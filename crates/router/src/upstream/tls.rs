@@ -32,6 +32,9 @@ type AlpnProtocol = &'static [u8];
 pub(crate) const HTTP1: AlpnProtocol = b"http/1.1";
 pub(crate) const HTTP2: AlpnProtocol = b"h2";
 
+/// Nothing is said about what is spoken.
+const UNKNOWN: AlpnProtocol = b"";
+
 /// Makes targets for the servers of one configuration; those with the same trust share their sessions.
 pub(crate) struct TlsTrust<'a> {
     assets: &'a Assets,
@@ -73,7 +76,11 @@ impl<'a> TlsTrust<'a> {
 
     /// How this server is spoken to.
     pub(crate) fn target(&mut self, origin: &Origin, options: &ProxyOptions) -> Result<TlsTarget, TlsError> {
-        let protocol = if options.http2 { HTTP2 } else { HTTP1 };
+        let protocol = match (options.is_raw, options.http2) {
+            (true, _) => UNKNOWN,
+            (false, true) => HTTP2,
+            (false, false) => HTTP1,
+        };
         Ok(TlsTarget {
             name: server_name(origin, &options.tls)?,
             config: self.config(&options.tls, protocol)?,
@@ -106,7 +113,7 @@ impl<'a> TlsTrust<'a> {
             None => builder.with_no_client_auth(),
             Some(bundle) => builder.with_client_cert_resolver(self.certificate(bundle)?),
         };
-        config.alpn_protocols = vec![protocol.to_vec()];
+        config.alpn_protocols = Some(protocol.to_vec()).filter(|name| !name.is_empty()).into_iter().collect();
         let config = Arc::new(config);
         self.made.insert(key, Arc::clone(&config));
         Ok(config)

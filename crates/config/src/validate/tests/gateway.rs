@@ -168,7 +168,7 @@ fn upstreams_say_what_their_servers_speak() {
         &document(r#""protocol": "fcgi""#),
         &[(
             "/upstreams/a/protocol",
-            "The \"protocol\" value must be \"http\", \"fastcgi\", \"scgi\", or \"uwsgi\".",
+            "The \"protocol\" value must be \"http\", \"fastcgi\", \"scgi\", \"uwsgi\", or \"tcp\".",
         )],
     );
     check_problems(

@@ -157,3 +157,54 @@ fn a_server_is_one_for_tcp_and_for_requests_alike() {
         "HTTP/1.1 200 OK\r\n",
     );
 }
+
+/// Checks of servers that get no requests connect, and say nothing.
+/// Options: upstreams.{N}.protocol
+#[test]
+fn checks_only_connect() {
+    let (said, heard) = std::sync::mpsc::channel();
+    let origin = Origin::start(move |peer| {
+        let _ = said.send(peer.read());
+    });
+    let gone = closed_address();
+    let group = json!({ "protocol": "tcp", "health": { "interval": 1, "falls": 1, "rises": 1 } });
+    let server = start(&[origin.address(), gone.clone()], json!({}), group);
+    let state = |address: &str| format!("/upstreams/pool/servers/{address}/state");
+    expect_status(&server, &state(&gone), &json!("down"));
+    for _ in 0..2 {
+        assert_eq!(heard.recv_timeout(super::PATIENCE), Ok(Vec::new()));
+    }
+    expect_status(&server, &state(&origin.address()), &json!("up"));
+}
+
+#[test]
+fn servers_of_connections_get_no_requests() {
+    let server = daemon().routes(json!([])).start();
+    let check = |config: Value, detail: &str| {
+        let reply = server.control().put("/config", &config);
+        assert_says(&reply.expect_refused(400, "Invalid configuration."), detail);
+    };
+    let pools = |pool: Value| json!({ "pool": pool });
+    let servers = json!({ "127.0.0.1:1": {} });
+    let raw = pools(json!({ "protocol": "tcp", "servers": servers }));
+    let none = "The servers of this upstream get no requests, as its \"protocol\" is \"tcp\".";
+    check(json!({ "listeners": { "127.0.0.1:1": { "pass": "upstreams/pool" } }, "upstreams": raw }), none);
+    check(json!({ "routes": [{ "action": { "pass": "upstreams/pool" } }], "upstreams": raw }), none);
+    for (name, value) in
+        [("http2", json!(true)), ("sticky", json!({ "cookie": "a" })), ("keepalive", json!({}))]
+    {
+        let mut pool = json!({ "protocol": "tcp", "servers": servers });
+        pool[name] = value;
+        let detail = format!("The \"{name}\" option is for servers that get requests");
+        check(json!({ "upstreams": pools(pool) }), &detail);
+    }
+    let pool = json!({ "protocol": "tcp", "servers": servers, "health": { "path": "/" } });
+    check(json!({ "upstreams": pools(pool) }), "The \"path\" option is for servers that get requests");
+    for address in ["unix:/run/dns", "https://localhost:53"] {
+        let config = json!({
+            "listeners": { "127.0.0.1:1/udp": { "pass": "upstreams/pool" } },
+            "upstreams": pools(json!({ "servers": { address: {} } })),
+        });
+        check(config, "Some servers of this upstream cannot be sent datagrams.");
+    }
+}

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use corral_config::authentication::{Authentication, KeySource, Method};
+use corral_config::map::{NetworkFile, NetworkLine, WrongLine};
 use corral_config::{Config, Problem, Stage};
 
 use crate::jwt::{KeyFault, KeyOrigin, Keys};
@@ -33,6 +34,9 @@ pub enum FileFault {
     /// The content of a file of keys.
     #[error("it {0}")]
     Key(#[from] KeyFault),
+    /// A line of a file of networks.
+    #[error(transparent)]
+    Network(#[from] WrongLine),
     /// The content of a file of secrets.
     #[error("it {0}")]
     Secret(#[from] LinkFault),
@@ -44,7 +48,9 @@ impl FileFault {
     pub fn in_full(&self) -> String {
         match self {
             Self::Open(cause) | Self::Read(cause) => format!("{self}: {cause}"),
-            Self::Kind | Self::Size | Self::Line(_) | Self::Key(_) | Self::Secret(_) => self.to_string(),
+            Self::Kind | Self::Size | Self::Line(_) | Self::Key(_) | Self::Network(_) | Self::Secret(_) => {
+                self.to_string()
+            }
         }
     }
 }
@@ -88,10 +94,25 @@ pub fn keys(source: &KeySource, content: &[u8]) -> Result<Keys, FileFault> {
     })
 }
 
-/// Everything that is wrong with the files that a configuration has clients checked by.
+/// Reads the files of all maps. One that cannot be read has no networks.
+pub fn fill_maps(config: &mut Config) {
+    for map in config.tables.maps.values_mut().iter_mut().filter(|map| !map.files().is_empty()) {
+        map.fill(map.files().iter().map(|file| networks(file).unwrap_or_default()).collect());
+    }
+}
+
+fn networks(file: &NetworkFile) -> Result<Vec<NetworkLine>, Problem> {
+    let content = open(&file.path).and_then(|opened| content(&opened));
+    let lines = content.and_then(|content| Ok(NetworkLine::parse_all(&content)?));
+    lines.map_err(|fault| problem(file.pointer.clone(), &file.path, &fault))
+}
+
+/// Everything that is wrong with the files that a configuration has clients checked by, those of maps among them.
 #[must_use]
 pub fn check(config: &Config) -> Vec<Problem> {
-    config.tables.authentications.iter().flat_map(problems).collect()
+    let of_maps =
+        config.tables.maps.iter().flat_map(|map| map.files()).filter_map(|file| networks(file).err());
+    config.tables.authentications.iter().flat_map(problems).chain(of_maps).collect()
 }
 
 fn problems(authentication: &Authentication) -> Vec<Problem> {
@@ -102,13 +123,14 @@ fn problems(authentication: &Authentication) -> Vec<Problem> {
             Method::SignedLink(_) => LinkSecrets::parse(&content).map(drop).map_err(FileFault::from),
             _ => Passwords::parse(&content).map(drop).map_err(FileFault::from),
         });
-        let fault = result.err()?;
-        let pointer = format!("{}/{option}", authentication.place);
-        let detail = format!("The file \"{}\" cannot be used: {}.", path.display(), fault.in_full());
-        let advice = advice(&fault, path);
-        Some(Problem { pointer, detail, advice, suggestion: None, stage: Stage::Application })
+        result.err().map(|fault| problem(format!("{}/{option}", authentication.place), path, &fault))
     };
     authentication.methods.iter().filter_map(of_method).collect()
+}
+
+fn problem(pointer: String, path: &Path, fault: &FileFault) -> Problem {
+    let detail = format!("The file \"{}\" cannot be used: {}.", path.display(), fault.in_full());
+    Problem { pointer, detail, advice: advice(fault, path), suggestion: None, stage: Stage::Application }
 }
 
 /// How it would be right.
@@ -122,6 +144,7 @@ fn advice(fault: &FileFault, path: &Path) -> String {
             format!("The daemon's own user must be able to read it: chgrp its group and chmod 640 {path}")
         }
         FileFault::Line(fault) => fault.advice(&path),
+        FileFault::Network(_) => "Each line is a network, with a value behind it or without.".to_owned(),
         FileFault::Key(fault) => fault.advice().to_owned(),
         FileFault::Secret(fault) => fault.advice().to_owned(),
         _ => String::new(),

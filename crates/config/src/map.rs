@@ -4,10 +4,12 @@
 //! all copies of a configuration: there may be many.
 
 mod geo;
+mod network_file;
 mod split;
 mod table;
 
 pub(crate) use self::geo::{GeoTable, Network};
+pub use self::network_file::{NetworkFile, NetworkLine, WrongLine};
 pub(crate) use self::split::{SPLIT_ALL, SplitTable};
 pub(crate) use self::table::{TableName, ValueTable};
 use crate::pattern::GivenUp;
@@ -50,6 +52,22 @@ impl Map {
             Entries::Split(shares) => shares.find(key),
         };
         Ok(found.or(self.default.as_ref()))
+    }
+
+    /// The files that networks are read from.
+    #[must_use]
+    pub fn files(&self) -> &[NetworkFile] {
+        match &self.entries {
+            Entries::Geo(networks) => networks.files(),
+            Entries::Table(_) | Entries::Split(_) => &[],
+        }
+    }
+
+    /// Takes the lines of its files, in the order of these.
+    pub fn fill(&mut self, lines: Vec<Vec<NetworkLine>>) {
+        if let Entries::Geo(networks) = &mut self.entries {
+            networks.fill(lines);
+        }
     }
 
     /// All texts that the map is made of.

@@ -3,11 +3,13 @@
 //! Networks may lie within each other. They are cut into pieces once that do not, so that an address is found by halves
 //! however many there are.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::network_file::{NetworkFile, NetworkLine};
 use crate::pattern::address::{AddressPatternError, AddressRange};
 use crate::template::Template;
 
@@ -15,6 +17,14 @@ use crate::template::Template;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GeoTable {
     inner: Arc<AddressPieces>,
+    files: Arc<NetworkFiles>,
+}
+
+/// Files, and what stands beside them.
+#[derive(Debug, Default)]
+struct NetworkFiles {
+    files: Vec<NetworkFile>,
+    own: Vec<(Network, Template)>,
 }
 
 #[derive(Debug, Default)]
@@ -48,17 +58,49 @@ impl Network {
 }
 
 impl GeoTable {
+    /// As `new`, with files whose networks are not known yet.
+    pub(crate) fn with_files(own: Vec<(Network, Template)>, files: Vec<NetworkFile>) -> Self {
+        if files.is_empty() {
+            return Self::new(own);
+        }
+        Self { files: Arc::new(NetworkFiles { own: own.clone(), files }), ..Self::new(own) }
+    }
+
+    pub(super) fn files(&self) -> &[NetworkFile] {
+        &self.files.files
+    }
+
+    /// Takes the networks of its files, in the order of these. Equal ones of the document count before them.
+    pub(super) fn fill(&mut self, lines: Vec<Vec<NetworkLine>>) {
+        let NetworkFiles { files, own } = &*self.files;
+        let (mut values, mut entries) = (Vec::new(), Vec::new());
+        // Thousands of networks may have the same value.
+        let mut known: HashMap<Box<[u8]>, usize> = HashMap::new();
+        for (file, lines) in files.iter().zip(lines) {
+            let of_file = values.len();
+            values.push(file.value.clone());
+            for NetworkLine { network, value } in lines {
+                let place = value.map_or(of_file, |text| {
+                    *known.entry(text).or_insert_with_key(|text| {
+                        values.push(Template::literal(text));
+                        values.len() - 1
+                    })
+                });
+                entries.push((network, place));
+            }
+        }
+        for (network, value) in own {
+            entries.push((network.clone(), values.len()));
+            values.push(value.clone());
+        }
+        self.inner = Arc::new(AddressPieces::new(entries, values));
+    }
+
     /// A table with these networks; of equal ones the last counts.
     pub(crate) fn new(entries: impl IntoIterator<Item = (Network, Template)>) -> Self {
-        let (mut values, mut v4, mut v6) = (Vec::new(), Vec::new(), Vec::new());
-        for (Network(network), value) in entries {
-            match network {
-                AddressRange::V4(range) => v4.push((range, values.len())),
-                AddressRange::V6(range) => v6.push((range, values.len())),
-            }
-            values.push(value);
-        }
-        Self { inner: Arc::new(AddressPieces { values, v4: cut(v4), v6: cut(v6) }) }
+        let (networks, values): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
+        let entries = networks.into_iter().zip(0..);
+        Self { inner: Arc::new(AddressPieces::new(entries, values)), files: Arc::default() }
     }
 
     /// The value of the address that `text` is.
@@ -74,16 +116,30 @@ impl GeoTable {
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &Template> {
-        self.inner.values.iter()
+        self.inner.values.iter().chain(self.files.files.iter().map(|file| &file.value))
     }
 }
 
-/// The pieces of ranges, each with the place of its value.
-fn cut(ranges: Vec<(RangeInclusive<u128>, usize)>) -> Vec<AddressPiece> {
+impl AddressPieces {
+    /// Networks, each with the place of its value; of equal ones the last counts.
+    fn new(entries: impl IntoIterator<Item = (Network, usize)>, values: Vec<Template>) -> Self {
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        for (n, (Network(network), value)) in entries.into_iter().enumerate() {
+            match network {
+                AddressRange::V4(range) => v4.push((range, (n, value))),
+                AddressRange::V6(range) => v6.push((range, (n, value))),
+            }
+        }
+        Self { values, v4: cut(v4), v6: cut(v6) }
+    }
+}
+
+/// The pieces of ranges, each with its number and the place of its value.
+fn cut(ranges: Vec<(RangeInclusive<u128>, (usize, usize))>) -> Vec<AddressPiece> {
     // The ranges that begin at an address, and those that are over there.
     let mut events: BTreeMap<u128, (Vec<Begun>, Vec<Begun>)> = BTreeMap::new();
     for (range, value) in ranges {
-        let begun = (range.end() - range.start(), std::cmp::Reverse(value));
+        let begun = (range.end() - range.start(), Reverse(value));
         events.entry(*range.start()).or_default().0.push(begun);
         if let Some(behind) = range.end().checked_add(1) {
             events.entry(behind).or_default().1.push(begun);
@@ -93,13 +149,13 @@ fn cut(ranges: Vec<(RangeInclusive<u128>, usize)>) -> Vec<AddressPiece> {
     let pieces = events.into_iter().map(|(first, (begin, end))| {
         end.iter().for_each(|begun| _ = open.remove(begun));
         open.extend(begin);
-        AddressPiece { first, value: open.first().map(|(_, value)| value.0) }
+        AddressPiece { first, value: open.first().map(|(_, Reverse((_, value)))| *value) }
     });
     pieces.collect()
 }
 
-/// The width of a range, and its value: in this order the one that counts is the first.
-type Begun = (u128, std::cmp::Reverse<usize>);
+/// The width of a range, and its number and value: in this order the one that counts is the first.
+type Begun = (u128, Reverse<(usize, usize)>);
 
 #[cfg(test)]
 mod tests {
@@ -143,6 +199,30 @@ mod tests {
         }
         check(&table, "192.0.2.9", Some("192.0.2.1-192.0.2.9"));
         check(&table, "192.0.2.10", Some("0.0.0.0/0"));
+    }
+
+    #[test]
+    fn files_stand_behind_the_document() {
+        let literal = |text: &str| Template::literal(text.as_bytes());
+        let file = |name: &str, value: &str| NetworkFile {
+            path: name.into(),
+            pointer: String::new(),
+            value: literal(value),
+        };
+        let own = vec![(Network::parse(b"10.0.0.1").unwrap(), literal("own"))];
+        let mut table = GeoTable::with_files(own, vec![file("/a", "a"), file("/b", "b")]);
+        check(&table, "10.0.0.1", Some("own"));
+        check(&table, "10.0.0.2", None);
+        for _ in 0..2 {
+            let lines = |text: &str| NetworkLine::parse_all(text.as_bytes()).unwrap();
+            table
+                .fill(vec![lines("10.0.0.1\n10.0.0.0/8\n192.0.2.0/24 x"), lines("192.0.2.0/24\n10.0.0.3 x")]);
+            check(&table, "10.0.0.1", Some("own"));
+            check(&table, "10.0.0.2", Some("a"));
+            check(&table, "10.0.0.3", Some("x"));
+            check(&table, "192.0.2.1", Some("b"));
+            assert_eq!(table.inner.values.len(), 4);
+        }
     }
 
     #[test]

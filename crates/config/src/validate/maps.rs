@@ -3,11 +3,12 @@
 mod circles;
 mod entries;
 
+use self::entries::GeoDraft;
 use super::context::Context;
 use super::schema::{self, Field, Member, OBJECT, STRING, optional};
 use super::strings::{member_name, template};
 use crate::json::{Bytes, Object, Value};
-use crate::map::{Entries, GeoTable, Map, Network, SplitTable, TableName, ValueTable};
+use crate::map::{Entries, GeoTable, Map, SplitTable, TableName, ValueTable};
 use crate::table::Table;
 use crate::template::{Template, Variable};
 
@@ -56,7 +57,7 @@ struct ValueMapDraft {
     from: Option<Template>,
     default: Option<Template>,
     table: Vec<(TableName, Template)>,
-    geo: Vec<(Network, Template)>,
+    geo: GeoDraft,
     split: Vec<(u32, Template)>,
 }
 
@@ -69,7 +70,7 @@ const MAP: &[Member<ValueMapDraft>] = &[
         .means("an object: values by [names and patterns](#table)")
         .read(|cx, field, draft| draft.table = entries::table(cx, field)),
     optional("geo", OBJECT)
-        .means("an object: values by [networks](#geo); `from` is an address")
+        .means("an object: values by [networks](#geo), or files of these; `from` is an address")
         .read(|cx, field, draft| draft.geo = entries::geo(cx, field)),
     optional("split", OBJECT)
         .means("an object: values by [shares of all texts](#split), such as `\"5%\"`; `\"*\"` is the rest")
@@ -94,7 +95,7 @@ impl ValueMapDraft {
         }
         let from = from.or_else(|| Template::parse(b"$remote_addr").ok().filter(|_| !has("from")))?;
         let entries = match kind {
-            "geo" => Entries::Geo(GeoTable::new(geo)),
+            "geo" => Entries::Geo(GeoTable::with_files(geo.networks, geo.files)),
             "split" => Entries::Split(SplitTable::new(name.clone(), split)),
             _ => Entries::Table(value_table(&from, table)),
         };

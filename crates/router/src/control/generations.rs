@@ -68,7 +68,7 @@ impl ControlThread {
         assets: &Assets,
     ) -> anyhow::Result<Vec<FailedListener>> {
         let value = json::parse(document).context("parse the configuration")?;
-        let config = validate(&value, &Known::validated_elsewhere().lenient()).map_err(|problems| {
+        let mut config = validate(&value, &Known::validated_elsewhere().lenient()).map_err(|problems| {
             let first = problems.first().map_or("unknown reason", |problem| &problem.detail);
             anyhow::anyhow!("the router does not accept the configuration: {first}")
         })?;
@@ -90,6 +90,7 @@ impl ControlThread {
         for problem in corral_auth::files::check(&config) {
             tracing::error!("{problem}");
         }
+        corral_auth::files::fill_maps(&mut config);
         let servers = self.servers(&config, trust)?;
         let program = script::program(&config, assets)?;
         let known = self.current.as_ref().map(|(_, generation)| &generation.limits);

@@ -1,10 +1,14 @@
 //! The entries of a map: names, networks or shares, with their values.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
 use super::super::context::Context;
 use super::super::schema::{self, ARRAY, Field, STRING};
 use super::super::strings::parse_template;
 use crate::json::{Bytes, Value};
-use crate::map::{Network, SPLIT_ALL, TableName};
+use crate::map::{Network, NetworkFile, SPLIT_ALL, TableName};
 use crate::template::Template;
 
 /// Values by names.
@@ -16,9 +20,22 @@ pub(super) fn table(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(TableName, T
     })
 }
 
-/// Values by networks.
-pub(super) fn geo(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(Network, Template)> {
-    each(cx, field, |cx, name, value| {
+/// Values by networks, and by files that have networks.
+#[derive(Default)]
+pub(super) struct GeoDraft {
+    pub(super) networks: Vec<(Network, Template)>,
+    pub(super) files: Vec<NetworkFile>,
+}
+
+pub(super) fn geo(cx: &mut Context<'_>, field: Field<'_>) -> GeoDraft {
+    let mut files = Vec::new();
+    let networks = each(cx, field, |cx, name, value| {
+        if name.starts_with(b"/") {
+            let path = PathBuf::from(OsStr::from_bytes(name));
+            let pointer = cx.pointer().to_owned();
+            files.extend(text(cx, name, value).map(|value| NetworkFile { path, pointer, value }));
+            return Vec::new();
+        }
         let network = Network::parse(name);
         if network.is_err() {
             let advice = if **name == *b"default" { BESIDE } else { NETWORK };
@@ -26,7 +43,8 @@ pub(super) fn geo(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(Network, Templ
         }
         let value = text(cx, name, value);
         network.ok().zip(value).into_iter().collect()
-    })
+    });
+    GeoDraft { networks, files }
 }
 
 /// Values by shares; one that has several values is that of each.
@@ -57,7 +75,7 @@ pub(super) fn split(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(u32, Templat
 fn each<T>(
     cx: &mut Context<'_>,
     field: Field<'_>,
-    read: impl Fn(&mut Context<'_>, &Bytes, &Value) -> Vec<T>,
+    mut read: impl FnMut(&mut Context<'_>, &Bytes, &Value) -> Vec<T>,
 ) -> Vec<T> {
     let mut entries = Vec::new();
     for (name, value) in field.value.as_object().into_iter().flatten() {
@@ -146,7 +164,8 @@ const BESIDE: &str = "The value of what is not found is \"default\", beside the 
 const EITHER_CASE: &str = "Letters in either case are \"~(?i)EXPRESSION\".";
 
 /// The forms of a network.
-const NETWORK: &str = "A network is an address, \"ADDRESS/PREFIX\" or \"FIRST-LAST\", without a port.";
+const NETWORK: &str = "A network is an address, \"ADDRESS/PREFIX\" or \"FIRST-LAST\", without a port; a \
+    file of networks begins with \"/\".";
 
 /// The forms of a share.
 const SHARE: &str = "A share is \"5%\" or \"0.25%\", of more than 0 and at most 100, or \"*\" for the rest.";

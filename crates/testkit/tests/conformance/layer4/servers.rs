@@ -190,16 +190,20 @@ fn servers_of_connections_get_no_requests() {
     let none = "The servers of this upstream get no requests, as its \"protocol\" is \"tcp\".";
     check(json!({ "listeners": { "127.0.0.1:1": { "pass": "upstreams/pool" } }, "upstreams": raw }), none);
     check(json!({ "routes": [{ "action": { "pass": "upstreams/pool" } }], "upstreams": raw }), none);
+    let of_requests = |name| {
+        format!(
+            "The \"{name}\" option is for servers that get requests, and the \"protocol\" of these is \"tcp\"."
+        )
+    };
     for (name, value) in
         [("http2", json!(true)), ("sticky", json!({ "cookie": "a" })), ("keepalive", json!({}))]
     {
         let mut pool = json!({ "protocol": "tcp", "servers": servers });
         pool[name] = value;
-        let detail = format!("The \"{name}\" option is for servers that get requests");
-        check(json!({ "upstreams": pools(pool) }), &detail);
+        check(json!({ "upstreams": pools(pool) }), &of_requests(name));
     }
     let pool = json!({ "protocol": "tcp", "servers": servers, "health": { "path": "/" } });
-    check(json!({ "upstreams": pools(pool) }), "The \"path\" option is for servers that get requests");
+    check(json!({ "upstreams": pools(pool) }), &of_requests("path"));
     for address in ["unix:/run/dns", "https://localhost:53"] {
         let config = json!({
             "listeners": { "127.0.0.1:1/udp": { "pass": "upstreams/pool" } },

@@ -1,6 +1,6 @@
 //! `maps` (beyond Unit): a value is looked up wherever a variable can stand, and is whose text it is.
 
-use corral_testkit::{Daemon, Request, daemon, site};
+use corral_testkit::{Daemon, Request, assert_says, daemon, site};
 use serde_json::{Value, json};
 
 const REFUSED: &str = "Invalid configuration.";
@@ -67,6 +67,35 @@ fn values_are_found_by_networks() {
     ];
     check(&json!({ "from": "$arg_k", "geo": networks, "default": "world" }), &cases);
     check(&json!({ "geo": networks }), &[("", "own")]);
+}
+
+/// Files are read when a configuration is put in force, and one that cannot be used refuses it.
+#[test]
+fn networks_are_read_from_files() {
+    let site =
+        site().file("cdn", "# a list\n10.0.0.0/8\n10.1.0.0/16 lab;\n").file("wrong", "10.0.0.0/8\nall x\n");
+    let [cdn, wrong, none] = ["cdn", "wrong", "none"].map(|name| site.path(name).display().to_string());
+    let server = daemon().start_unconfigured();
+    let map = |file: &str| json!({ "from": "$arg_k", "geo": { file: "cdn", "10.0.0.1": "own" }, "default": "none" });
+    answering(&server, &map(&cdn));
+    for (address, expect) in
+        [("10.9.9.9", "cdn"), ("10.1.2.3", "lab"), ("10.0.0.1", "own"), ("11.0.0.1", "none")]
+    {
+        assert_eq!(value_of(&server, address), expect, "{address}");
+    }
+    for (file, reason) in [
+        (&wrong, "line 2: \"all\" is not a network"),
+        (&none, "open: No such file or directory (os error 2)"),
+    ] {
+        let reply = server.control().put("/config/maps", &json!({ "m": map(file) }));
+        let detail = reply.expect_refused(500, "Failed to apply new configuration.");
+        assert_says(&detail, &format!("The file \"{file}\" cannot be used: {reason}."));
+    }
+    assert_eq!(value_of(&server, "10.1.2.3"), "lab", "what is in force stays");
+    site.write("cdn", "10.1.0.0/16 office\n");
+    answering(&server, &map(&cdn));
+    assert_eq!(value_of(&server, "10.1.2.3"), "office");
+    assert_eq!(value_of(&server, "10.9.9.9"), "none");
 }
 
 /// Options: maps.{N}.split

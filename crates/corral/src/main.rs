@@ -58,9 +58,11 @@ fn main() -> ExitCode {
             "unitc" => unit::unitc::command(rest),
             "frankenphp" => frankenphp::command(rest),
             "unitctl" => unit::unitctl::command(rest),
-            _ if is_start_command(rest) => daemon(rest),
-            _ => words::remedy(rest)
-                .map_or_else(|| run(Cli::parse_from(&arguments)), |text| Err(anyhow!(text))),
+            _ => match words::remedy(rest) {
+                Some(text) => Err(anyhow!(text)),
+                None if is_start_command(rest) => daemon(rest),
+                None => run(Cli::parse_from(&arguments)),
+            },
         },
         None => run(Cli::parse_from(&arguments)),
     };

@@ -12,7 +12,10 @@ const REMEDIES: &[(&[&str], &str)] = &[
         "to open the logs again after rotation: kill -USR1 PID, with the PID of corral status",
     ),
     (&["-c"], "to serve what a file says: corral run FILE, or in the background corral daemon --config FILE"),
-    (&["-S", "-p", "dev", "server", "web", "http", "up"], "to serve a folder: corral run FOLDER --port 8080"),
+    (
+        &["-S", "-p", "--port", "--host", "--bind", "--reload", "dev", "server", "web", "http", "up"],
+        "to serve a folder: corral run FOLDER --port 8080",
+    ),
     (&["-d", "background"], "to run in the background: corral daemon"),
     (&["init", "new", "generate"], "to get a configuration to begin with: corral run FOLDER --print-config"),
     (&["ps", "list", "top"], "to see what runs: corral status --watch"),

@@ -12,6 +12,7 @@ mod exec;
 mod folders;
 mod hanging;
 mod languages;
+mod newcomer;
 mod octane;
 mod pages;
 mod ports;

@@ -113,6 +113,13 @@ const FORMS: &[Form] = &[
         TEXT.or(ARRAY),
         "Write an action for each status: {\"404\": {\"share\": \"/srv/www/404.html\"}}.",
     ),
+    fixed(
+        "index",
+        STRING,
+        ARRAY,
+        "An application has one. Several names are tried by the action that passes to it: \"try\": [\"$uri\", \
+         \"$uri/index.html\", \"/index.php\"].",
+    ),
     from("limit_rate", INTEGER, TEXT, |value| {
         Some(format!("Write the number of bytes in a second: {}.", bytes_in(value)?))
     }),

@@ -36,8 +36,7 @@ impl Newcomer {
             .file("cart/venv/pyvenv.cfg", "")
             .file("cart/venv/lib/python3.99/site-packages/installed.py", "")
             .file("closed/site/page.php", "")
-            .file("site.json", r#"{"listeners": {}}"#)
-            .file("tmp/file", "");
+            .file("site.json", r#"{"listeners": {}}"#);
         Self { home, taken: TcpListener::bind("127.0.0.1:0").expect("bind a port") }
     }
 
@@ -184,7 +183,7 @@ fn words_of_other_servers_are_understood() {
     Newcomer::new().types(COMMON_WORDS);
 }
 
-/// The folder for temporary files is root's, where root starts it.
+/// The folder for temporary files is made, and is root's where root starts it.
 const DAEMON: &str = "corral daemon --control unix:$PWD/control.sock --pid $PWD/pid --log $PWD/log \
     --statedir $PWD/state --tmpdir $PWD/tmp";
 
@@ -252,6 +251,11 @@ const MISTAKES: &[Line] = &[
         r#"{"routes": [{"action": {"share": "$PWD$uri", "index": ["a.html", "b.html"], "expires": "30d"}}]}"#,
         0,
         VALID,
+    ),
+    (
+        r#"{"applications": {"a": {"type": "php", "root": "/", "index": ["a.php", "b.php"]}}}"#,
+        1,
+        r#"are tried by the action that passes to it: "try": ["#,
     ),
     (
         r#"{"applications": {"a": {"type": "php", "root": "/", "options": {"memory_limit": "1G"}}}}"#,

@@ -11,8 +11,10 @@ use corral_sys::user::{self, Credentials};
 
 use crate::users::Users;
 
-/// Finds the folder in which the router, as its own user, can keep what does not fit into memory.
+/// Finds, or makes, the folder in which the router, as its own user, can keep what does not fit into memory.
 pub(crate) fn find(path: &Path, users: Option<&Users>) -> anyhow::Result<PathBuf> {
+    // A folder that cannot be made is one that cannot be used, which is told below.
+    let _ = DirBuilder::new().recursive(true).mode(0o755).create(path);
     let Some(Users { daemon, .. }) = users else {
         let context = || format!("use \"{}\" for temporary files", path.display());
         return file::temp_file(path).map(|_| path.to_owned()).with_context(context);

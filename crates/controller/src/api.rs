@@ -2,10 +2,14 @@
 //!
 //! Knows requests as method, target and body; connections belong to `server`.
 
+use std::time::SystemTime;
+
 use corral_config::json::edit;
 use corral_config::json::{self, Bytes, Value};
 use corral_config::plan::AssetKind;
 use corral_config::process_groups;
+use corral_ipc::message::Status;
+use corral_metrics::Format;
 use hyper::{Method, StatusCode};
 
 use crate::api_request::ApiRequest;
@@ -15,7 +19,7 @@ use crate::query::Query;
 use crate::reply::{ApiReply, object};
 use crate::state::{ChangeError, ChangeRequest, Changed, Controller, Effect, Storing};
 use crate::uploads::Texts;
-use crate::{exec, files, openapi, refusals, status, uploads};
+use crate::{exec, files, metrics, openapi, refusals, status, uploads};
 
 /// Answers one request. Must run to its end, because it may change the configuration.
 pub(crate) async fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
@@ -45,6 +49,7 @@ pub(crate) async fn answer(controller: &Controller, call: &ApiRequest<'_>) -> Ap
         }
         ApiResource::Scripts => uploads::answer(controller, AssetKind::Script, call, query, path).await,
         ApiResource::Status => status(controller, path).await,
+        ApiResource::Metrics => metrics(controller, call).await,
         ApiResource::Restart => restart(controller, path).await,
         ApiResource::Run => run(controller, path).await,
         ApiResource::Exec => exec::answer(controller, call.uid, path).await,
@@ -141,11 +146,24 @@ async fn status(controller: &Controller, path: &[Bytes]) -> ApiReply {
     }
 }
 
+async fn metrics(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
+    let figures = match figures(controller).await {
+        Ok(figures) => figures,
+        Err(reply) => return reply,
+    };
+    let format = Format::accepted_by(call.accept);
+    let all = metrics::exposition(&figures, &controller.engine().status(), SystemTime::now());
+    ApiReply::text(format.content_type(), all.into_text(format))
+}
+
 async fn status_value(controller: &Controller) -> Result<Value, ApiReply> {
-    match controller.main().status().await {
-        Ok(Some(figures)) => Ok(status::value(&figures, controller.modules(), &controller.engine().status())),
-        Ok(None) | Err(_) => Err(ApiReply::error(StatusCode::INTERNAL_SERVER_ERROR, "Failed to get status.")),
-    }
+    let figures = figures(controller).await?;
+    Ok(status::value(&figures, controller.modules(), &controller.engine().status()))
+}
+
+async fn figures(controller: &Controller) -> Result<Status, ApiReply> {
+    let figures = controller.main().status().await.ok().flatten();
+    figures.ok_or_else(|| ApiReply::error(StatusCode::INTERNAL_SERVER_ERROR, "Failed to get status."))
 }
 
 /// `/control/applications/NAME/restart`.

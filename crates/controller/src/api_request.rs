@@ -11,6 +11,8 @@ pub(crate) struct ApiRequest<'a> {
     /// Path and query as they stand in the request line.
     pub(crate) target: &'a str,
     pub(crate) conditions: Conditions,
+    /// The values of `Accept`, with commas between them.
+    pub(crate) accept: &'a str,
     pub(crate) body: &'a [u8],
     /// Fields are there that browsers send, on a socket that browsers reach.
     pub(crate) is_from_browser: bool,

@@ -12,6 +12,7 @@ pub(crate) enum ApiResource {
     Certificates,
     Scripts,
     Status,
+    Metrics,
     Restart,
     Run,
     Exec,
@@ -62,6 +63,8 @@ pub(crate) enum ReplyBody {
     Json,
     /// `{"success": …}`.
     Success,
+    /// The formats of Prometheus.
+    Metrics,
 }
 
 /// The reply to a method that a path does not have.
@@ -288,6 +291,17 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
             RequestBodyKind::None,
             ReplyBody::Json,
             "A part of the figures.",
+        )],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
+        resource: ApiResource::Metrics,
+        template: "/metrics",
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Metrics,
+            "Figures for Prometheus, as OpenMetrics if that is accepted.",
         )],
         otherwise: Otherwise::InvalidMethod,
     },

@@ -19,6 +19,7 @@ mod folders;
 mod insertions;
 mod issuing;
 mod main_link;
+mod metrics;
 mod openapi;
 mod peers;
 mod pem;

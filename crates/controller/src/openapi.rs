@@ -2,6 +2,7 @@
 //! by which configurations are validated, so that it cannot say anything else than they do.
 
 use corral_config::json::{Bytes, Object, Value};
+use corral_metrics::Format;
 
 use crate::endpoints::{ApiResource, ENDPOINTS, Endpoint, Operation, ReplyBody, RequestBodyKind};
 use crate::reply::object;
@@ -77,12 +78,13 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
         let content = object([(media_type, object([("schema", schema)]))]);
         add("requestBody", object([("required", Value::Bool(true)), ("content", content)]));
     }
-    let schema = match operation.answer {
-        ReplyBody::Configuration => reference("Configuration"),
-        ReplyBody::Success => reference("Success"),
-        ReplyBody::Json => Value::empty_object(),
+    let done = match operation.answer {
+        ReplyBody::Configuration => response("Done.", reference("Configuration")),
+        ReplyBody::Success => response("Done.", reference("Success")),
+        ReplyBody::Json => response("Done.", Value::empty_object()),
+        ReplyBody::Metrics => metrics(),
     };
-    let mut responses = vec![("200", response("Done.", schema))];
+    let mut responses = vec![("200", done)];
     if operation.answer == ReplyBody::Success
         && matches!(endpoint.resource, ApiResource::Config | ApiResource::Restart)
     {
@@ -142,6 +144,14 @@ fn request_body(body: RequestBodyKind) -> Option<(&'static str, Value)> {
 fn response(description: &str, schema: Value) -> Value {
     let content = object([("application/json", object([("schema", schema)]))]);
     object([("description", Value::from(description)), ("content", content)])
+}
+
+/// Figures, in the formats that collectors ask for.
+fn metrics() -> Value {
+    let text = || object([("schema", object([("type", Value::from("string"))]))]);
+    let formats = [Format::Prometheus, Format::OpenMetrics];
+    let content = object(formats.map(|format| (format.content_type(), text())));
+    object([("description", Value::from("The figures.")), ("content", content)])
 }
 
 fn reference(name: &str) -> Value {

@@ -12,12 +12,26 @@ pub(crate) struct ApiReply {
     pub(crate) body: Value,
     /// The entity tag of the configuration, where the reply is about it.
     pub(crate) tag: Option<String>,
+    /// A text in the place of JSON.
+    pub(crate) text: Option<ReplyText>,
+}
+
+/// A text with the value of `Content-Type`.
+#[derive(Debug)]
+pub(crate) struct ReplyText {
+    pub(crate) media_type: &'static str,
+    pub(crate) text: String,
 }
 
 impl ApiReply {
     /// The value itself.
     pub(crate) fn value(body: Value) -> Self {
-        Self { status: StatusCode::OK, body, tag: None }
+        Self { status: StatusCode::OK, body, tag: None, text: None }
+    }
+
+    /// A text that is not JSON.
+    pub(crate) fn text(media_type: &'static str, text: String) -> Self {
+        Self { text: Some(ReplyText { media_type, text }), ..Self::value(Value::Null) }
     }
 
     /// The part of a value outside the configuration that stands at a path.
@@ -35,7 +49,7 @@ impl ApiReply {
 
     /// Something went wrong.
     pub(crate) fn error(status: StatusCode, title: &str) -> Self {
-        Self { status, body: object([("error", Value::from(title))]), tag: None }
+        Self { status, ..Self::value(object([("error", Value::from(title))])) }
     }
 
     /// Something went wrong, and this is why.
@@ -45,7 +59,7 @@ impl ApiReply {
 
     /// The reader has what there is; the body is not sent.
     pub(crate) fn not_modified() -> Self {
-        Self { status: StatusCode::NOT_MODIFIED, body: Value::Null, tag: None }
+        Self { status: StatusCode::NOT_MODIFIED, ..Self::value(Value::Null) }
     }
 
     /// With the entity tag of the configuration.

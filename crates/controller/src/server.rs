@@ -29,7 +29,7 @@ use crate::api;
 use crate::api_request::ApiRequest;
 use crate::conditions::Conditions;
 use crate::peers::Peers;
-use crate::reply::ApiReply;
+use crate::reply::{ApiReply, ReplyText};
 use crate::state::Controller;
 use crate::write_timeout::WriteTimeout;
 
@@ -138,7 +138,7 @@ async fn connection(
     let service = service_fn(|request| {
         // A task of its own, so that a change goes on to its end when the client does not wait.
         let answered = tokio::spawn(handle(controller.clone(), access.clone(), uid, request));
-        async { Ok::<_, Infallible>(answered.await.unwrap_or_else(|_| response(&internal_error()))) }
+        async { Ok::<_, Infallible>(answered.await.unwrap_or_else(|_| response(internal_error()))) }
     });
     let served = http1::Builder::new()
         .keep_alive(false)
@@ -164,20 +164,29 @@ async fn handle(
 ) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
     if let Some(refusal) = access.refusal(&head) {
-        return response(&refusal);
+        return response(refusal);
     }
     let is_from_browser = access.is_from_browser(&head);
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let conditions = Conditions::from_fields(&head.headers);
+    let accept = head.headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let accept = accept.collect::<Vec<_>>().join(",");
     let reply = match read_body(body).await {
         Ok(body) => {
-            let call =
-                ApiRequest { method: &head.method, target, conditions, body: &body, is_from_browser, uid };
+            let call = ApiRequest {
+                method: &head.method,
+                target,
+                conditions,
+                accept: &accept,
+                body: &body,
+                is_from_browser,
+                uid,
+            };
             api::answer(&controller, &call).await
         }
         Err(reply) => reply,
     };
-    response(&reply)
+    response(reply)
 }
 
 /// The whole body, or what to answer instead.
@@ -202,9 +211,13 @@ async fn read_body(mut body: Incoming) -> Result<Vec<u8>, ApiReply> {
 }
 
 /// With the fields in Unit's order.
-fn response(reply: &ApiReply) -> Response<Full<Bytes>> {
+fn response(reply: ApiReply) -> Response<Full<Bytes>> {
     let is_empty = reply.status == StatusCode::NOT_MODIFIED;
-    let body = if is_empty { Vec::new() } else { reply.body.pretty() };
+    let (media_type, body) = match reply.text {
+        Some(ReplyText { media_type, text }) => (media_type, text.into_bytes()),
+        None if is_empty => ("", Vec::new()),
+        None => ("application/json", reply.body.pretty()),
+    };
     let len = body.len();
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = reply.status;
@@ -214,7 +227,7 @@ fn response(reply: &ApiReply) -> Response<Full<Bytes>> {
         fields.insert(header::DATE, date);
     }
     if !is_empty {
-        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         fields.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
     }
     if reply.status == StatusCode::UNAUTHORIZED {

@@ -24,8 +24,9 @@ pub use self::prototype::{Endpoint, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{Console, DevMode, DevQuestion, FromRouter, StartedInstance, ToRouter};
 pub use self::status::{
-    AppStatus, DaemonStatus, FailedListener, LeftState, LimitStatus, MirrorStatus, QueueStatus, RunStatus,
-    STATE_KINDS, ScheduleStatus, ServerState, ServerStatus, Status, UpstreamStatus,
+    AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, FailedListener, LeftState, LimitStatus,
+    ListenerFigures, MirrorStatus, PROTOCOLS, QueueStatus, RunStatus, STATE_KINDS, STATUS_CLASSES,
+    ScheduleStatus, ServerState, ServerStatus, Status, UpstreamStatus,
 };
 pub use self::upgrade::{FromSuccessor, ToSuccessor};
 

@@ -19,7 +19,8 @@ use corral_config::address::ListenAddress;
 use corral_ipc::bounded::MOST;
 use corral_ipc::link::Link;
 use corral_ipc::message::{
-    AppId, DaemonStatus, FromRouter, GenerationId, LimitStatus, MirrorStatus, Status, ToRouter,
+    AppId, DaemonStatus, FromRouter, GenerationId, LimitStatus, ListenerFigures, MirrorStatus, Status,
+    ToRouter,
 };
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
@@ -299,6 +300,7 @@ impl ControlThread {
             refused: sum(|event_loop| event_loop.counters.refused.get()),
             requests: sum(|event_loop| event_loop.counters.requests.get()),
             dropped_datagrams: sum(|event_loop| event_loop.counters.dropped_datagrams.get()),
+            listeners: self.listeners(),
             applications: leases.iter().map(|lease| lease.0.status()).take(MOST).collect(),
             background: Vec::new(),
             failed_listeners: Vec::new(),
@@ -310,6 +312,11 @@ impl ControlThread {
             mirrors: self.mirrors(),
             daemon: DaemonStatus::default(),
         }
+    }
+
+    fn listeners(&self) -> Vec<ListenerFigures> {
+        let counts = self.current.iter().flat_map(|(_, generation)| &generation.listener_counts);
+        counts.map(|counts| counts.figures()).take(MOST).collect()
     }
 
     fn limits(&self) -> Vec<LimitStatus> {

@@ -2,11 +2,13 @@
 //! notes the end.
 
 use corral_config::access_log::AccessLogs;
+use corral_http::request::HttpVersion;
 
 use crate::answer::authenticate::{self, AuthOutcome};
 use crate::answer::{application, gateway, program, proxy, returned, share};
 use crate::exchange::{Exchange, https_only, key_authorization};
 use crate::observe::console;
+use crate::observe::request_counts::EndedRequest;
 use crate::observe::telemetry::{self, Trace};
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
@@ -149,9 +151,10 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
     }
 }
 
-/// Reports the end of the exchange to access logs, the console and telemetry.
+/// Reports the end of the exchange to counts, access logs, the console and telemetry.
 pub(crate) fn note_end(exchange: &Exchange<'_>) {
     let generation = &exchange.request.settings.generation.shared;
+    count(exchange);
     let logs = match exchange.route.access_logs() {
         Some(AccessLogs::Own(logs)) => logs,
         Some(AccessLogs::Document) | None => &generation.config.access_logs,
@@ -169,4 +172,20 @@ pub(crate) fn note_end(exchange: &Exchange<'_>) {
         let record = telemetry::record(trace, received, &exchange.variables(), header);
         telemetry.finish(record);
     }
+}
+
+fn count(exchange: &Exchange<'_>) {
+    let Exchange { request, reply, services, .. } = exchange;
+    let Some(counts) = request.settings.counts() else { return };
+    let protocol = match request.received.head.version() {
+        HttpVersion::Http10 => 0,
+        HttpVersion::Http11 => 1,
+        HttpVersion::Http2 => 2,
+    };
+    counts.of_loop(services.lane.index()).note(&EndedRequest {
+        protocol,
+        status: reply.status,
+        took: request.elapsed(),
+        sent: reply.n_body_bytes,
+    });
 }

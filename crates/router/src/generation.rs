@@ -22,6 +22,7 @@ use crate::instance::{InstanceLease, LoopApp};
 use crate::limits::ClientLimits;
 use crate::mirrors::Mirrors;
 use crate::observe::access_log::AccessLogWriter;
+use crate::observe::request_counts::ListenerCounts;
 use crate::observe::telemetry::Telemetry;
 use crate::tls::TlsContext;
 use crate::upstream::{LoopGroups, LoopServers, ServerGroups};
@@ -40,6 +41,8 @@ pub(crate) struct Generation {
     /// The means by which clients are known.
     pub(crate) authenticators: Authenticators,
     pub(crate) access_logs: Table<AccessLog, AccessLogWriter>,
+    /// In the order of `config.listeners`.
+    pub(crate) listener_counts: Vec<Arc<ListenerCounts>>,
     pub(crate) program: Arc<CompiledProgram>,
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// In the order of `config.listeners`.

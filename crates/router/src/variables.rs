@@ -84,7 +84,8 @@ impl CachedValues {
         *self.time.get_or_init(clock::since_epoch)
     }
 
-    fn elapsed(&self, started: Instant) -> Duration {
+    /// The time since then, measured once.
+    pub(crate) fn elapsed(&self, started: Instant) -> Duration {
         *self.elapsed.get_or_init(|| started.elapsed())
     }
 }

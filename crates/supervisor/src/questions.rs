@@ -1,6 +1,6 @@
 //! Questions that routers were asked and have not answered.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use corral_ipc::message::{GenerationId, Status, Ticket};
@@ -11,6 +11,9 @@ use crate::ids::RouterId;
 /// More questions than people ask at once: a client floods, or a router answers nothing.
 const MOST_QUESTIONS: usize = 64;
 
+/// Listeners of routers that have ended: a configuration may name others again and again.
+const MOST_LISTENERS: usize = 10_000;
+
 /// A question of the controller about the status that not every router has answered.
 struct Question {
     ticket: Ticket,
@@ -18,7 +21,7 @@ struct Question {
     missing: BTreeSet<RouterId>,
     /// From the router in charge.
     answer: Option<Status>,
-    /// The connections and requests of the others.
+    /// The connections and requests of the others, those that had ended before among them.
     others: Status,
 }
 
@@ -28,13 +31,21 @@ pub(crate) struct Questions {
     /// The generation that a router has not put in force yet.
     owed: Owed,
     ended_routers: Status,
+    /// The totals that each router has told last.
+    last: BTreeMap<RouterId, Status>,
     /// When this process was started.
     pub(crate) started: Instant,
 }
 
 impl Questions {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { open: Vec::new(), owed: Owed::default(), ended_routers: Status::default(), started: now }
+        Self {
+            open: Vec::new(),
+            owed: Owed::default(),
+            ended_routers: Status::default(),
+            last: BTreeMap::new(),
+            started: now,
+        }
     }
 
     /// Whether no further question is taken.
@@ -44,12 +55,13 @@ impl Questions {
 
     /// These routers have been asked for their figures.
     pub(crate) fn ask(&mut self, ticket: Ticket, missing: BTreeSet<RouterId>) {
-        let (asked, others) = (Instant::now(), Status::default());
+        let (asked, others) = (Instant::now(), self.ended_routers.clone());
         self.open.push(Question { ticket, asked, missing, answer: None, others });
     }
 
     /// A router has answered; the one in charge knows most.
     pub(crate) fn take(&mut self, id: RouterId, is_in_charge: bool, ticket: Ticket, status: Status) {
+        self.note_totals(id, &status);
         let Some(question) = self.open.iter_mut().find(|question| question.ticket == ticket) else {
             return;
         };
@@ -62,13 +74,17 @@ impl Questions {
         }
     }
 
+    /// Notes what a router has told, which goes on counting if it is killed.
+    fn note_totals(&mut self, id: RouterId, status: &Status) {
+        self.last.insert(id, totals(status));
+    }
+
     /// Takes out what every router has answered; without figures if the one in charge has given none.
     pub(crate) fn take_complete(&mut self) -> Vec<(Ticket, Option<Status>)> {
         let complete = self.open.extract_if(.., |question| question.missing.is_empty());
         let sum = |Question { ticket, answer, others, .. }| {
             let status = answer.map(|mut status: Status| {
-                status.count(&others);
-                status.count(&self.ended_routers);
+                status.count_known(&others);
                 status
             });
             (ticket, status)
@@ -77,20 +93,25 @@ impl Questions {
     }
 
     /// A router has finished: what it has counted goes on counting, its connections are closed.
-    pub(crate) fn keep_totals(&mut self, status: &Status) {
-        let Status { accepted, refused, requests, dropped_datagrams, .. } = *status;
-        self.ended_routers.count(&Status {
-            accepted,
-            closed: accepted,
-            refused,
-            requests,
-            dropped_datagrams,
-            ..Status::default()
-        });
+    pub(crate) fn keep_totals(&mut self, id: RouterId, status: &Status) {
+        self.note_totals(id, status);
+        self.end_router(id);
     }
 
-    /// The answer of a router that has ended is not waited for.
+    fn end_router(&mut self, id: RouterId) {
+        if let Some(totals) = self.last.remove(&id) {
+            // One that has answered counts there already.
+            for question in self.open.iter_mut().filter(|question| question.missing.contains(&id)) {
+                question.others.count(&totals);
+            }
+            self.ended_routers.count(&totals);
+            self.ended_routers.listeners.truncate(MOST_LISTENERS);
+        }
+    }
+
+    /// The answer of a router that has ended is not waited for, and what it has told before goes on counting.
     pub(crate) fn forget_router(&mut self, id: RouterId) {
+        self.end_router(id);
         for question in &mut self.open {
             question.missing.remove(&id);
         }
@@ -121,5 +142,100 @@ impl Questions {
         let asked =
             self.open.iter().flat_map(|question| question.missing.iter().map(|id| (*id, question.asked)));
         asked.filter(move |(id, _)| is_heard(*id))
+    }
+}
+
+/// The figures of a router that go on counting when it has ended; its connections are closed then.
+fn totals(status: &Status) -> Status {
+    let Status { accepted, refused, requests, dropped_datagrams, .. } = *status;
+    Status {
+        accepted,
+        closed: accepted,
+        refused,
+        requests,
+        dropped_datagrams,
+        listeners: status.listeners.clone(),
+        ..Status::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corral_ipc::message::ListenerFigures;
+
+    use super::*;
+
+    fn told(requests: u64) -> Status {
+        let mut listener = ListenerFigures::new("*:80".to_owned());
+        listener.sent = requests;
+        Status { requests, accepted: requests, listeners: vec![listener], ..Status::default() }
+    }
+
+    /// Asks these routers; each answers with a number unless it has none.
+    fn ask(questions: &mut Questions, routers: &[(RouterId, Option<u64>)]) {
+        questions.ask(Ticket(7), routers.iter().map(|(id, _)| *id).collect());
+        for (place, (id, requests)) in routers.iter().enumerate() {
+            if let Some(requests) = requests {
+                questions.take(*id, place == 0, Ticket(7), told(*requests));
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(questions: &mut Questions, expect: Option<u64>) {
+        let complete = questions.take_complete();
+        let figures: Vec<_> = complete
+            .iter()
+            .map(|(_, status)| status.as_ref().map(|status| (status.requests, status.listeners[0].sent)))
+            .collect();
+        assert_eq!(figures, [expect.map(|n| (n, n))]);
+    }
+
+    #[test]
+    fn what_routers_have_counted_goes_on() {
+        let mut questions = Questions::new(Instant::now());
+        let [a, b, c] = [1, 2, 3].map(RouterId);
+        ask(&mut questions, &[(a, Some(10))]);
+        check(&mut questions, Some(10));
+        // The next one takes over, and the first finishes with more than it has told.
+        ask(&mut questions, &[(b, Some(1)), (a, Some(11))]);
+        check(&mut questions, Some(12));
+        questions.keep_totals(a, &told(15));
+        questions.forget_router(a);
+        ask(&mut questions, &[(b, Some(2))]);
+        check(&mut questions, Some(17));
+        // One that is killed has told something.
+        questions.forget_router(b);
+        ask(&mut questions, &[(c, Some(0))]);
+        check(&mut questions, Some(17));
+    }
+
+    #[test]
+    fn a_router_that_ends_meanwhile_counts_once() {
+        let mut questions = Questions::new(Instant::now());
+        let [a, b] = [1, 2].map(RouterId);
+        ask(&mut questions, &[(b, Some(1)), (a, Some(10))]);
+        check(&mut questions, Some(11));
+        ask(&mut questions, &[(b, Some(2)), (a, None)]);
+        questions.keep_totals(a, &told(12));
+        questions.forget_router(a);
+        check(&mut questions, Some(14));
+        ask(&mut questions, &[(b, Some(3)), (RouterId(9), None)]);
+        questions.forget_router(b);
+        questions.forget_router(RouterId(9));
+        check(&mut questions, Some(15));
+    }
+
+    #[test]
+    fn a_listener_that_has_left_is_not_told_of() {
+        let mut questions = Questions::new(Instant::now());
+        ask(&mut questions, &[(RouterId(1), Some(10))]);
+        check(&mut questions, Some(10));
+        questions.forget_router(RouterId(1));
+        questions.ask(Ticket(7), [RouterId(2)].into());
+        questions.take(RouterId(2), true, Ticket(7), Status::default());
+        let complete = questions.take_complete();
+        let status = complete[0].1.as_ref().unwrap();
+        assert_eq!((status.requests, status.listeners.len()), (10, 0));
     }
 }

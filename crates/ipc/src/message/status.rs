@@ -1,5 +1,6 @@
 //! The figures of `/status` on their way from the router, by main, to the controller.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,9 @@ pub struct Status {
     pub dropped_datagrams: u64,
     /// Requests begun since the router started.
     pub requests: u64,
+    /// Requests that are over, by listener, in the order of the configuration.
+    #[serde(deserialize_with = "bounded::list")]
+    pub listeners: Vec<ListenerFigures>,
     /// By application, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub applications: Vec<AppStatus>,
@@ -73,8 +77,24 @@ pub struct DaemonStatus {
 }
 
 impl Status {
-    /// Adds the connections and requests of another router.
+    /// Adds the connections and requests of another router, of listeners that are not known here, too.
     pub fn count(&mut self, other: &Self) {
+        for figures in &other.listeners {
+            if !self.listeners.iter().any(|known| known.address == figures.address) {
+                self.listeners.push(ListenerFigures::new(figures.address.clone()));
+            }
+        }
+        self.count_known(other);
+    }
+
+    /// Adds the connections and requests of another router, as far as its listeners are known here.
+    pub fn count_known(&mut self, other: &Self) {
+        let others: HashMap<_, _> = other.listeners.iter().map(|one| (&*one.address, one)).collect();
+        for listener in &mut self.listeners {
+            if let Some(other) = others.get(&*listener.address) {
+                listener.count(other);
+            }
+        }
         for (sum, n) in [
             (&mut self.accepted, other.accepted),
             (&mut self.active, other.active),
@@ -86,6 +106,57 @@ impl Status {
         ] {
             *sum = sum.saturating_add(n);
         }
+    }
+}
+
+/// Classes of statuses, by the numbers that routers have for them; the first is that of requests without a reply.
+pub const STATUS_CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// Versions of HTTP, by the numbers that routers have for them.
+pub const PROTOCOLS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
+
+/// Upper bounds of durations that are counted together, in microseconds; longer ones follow the last.
+pub const DURATION_BOUNDS: [u64; 16] = [
+    500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
+    5_000_000, 10_000_000, 30_000_000, 60_000_000,
+];
+
+/// Requests of one listener that are over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenerFigures {
+    /// As configured.
+    pub address: String,
+    /// By [`PROTOCOLS`] and [`STATUS_CLASSES`].
+    pub requests: [[u64; STATUS_CLASSES.len()]; PROTOCOLS.len()],
+    /// How long they took.
+    pub durations: DurationFigures,
+    /// Bytes of bodies that clients have got.
+    pub sent: u64,
+}
+
+/// Durations that were measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DurationFigures {
+    /// How many are in each range of [`DURATION_BOUNDS`], and how many are longer.
+    pub counts: [u64; DURATION_BOUNDS.len() + 1],
+    /// The sum, in microseconds.
+    pub micros: u64,
+}
+
+impl ListenerFigures {
+    /// Those of a listener without requests.
+    #[must_use]
+    pub fn new(address: String) -> Self {
+        Self { address, ..Self::default() }
+    }
+
+    fn count(&mut self, other: &Self) {
+        let Self { requests, durations, sent, .. } = self;
+        let sums =
+            requests.iter_mut().flatten().chain(&mut durations.counts).chain([&mut durations.micros, sent]);
+        let others = other.requests.iter().flatten().chain(&other.durations.counts);
+        let others = others.chain([&other.durations.micros, &other.sent]);
+        sums.zip(others).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Generations: what arrives of one, how it is built beside the one in force, and how it takes its place.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::instance::InstanceLease;
 use crate::limits::ClientLimits;
 use crate::mirrors::Mirrors;
 use crate::observe::access_log::AccessLogWriter;
+use crate::observe::request_counts::ListenerCounts;
 use crate::observe::telemetry::Telemetry;
 use crate::tls;
 use crate::tls::Contexts;
@@ -102,6 +104,7 @@ impl ControlThread {
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
         pending.n_sockets = pending.sockets.iter().map(|(_, group)| group.len()).sum();
         pending.shares = share_out(std::mem::take(&mut pending.sockets), n_lanes)?;
+        let listener_counts = self.listener_counts(&config);
         let request_settings = RequestSettings::new(&config.settings.http, config.tables.wants_upstreams);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes, &control_waker)?;
@@ -116,6 +119,7 @@ impl ControlThread {
             mirrors,
             authenticators,
             access_logs,
+            listener_counts,
             program,
             telemetry,
             tls,
@@ -146,6 +150,18 @@ impl ControlThread {
         let trust = is_secured.then(|| trust.config(&settings.tls, HTTP1)).transpose();
         let trust = trust.with_context(|| format!("telemetry to \"{}\"", settings.endpoint))?;
         Telemetry::start(settings, trust.as_deref().cloned()).map(Some)
+    }
+
+    /// The counts of listeners; those of one that stays go on.
+    fn listener_counts(&self, config: &Config) -> Vec<Arc<ListenerCounts>> {
+        let current = self.current.iter().flat_map(|(_, generation)| &generation.listener_counts);
+        let known: HashMap<_, _> = current.map(|counts| (counts.address.as_str(), counts)).collect();
+        let counts = config.listeners.iter().map(|listener| {
+            let address = listener.address.to_string();
+            let known = known.get(address.as_str()).map(|counts| Arc::clone(counts));
+            known.unwrap_or_else(|| Arc::new(ListenerCounts::new(address, self.loops.len())))
+        });
+        counts.collect()
     }
 
     /// The servers of upstreams and proxies; those that stay as they are keep all that is known of them.

@@ -1,6 +1,8 @@
 //! The request as the configuration has made it on its way: its target after rewrites, its client as far as that is
 //! trusted, its user, and its headers. Routing and authentication change it; answers only read it.
 
+use std::time::Duration;
+
 use corral_cgi::variables::is_one_variable;
 use corral_config::plan::AppSpec;
 use corral_config::route::Route;
@@ -105,6 +107,11 @@ impl<'c> RoutedRequest<'c> {
     /// The query that a rewrite has put in the place of the request's.
     pub(super) fn rewritten_query(&self) -> Option<&[u8]> {
         self.rewritten_query.as_deref()
+    }
+
+    /// The time since its first byte; the same for all that ask at its end.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.memo.elapsed(self.received.started)
     }
 
     /// Whether a rewrite has put something in the place of the request's path or query.

@@ -8,6 +8,7 @@ use corral_config::listener::Listener;
 use corral_config::table::{InnerListener, Key};
 
 use super::LoopGeneration;
+use crate::observe::request_counts::ListenerCounts;
 use crate::tls::TlsContext;
 
 /// Which listener it is, in which configuration. Cheap to clone.
@@ -51,6 +52,16 @@ impl ListenerSettings {
     /// Whether the connection will begin with a header that names the client.
     pub(crate) fn will_name_client(&self, peer: Option<SocketAddr>) -> bool {
         self.listener().proxy_protocol.as_ref().is_some_and(|source| source.matches(peer))
+    }
+
+    /// The counts of its requests; none of those that the router makes itself.
+    pub(crate) fn counts(&self) -> Option<&ListenerCounts> {
+        match self.listener {
+            ListenerPlace::Bound(idx) => {
+                self.generation.shared.listener_counts.get(idx).map(|counts| &**counts)
+            }
+            ListenerPlace::Inner(_) => None,
+        }
     }
 
     /// The settings of TLS, if it is to be spoken.

@@ -63,7 +63,7 @@ impl Supervisor {
             {
                 children.end_router(id, "says that it has finished, but was not told to");
             }
-            FromRouter::Finished { status } => questions.keep_totals(&status),
+            FromRouter::Finished { status } => questions.keep_totals(id, &status),
         }
         true
     }

@@ -1,6 +1,7 @@
 //! Observation of a server: logs, status and telemetry.
 
 mod access_log;
+mod metrics;
 mod request_id;
 mod status;
 mod telemetry;

@@ -1,0 +1,16 @@
+//! The figures of a daemon as collectors of metrics read them: one table of all series, and the formats of Prometheus.
+//!
+//! `table` is the one place that names a series. Whoever counts hands samples of it over to an `Exposition`, the
+//! manual's page is made of it, and a test compares the two.
+
+#![forbid(unsafe_code)]
+
+mod exposition;
+mod family;
+pub mod manual;
+mod media_type;
+pub mod table;
+
+pub use self::exposition::{Exposition, HistogramSample};
+pub use self::family::{Family, Kind, Section, Unit};
+pub use self::media_type::Format;

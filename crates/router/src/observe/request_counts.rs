@@ -1,0 +1,123 @@
+//! Counts of the requests of a listener. Each event loop has a set of its own, so that no two write to the same cache
+//! line.
+
+use std::time::Duration;
+
+use corral_ipc::message::{DURATION_BOUNDS, DurationFigures, ListenerFigures, PROTOCOLS, STATUS_CLASSES};
+
+use crate::counters::Counter;
+
+/// The requests of one listener.
+pub(crate) struct ListenerCounts {
+    /// As `/status` has it.
+    pub(crate) address: String,
+    loops: Box<[RequestCounts]>,
+}
+
+/// The figures of one event loop; only that loop writes them.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct RequestCounts {
+    requests: [[Counter; STATUS_CLASSES.len()]; PROTOCOLS.len()],
+    durations: DurationCounts,
+    sent: Counter,
+}
+
+/// Durations, counted by their length.
+#[derive(Debug, Default)]
+pub(crate) struct DurationCounts {
+    counts: [Counter; DURATION_BOUNDS.len() + 1],
+    micros: Counter,
+}
+
+/// A request that is over.
+pub(crate) struct EndedRequest {
+    /// Among `PROTOCOLS`.
+    pub(crate) protocol: usize,
+    /// `None` if the client got none.
+    pub(crate) status: Option<u16>,
+    pub(crate) took: Duration,
+    /// Bytes of the body.
+    pub(crate) sent: u64,
+}
+
+impl ListenerCounts {
+    pub(crate) fn new(address: String, n_loops: usize) -> Self {
+        Self { address, loops: (0..n_loops).map(|_| RequestCounts::default()).collect() }
+    }
+
+    /// The set of an event loop.
+    pub(crate) fn of_loop(&self, lane: usize) -> &RequestCounts {
+        &self.loops[lane]
+    }
+
+    /// The sums over all event loops.
+    pub(crate) fn figures(&self) -> ListenerFigures {
+        let mut sum = ListenerFigures::new(self.address.clone());
+        for counts in &self.loops {
+            let counters = counts.requests.iter().flatten();
+            sum.requests.iter_mut().flatten().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
+            counts.durations.add_to(&mut sum.durations);
+            sum.sent += counts.sent.get();
+        }
+        sum
+    }
+}
+
+impl RequestCounts {
+    /// Counts a request. One that became another protocol lasted for as long as its client liked.
+    pub(crate) fn note(&self, request: &EndedRequest) {
+        let class = request.status.map_or(0, |status| usize::from(status / 100));
+        let class = if class < STATUS_CLASSES.len() { class } else { 0 };
+        self.requests[request.protocol][class].add(1);
+        self.sent.add(request.sent);
+        if request.status != Some(101) {
+            self.durations.note(request.took);
+        }
+    }
+}
+
+impl DurationCounts {
+    pub(crate) fn note(&self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let range = DURATION_BOUNDS.partition_point(|bound| *bound < micros);
+        self.counts[range].add(1);
+        self.micros.add(micros);
+    }
+
+    pub(crate) fn add_to(&self, sum: &mut DurationFigures) {
+        sum.counts.iter_mut().zip(&self.counts).for_each(|(sum, counter)| *sum += counter.get());
+        sum.micros += self.micros.get();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_protocol_class_and_duration() {
+        let listener = ListenerCounts::new("*:80".to_owned(), 2);
+        let request = |status, micros| EndedRequest {
+            protocol: 1,
+            status,
+            took: Duration::from_micros(micros),
+            sent: 10,
+        };
+        for (lane, status, micros) in [
+            (0, Some(200), 500),
+            (1, Some(204), 501),
+            (0, Some(404), 60_000_001),
+            (0, None, 0),
+            (1, Some(999), 0),
+            (1, Some(101), 1),
+        ] {
+            listener.of_loop(lane).note(&request(status, micros));
+        }
+        let figures = listener.figures();
+        assert_eq!(figures.requests, [[0; 6], [2, 1, 2, 0, 1, 0], [0; 6]]);
+        let counts = figures.durations.counts;
+        assert_eq!((counts[0], counts[1], counts[16], counts.iter().sum()), (3, 1, 1, 5));
+        assert_eq!((figures.durations.micros, figures.sent), (60_001_002, 60));
+    }
+}

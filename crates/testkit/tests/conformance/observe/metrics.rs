@@ -1,0 +1,145 @@
+//! `/metrics`: the figures of `/status` and more, in the formats of Prometheus.
+
+use std::collections::HashMap;
+
+use corral_testkit::{Client, Daemon, Origin, Request, daemon, eventually, php_app, site};
+use serde_json::json;
+
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The text in this format.
+#[track_caller]
+fn text(server: &Daemon, accept: &str, media_type: &str) -> String {
+    let reply = server.control().send(&Request::get("/metrics").field("Accept", accept)).0.expect(200);
+    assert_eq!(reply.field("Content-Type"), Some(media_type));
+    reply.text()
+}
+
+/// The samples by their names and labels.
+fn samples(server: &Daemon) -> HashMap<String, f64> {
+    let text = text(server, "application/openmetrics-text", OPEN_METRICS);
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let sample = |line: &str| {
+        let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+        (name.to_owned(), value.parse().expect("a number"))
+    };
+    lines.map(sample).collect()
+}
+
+/// Waits until a sample has a value.
+#[track_caller]
+fn expect_sample(server: &Daemon, name: &str, value: f64) {
+    eventually(name, || (samples(server).get(name) == Some(&value)).then_some(()));
+}
+
+#[test]
+fn both_formats_are_there() {
+    let server = daemon().routes(json!([{ "action": { "return": 204 } }])).start();
+    server.get("/").expect(204);
+    let open = text(&server, "application/openmetrics-text;version=1.0.0,text/plain;q=0.5", OPEN_METRICS);
+    assert!(open.ends_with("# EOF\n"), "{open}");
+    assert!(open.contains("\n# TYPE corral_requests counter\n"), "{open}");
+    let plain = text(&server, "*/*", TEXT);
+    assert!(
+        plain.contains("\n# TYPE corral_requests_total counter\n") && !plain.contains("# EOF"),
+        "{plain}"
+    );
+    server.control().send(&Request::new("HEAD", "/metrics")).0.expect(200).expect_body("");
+    server.control().send(&Request::post("/metrics")).expect_refused(405, "Invalid method.");
+    server.control().get("/metrics/x").expect_refused(404, "Value doesn't exist.");
+}
+
+#[test]
+fn requests_are_counted_by_listener_protocol_and_class() {
+    let server =
+        daemon().routes(json!([{ "match": { "uri": "/204" }, "action": { "return": 204 } }])).start();
+    let listener = server.address().to_string();
+    server.get("/204").expect(204);
+    server.get("/none").expect(404);
+    let mut client = server.connect();
+    client.write("GET /204 HTTP/1.0\r\n\r\n");
+    client.read_response().expect(204);
+    let requests = |protocol: &str, class: &str| {
+        format!(
+            "corral_http_requests_total{{listener=\"{listener}\",protocol=\"{protocol}\",status=\"{class}\"}}"
+        )
+    };
+    for (protocol, class) in [("HTTP/1.1", "2xx"), ("HTTP/1.1", "4xx"), ("HTTP/1.0", "2xx")] {
+        expect_sample(&server, &requests(protocol, class), 1.0);
+    }
+    let samples = samples(&server);
+    assert_eq!(samples["corral_requests_total"], 3.0);
+    let duration = format!("corral_http_request_duration_seconds_count{{listener=\"{listener}\"}}");
+    assert_eq!(samples[&duration], 3.0);
+    let longest =
+        format!("corral_http_request_duration_seconds_bucket{{le=\"+Inf\",listener=\"{listener}\"}}");
+    assert_eq!(samples[&longest], 3.0);
+    // A change of something else begins nothing anew.
+    server.control().put("/config/settings", &json!({ "http": { "max_body_size": 10 } })).expect_done();
+    server.get("/204").expect(204);
+    expect_sample(&server, &requests("HTTP/1.1", "2xx"), 2.0);
+}
+
+#[test]
+fn applications_and_servers_have_their_figures() {
+    let site = site().file("index.php", "<?php http_response_code((int) $_GET['s']);");
+    let origin = Origin::saying("x");
+    let server = daemon().application(php_app(&site).processes(2)).start();
+    let upstreams = json!({ "pool": { "servers": { origin.address(): {} } } });
+    server.control().put("/config/upstreams", &upstreams).expect_done();
+    server.get("/?s=200").expect(200);
+    server.get("/?s=500").expect(500);
+    for (name, value) in [
+        ("corral_application_requests_total{application=\"php\"}", 2.0),
+        ("corral_application_requests_failed_total{application=\"php\"}", 1.0),
+        ("corral_application_processes{application=\"php\",state=\"running\"}", 2.0),
+        ("corral_application_failing{application=\"php\"}", 0.0),
+    ] {
+        expect_sample(&server, name, value);
+    }
+    let up = format!("corral_upstream_server_up{{upstream=\"pool\",server=\"{}\"}}", origin.address());
+    expect_sample(&server, &up, 1.0);
+    server.control().delete("/config/upstreams").expect_done();
+    assert!(!samples(&server).contains_key(&up), "it has left");
+}
+
+/// Names are anything that a document permits, and stay one label.
+#[test]
+fn names_are_written_so_that_nothing_gets_out() {
+    let name = "a\"b\\c\nd{}e=\"1\"} 5";
+    let server = daemon().routes(json!([])).start();
+    let upstreams = json!({ name: { "servers": { "127.0.0.1:1": { "max_conns": 1 } } } });
+    server.control().put("/config/upstreams", &upstreams).expect_done();
+    let text = text(&server, "application/openmetrics-text", OPEN_METRICS);
+    let line = "corral_upstream_waiting{upstream=\"a\\\"b\\\\c\\nd{}e=\\\"1\\\"} 5\"} 0.0";
+    assert!(text.lines().any(|found| found == line), "{text}");
+}
+
+/// Counters go on when a router is replaced, be it by an upgrade or because it was killed.
+#[test]
+fn no_counter_goes_backwards() {
+    let server = daemon().routes(json!([{ "action": { "return": 204 } }])).start();
+    for _ in 0..3 {
+        server.get("/").expect(204);
+    }
+    expect_sample(&server, "corral_requests_total", 3.0);
+    let before = samples(&server);
+    server.kill(server.expect_processes("router", 1)[0]);
+    eventually("it serves again", || {
+        let mut client = Client::try_connect(server.address().socket()).ok()?;
+        client.try_send(&Request::get("/")).ok().filter(|reply| reply.status == 204)
+    });
+    let after = eventually("it is counted", || {
+        let after = samples(&server);
+        (after.get("corral_requests_total")? >= &4.0).then_some(after)
+    });
+    for (name, value) in before.iter().filter(|(name, _)| name.contains("_total") || name.contains("_count"))
+    {
+        assert!(
+            after.get(name).is_some_and(|now| now >= value),
+            "{name} was {value}, is {:?}",
+            after.get(name)
+        );
+    }
+}

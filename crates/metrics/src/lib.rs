@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod alerts;
 mod exposition;
 mod family;
 pub mod manual;

@@ -100,11 +100,11 @@ impl ControlThread {
         let (n_lanes, control_waker) = (self.loops.len(), Arc::clone(&self.control_waker));
         let known = self.current.as_ref().map(|(_, generation)| &generation.mirrors);
         let mirrors = Mirrors::new(&config.tables.mirrors, n_lanes, known);
+        let listener_counts = self.listener_counts(&config);
         let pending = self.pending(id);
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
         pending.n_sockets = pending.sockets.iter().map(|(_, group)| group.len()).sum();
         pending.shares = share_out(std::mem::take(&mut pending.sockets), n_lanes)?;
-        let listener_counts = self.listener_counts(&config);
         let request_settings = RequestSettings::new(&config.settings.http, config.tables.wants_upstreams);
         let files = std::mem::take(&mut pending.access_logs);
         let access_logs = open_logs(&config, files, n_lanes, &control_waker)?;

@@ -91,8 +91,8 @@ pub static ALERTS: &[Alert] = &[
     },
     Alert {
         name: "CorralApplicationBusy",
-        expression: "corral_application_requests_in_progress > 4 * on (instance, application) \
-                     corral_application_processes{state=\"running\"}",
+        expression: "corral_application_requests_in_progress > on (instance, application) \
+                     4 * corral_application_processes{state=\"running\"}",
         holds_for: "5m",
         severity: Severity::Warning,
         summary: "{{ $value | humanize }} requests wait for processes of {{ $labels.application }}",

@@ -17,7 +17,10 @@ fn check(name: &str, text: &str) {
         return fs::write(&path, text).expect("the file can be written");
     }
     let shipped = fs::read_to_string(&path).unwrap_or_default();
-    assert!(shipped == text, "`UPDATE_PACKAGING=1 cargo test -p corral-metrics` writes packaging/{name} anew");
+    assert!(
+        shipped == text,
+        "`UPDATE_PACKAGING=1 cargo test -p corral-metrics` writes packaging/{name} anew"
+    );
 }
 
 /// A text as YAML has it between quotes.

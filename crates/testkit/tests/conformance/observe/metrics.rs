@@ -1,6 +1,8 @@
 //! `/metrics`: the figures of `/status` and more, in the formats of Prometheus.
 
 use std::collections::HashMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 use corral_testkit::{Client, Daemon, Origin, Request, daemon, eventually, php_app, site};
 use serde_json::json;
@@ -142,4 +144,37 @@ fn no_counter_goes_backwards() {
             after.get(name)
         );
     }
+}
+
+/// What `promtool` says, of its own arguments and input.
+#[track_caller]
+fn promtool(arguments: &[&str], input: &str) {
+    let mut child = Command::new("promtool")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool is installed");
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn promtool_finds_nothing_in_the_text() {
+    let site = site().file("index.php", "<?php echo 1;");
+    let server = daemon().application(php_app(&site)).start();
+    let upstreams = json!({ "pool": { "servers": { "127.0.0.1:1": { "max_conns": 1 } } } });
+    server.control().put("/config/upstreams", &upstreams).expect_done();
+    server.get("/").expect(200);
+    promtool(&["check", "metrics"], &text(&server, "", TEXT));
+}
+
+#[test]
+fn the_alerts_that_are_shipped_are_raised_when_they_should_be() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/prometheus");
+    promtool(&["check", "rules", &format!("{folder}/corral.rules.yml")], "");
+    promtool(&["test", "rules", &format!("{folder}/corral.rules.test.yml")], "");
 }

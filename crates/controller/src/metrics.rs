@@ -7,7 +7,7 @@ use corral_ipc::message::{
     AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, LimitStatus, ListenerFigures, MirrorStatus,
     PROTOCOLS, STATE_KINDS, STATUS_CLASSES, ServerState, Status, UpstreamStatus,
 };
-use corral_metrics::{Exposition, HistogramSample, table};
+use corral_metrics::{Exposition, Family, HistogramSample, table};
 
 /// All samples of this moment.
 pub(crate) fn exposition(status: &Status, certificates: &[NameStatus], now: SystemTime) -> Exposition {
@@ -53,13 +53,24 @@ fn connections(all: &mut Exposition, status: &Status) {
 
 fn requests(all: &mut Exposition, listener: &ListenerFigures) {
     let address = listener.address.as_str();
-    for (protocol, classes) in PROTOCOLS.iter().zip(&listener.requests) {
-        // What never was would be most of the text.
-        let some = STATUS_CLASSES.iter().zip(classes).filter(|(_, n)| **n > 0);
-        some.for_each(|(class, n)| all.count(&table::HTTP_REQUESTS, &[address, protocol, class], *n));
+    for (protocol, counts) in PROTOCOLS.iter().zip(&listener.requests) {
+        classes(all, &table::HTTP_REQUESTS, &[address, protocol], counts);
     }
     all.histogram(&table::HTTP_DURATION, &[address], histogram(&listener.durations));
     all.count(&table::HTTP_SENT, &[address], listener.sent);
+}
+
+/// The counts of a family whose last label is the class of the status.
+fn classes(
+    all: &mut Exposition,
+    family: &'static Family,
+    labels: &[&str],
+    counts: &[u64; STATUS_CLASSES.len()],
+) {
+    // What never was would be most of the text.
+    for (class, n) in STATUS_CLASSES.iter().zip(counts).filter(|(_, n)| **n > 0) {
+        all.count(family, &[labels, &[class]].concat(), *n);
+    }
 }
 
 fn histogram(durations: &DurationFigures) -> HistogramSample {
@@ -74,9 +85,8 @@ fn histogram(durations: &DurationFigures) -> HistogramSample {
 fn requests_of_application(all: &mut Exposition, app: &AppStatus) {
     let name = &[app.name.as_str()][..];
     all.level(&table::APPLICATION_IN_PROGRESS, name, level(app.active_requests.into()));
-    all.count(&table::APPLICATION_REQUESTS, name, app.requests);
-    all.count(&table::APPLICATION_FAILED, name, app.failed_requests);
-    all.count_of(&table::APPLICATION_TIME, name, seconds(app.request_time));
+    classes(all, &table::APPLICATION_REQUESTS, name, &app.requests);
+    all.histogram(&table::APPLICATION_DURATION, name, histogram(&app.durations));
     let kinds = STATE_KINDS.iter().zip(app.left_state.kinds).filter(|(_, n)| *n > 0);
     kinds.for_each(|(kind, n)| all.count(&table::APPLICATION_LEFT_STATE, &[&app.name, kind], n));
 }

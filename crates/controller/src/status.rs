@@ -165,10 +165,10 @@ fn application(app: &AppStatus) -> Value {
         ("idle", Value::from(u64::from(app.idle))),
     ]);
     let mut requests = vec![("active", Value::from(u64::from(app.active_requests)))];
-    if app.requests > 0 {
-        let millis = u64::try_from(app.request_time.as_millis()).unwrap_or(u64::MAX);
-        requests.push(("total", Value::from(app.requests)));
-        requests.push(("failed", Value::from(app.failed_requests)));
+    if app.n_requests() > 0 {
+        let millis = app.durations.micros / 1000;
+        requests.push(("total", Value::from(app.n_requests())));
+        requests.push(("failed", Value::from(app.n_failed())));
         requests.push(("duration_ms", Value::from(millis)));
     }
     if app.left_state.requests > 0 {

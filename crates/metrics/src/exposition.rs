@@ -32,7 +32,6 @@ struct Sample {
 #[derive(Debug)]
 enum SampleValue {
     Count(u64),
-    CountOf(f64),
     Level(f64),
     Histogram(HistogramSample),
 }
@@ -55,15 +54,6 @@ impl Exposition {
     /// If the family is not one of the table, or has other labels.
     pub fn count(&mut self, family: &'static Family, labels: &[&str], n: u64) {
         self.add(family, labels, SampleValue::Count(n));
-    }
-
-    /// Adds a number of a counter that is not a whole one.
-    ///
-    /// # Panics
-    ///
-    /// As `count`.
-    pub fn count_of(&mut self, family: &'static Family, labels: &[&str], n: f64) {
-        self.add(family, labels, SampleValue::CountOf(n));
     }
 
     /// Adds the level of a gauge.
@@ -149,7 +139,6 @@ impl SampleValue {
     fn encode(&self, encoder: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
         match self {
             Self::Count(n) => encoder.encode_counter::<NoLabelSet, _, f64>(n, None),
-            Self::CountOf(n) => encoder.encode_counter::<NoLabelSet, _, f64>(n, None),
             Self::Level(level) => encoder.encode_gauge(level),
             Self::Histogram(HistogramSample { sum, buckets }) => {
                 let count = buckets.iter().map(|(_, n)| n).sum();

@@ -64,12 +64,10 @@ families! {
         "Processes of the application" "`state` is `running` or `starting`; of those that run, `idle` ones are counted once more.";
     APPLICATION_IN_PROGRESS = Applications Gauge "corral_application_requests_in_progress" None ["application"]
         "Requests that are handed over or queued" "";
-    APPLICATION_REQUESTS = Applications Counter "corral_application_requests" None ["application"]
-        "Requests that are over" "";
-    APPLICATION_FAILED = Applications Counter "corral_application_requests_failed" None ["application"]
-        "Requests that were answered with 500 or above" "";
-    APPLICATION_TIME = Applications Counter "corral_application_request_seconds" Seconds ["application"]
-        "The time that requests have taken, with the time that they waited" "";
+    APPLICATION_REQUESTS = Applications Counter "corral_application_requests" None ["application", "status"]
+        "Requests that are over" "`status` is the class, as above.";
+    APPLICATION_DURATION = Applications Histogram "corral_application_request_duration_seconds" Seconds ["application"]
+        "How long the application took to answer, with the time that requests waited for a process" "";
     APPLICATION_MEMORY = Applications Gauge "corral_application_memory_bytes" Bytes ["application"]
         "Memory that the processes have for themselves" "A page that a process still shares with the one that has forked it counts in both.";
     APPLICATION_CRASHES = Applications Counter "corral_application_crashes" None ["application"]

@@ -4,6 +4,9 @@
 //! reply finds itself counted and logged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use corral_ipc::message::{DURATION_BOUNDS, DurationFigures, STATUS_CLASSES};
 
 /// Figures of one event loop; only that loop writes them.
 #[derive(Debug, Default)]
@@ -36,4 +39,32 @@ impl Counter {
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// Durations, counted by their length.
+#[derive(Debug, Default)]
+pub(crate) struct DurationCounts {
+    counts: [Counter; DURATION_BOUNDS.len() + 1],
+    micros: Counter,
+}
+
+impl DurationCounts {
+    /// Counts one.
+    pub(crate) fn note(&self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let range = DURATION_BOUNDS.partition_point(|bound| *bound < micros);
+        self.counts[range].add(1);
+        self.micros.add(micros);
+    }
+
+    /// Adds all to those of other event loops.
+    pub(crate) fn add_to(&self, sum: &mut DurationFigures) {
+        sum.counts.iter_mut().zip(&self.counts).for_each(|(sum, counter)| *sum += counter.get());
+        sum.micros = sum.micros.wrapping_add(self.micros.get());
+    }
+}
+
+/// The place of a status among `STATUS_CLASSES`. One that HTTP does not have says no good.
+pub(crate) fn status_class(status: Option<u16>) -> usize {
+    status.map_or(0, |status| usize::from(status / 100).clamp(1, STATUS_CLASSES.len() - 1))
 }

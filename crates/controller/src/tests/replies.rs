@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use corral_config::json;
 use corral_ipc::message::{
-    AppStatus, ChangeOrigin, DaemonStatus, FailedListener, LimitStatus, MirrorStatus, ServerState,
-    ServerStatus, Status, UpstreamStatus,
+    AppStatus, ChangeOrigin, DaemonStatus, DurationFigures, FailedListener, LimitStatus, MirrorStatus,
+    ServerState, ServerStatus, Status, UpstreamStatus,
 };
 
 use super::fake_main::Event;
@@ -27,9 +27,8 @@ fn figures() -> Status {
         starting: 1,
         idle: 2,
         active_requests: 4,
-        requests: 12,
-        failed_requests: 1,
-        request_time: Duration::from_millis(345),
+        requests: [0, 0, 11, 0, 0, 1],
+        durations: DurationFigures { micros: 345_000, ..DurationFigures::default() },
         memory: 67_108_864,
         ..AppStatus::default()
     };

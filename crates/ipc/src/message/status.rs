@@ -286,12 +286,10 @@ pub struct AppStatus {
     pub idle: u32,
     /// Requests handed over or queued.
     pub active_requests: u32,
-    /// Requests that are over.
-    pub requests: u64,
-    /// Requests among them that were answered with 500 or above.
-    pub failed_requests: u64,
-    /// The time that all of them have taken.
-    pub request_time: Duration,
+    /// Requests that are over, by [`STATUS_CLASSES`].
+    pub requests: [u64; STATUS_CLASSES.len()],
+    /// How long they took, with the time that they waited.
+    pub durations: DurationFigures,
     /// Bytes of memory that the workers have for themselves.
     pub memory: u64,
     /// Counts of the requests that have left state behind in their workers.
@@ -311,6 +309,20 @@ pub struct AppStatus {
     pub schedule: Option<ScheduleStatus>,
     /// The queue by whose length an application has more or fewer processes; known to main alone.
     pub queue: Option<QueueStatus>,
+}
+
+impl AppStatus {
+    /// Requests that are over.
+    #[must_use]
+    pub fn n_requests(&self) -> u64 {
+        self.requests.iter().sum()
+    }
+
+    /// Requests that were answered with 500 or above.
+    #[must_use]
+    pub fn n_failed(&self) -> u64 {
+        self.requests.last().copied().unwrap_or_default()
+    }
 }
 
 /// The queue of an application, as it was when its length was looked at last.

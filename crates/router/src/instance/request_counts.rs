@@ -1,32 +1,29 @@
-//! Counts of the requests of an application: all, those that failed, and the time that they took. Each event loop has a
-//! set of its own, so that no two write to the same cache line.
+//! Counts of the requests of an application, by status and duration. Each event loop has a set of its own, so that no
+//! two write to the same cache line.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use corral_ipc::message::{DurationFigures, STATUS_CLASSES};
 use parking_lot::Mutex;
 
-use crate::counters::Counter;
+use crate::counters::{Counter, DurationCounts, status_class};
 
 /// The figures of one event loop; only that loop writes them.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct RequestCounts {
-    total: Counter,
-    failed: Counter,
-    micros: Counter,
+    by_status: [Counter; STATUS_CLASSES.len()],
+    durations: DurationCounts,
 }
 
 impl RequestCounts {
     /// Counts a request that is over. One that became another protocol lasted for as long as its client liked.
     pub(super) fn note(&self, status: Option<u16>, took: Duration) {
-        self.total.add(1);
-        match status {
-            Some(101) => return,
-            Some(500..) => self.failed.add(1),
-            _ => {}
+        self.by_status[status_class(status)].add(1);
+        if status != Some(101) {
+            self.durations.note(took);
         }
-        self.micros.add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     }
 }
 
@@ -35,11 +32,11 @@ impl RequestCounts {
 pub(super) struct AllRequestCounts(Mutex<Vec<Arc<RequestCounts>>>);
 
 /// Sums over all event loops.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct RequestFigures {
-    pub(super) total: u64,
-    pub(super) failed: u64,
-    pub(super) time: Duration,
+    /// By `STATUS_CLASSES`.
+    pub(super) by_status: [u64; STATUS_CLASSES.len()],
+    pub(super) durations: DurationFigures,
 }
 
 impl AllRequestCounts {
@@ -51,15 +48,12 @@ impl AllRequestCounts {
     }
 
     pub(super) fn sum(&self) -> RequestFigures {
-        let all = self.0.lock();
-        let sum = |figure: fn(&RequestCounts) -> &Counter| {
-            all.iter().map(|counts| figure(counts).get()).fold(0, u64::wrapping_add)
-        };
-        RequestFigures {
-            total: sum(|counts| &counts.total),
-            failed: sum(|counts| &counts.failed),
-            time: Duration::from_micros(sum(|counts| &counts.micros)),
+        let mut sum = RequestFigures::default();
+        for counts in &*self.0.lock() {
+            sum.by_status.iter_mut().zip(&counts.by_status).for_each(|(sum, counter)| *sum += counter.get());
+            counts.durations.add_to(&mut sum.durations);
         }
+        sum
     }
 }
 
@@ -74,9 +68,12 @@ mod tests {
         let second = Duration::from_secs(1);
         one.note(Some(200), second);
         one.note(Some(500), second);
-        two.note(Some(404), second);
+        two.note(Some(503), second);
         two.note(None, second);
-        two.note(Some(101), 1000 * second);
-        assert_eq!(all.sum(), RequestFigures { total: 5, failed: 1, time: 4 * second });
+        two.note(Some(101), Duration::from_secs(3600));
+        let figures = all.sum();
+        assert_eq!(figures.by_status, [1, 1, 1, 0, 0, 2]);
+        assert_eq!(figures.durations.micros, 4_000_000);
+        assert_eq!(figures.durations.counts.iter().sum::<u64>(), 4);
     }
 }

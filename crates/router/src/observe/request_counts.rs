@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use corral_ipc::message::{DURATION_BOUNDS, DurationFigures, ListenerFigures, PROTOCOLS, STATUS_CLASSES};
+use corral_ipc::message::{ListenerFigures, PROTOCOLS, STATUS_CLASSES};
 
-use crate::counters::Counter;
+use crate::counters::{Counter, DurationCounts, status_class};
 
 /// The requests of one listener.
 pub(crate) struct ListenerCounts {
@@ -21,13 +21,6 @@ pub(crate) struct RequestCounts {
     requests: [[Counter; STATUS_CLASSES.len()]; PROTOCOLS.len()],
     durations: DurationCounts,
     sent: Counter,
-}
-
-/// Durations, counted by their length.
-#[derive(Debug, Default)]
-pub(crate) struct DurationCounts {
-    counts: [Counter; DURATION_BOUNDS.len() + 1],
-    micros: Counter,
 }
 
 /// A request that is over.
@@ -67,27 +60,11 @@ impl ListenerCounts {
 impl RequestCounts {
     /// Counts a request. One that became another protocol lasted for as long as its client liked.
     pub(crate) fn note(&self, request: &EndedRequest) {
-        let class = request.status.map_or(0, |status| usize::from(status / 100));
-        let class = if class < STATUS_CLASSES.len() { class } else { 0 };
-        self.requests[request.protocol][class].add(1);
+        self.requests[request.protocol][status_class(request.status)].add(1);
         self.sent.add(request.sent);
         if request.status != Some(101) {
             self.durations.note(request.took);
         }
-    }
-}
-
-impl DurationCounts {
-    pub(crate) fn note(&self, took: Duration) {
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let range = DURATION_BOUNDS.partition_point(|bound| *bound < micros);
-        self.counts[range].add(1);
-        self.micros.add(micros);
-    }
-
-    pub(crate) fn add_to(&self, sum: &mut DurationFigures) {
-        sum.counts.iter_mut().zip(&self.counts).for_each(|(sum, counter)| *sum += counter.get());
-        sum.micros += self.micros.get();
     }
 }
 
@@ -115,7 +92,7 @@ mod tests {
             listener.of_loop(lane).note(&request(status, micros));
         }
         let figures = listener.figures();
-        assert_eq!(figures.requests, [[0; 6], [2, 1, 2, 0, 1, 0], [0; 6]]);
+        assert_eq!(figures.requests, [[0; 6], [1, 1, 2, 0, 1, 1], [0; 6]]);
         let counts = figures.durations.counts;
         assert_eq!((counts[0], counts[1], counts[16], counts.iter().sum()), (3, 1, 1, 5));
         assert_eq!((figures.durations.micros, figures.sent), (60_001_002, 60));

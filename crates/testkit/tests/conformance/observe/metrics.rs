@@ -93,8 +93,9 @@ fn applications_and_servers_have_their_figures() {
     server.get("/?s=200").expect(200);
     server.get("/?s=500").expect(500);
     for (name, value) in [
-        ("corral_application_requests_total{application=\"php\"}", 2.0),
-        ("corral_application_requests_failed_total{application=\"php\"}", 1.0),
+        ("corral_application_requests_total{application=\"php\",status=\"2xx\"}", 1.0),
+        ("corral_application_requests_total{application=\"php\",status=\"5xx\"}", 1.0),
+        ("corral_application_request_duration_seconds_count{application=\"php\"}", 2.0),
         ("corral_application_processes{application=\"php\",state=\"running\"}", 2.0),
         ("corral_application_failing{application=\"php\"}", 0.0),
     ] {

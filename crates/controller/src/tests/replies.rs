@@ -67,6 +67,7 @@ fn figures() -> Status {
         refused: 3,
         dropped_datagrams: 6,
         requests: 99,
+        listeners: Vec::new(),
         applications,
         background: Vec::new(),
         failed_listeners,

@@ -112,6 +112,8 @@ pub struct RouteStep {
     pub action: Action,
     /// The groups of its expressions that templates of the action name, if any do.
     pub captures: Option<Box<Captures>>,
+    /// Which step it is.
+    pub key: Key<RouteStep>,
 }
 
 /// An action: the answer to a request, and everything that happens on the way to it.

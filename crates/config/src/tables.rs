@@ -7,7 +7,7 @@ use crate::gateway::EntryPoint;
 use crate::listener::Listener;
 use crate::map::Map;
 use crate::mirror::Mirror;
-use crate::route::TryFiles;
+use crate::route::{RouteStep, TryFiles};
 use crate::table::{InnerListener, Key, NamedMap, Table};
 use crate::throttle::Throttle;
 use crate::upstream::{DynamicProxy, Proxy, Upstream};
@@ -32,6 +32,8 @@ pub struct Tables {
     pub proxies: Table<Proxy, Upstream>,
     /// The files that actions try.
     pub tries: Table<TryFiles>,
+    /// Where each step of a route is in the document, as JSON pointers.
+    pub steps: Table<RouteStep, String>,
     /// Actions whose server depends on the request.
     pub dynamic_proxies: Table<DynamicProxy>,
     /// Where the router is its own client: they are connected to within the process, and bound nowhere.

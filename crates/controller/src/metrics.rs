@@ -16,6 +16,8 @@ pub(crate) fn exposition(status: &Status, certificates: &[NameStatus], now: Syst
     listeners(&mut all, status);
     connections(&mut all, status);
     status.listeners.iter().for_each(|listener| requests(&mut all, listener));
+    let steps = status.steps.iter();
+    steps.for_each(|step| classes(&mut all, &table::STEP_REQUESTS, &[&step.place], &step.requests));
     status.applications.iter().for_each(|application| requests_of_application(&mut all, application));
     let applications = status.applications.iter().chain(&status.background);
     applications.for_each(|app| application(&mut all, app));

@@ -26,7 +26,7 @@ pub use self::router::{Console, DevMode, DevQuestion, FromRouter, StartedInstanc
 pub use self::status::{
     AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, FailedListener, LeftState, LimitStatus,
     ListenerFigures, MirrorStatus, PROTOCOLS, QueueStatus, RunStatus, STATE_KINDS, STATUS_CLASSES,
-    ScheduleStatus, ServerState, ServerStatus, Status, UpstreamStatus,
+    ScheduleStatus, ServerState, ServerStatus, Status, StepFigures, UpstreamStatus,
 };
 pub use self::upgrade::{FromSuccessor, ToSuccessor};
 

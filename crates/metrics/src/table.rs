@@ -55,6 +55,8 @@ families! {
         "Requests of all listeners that have begun" "";
     HTTP_REQUESTS = Requests Counter "corral_http_requests" None ["listener", "protocol", "status"]
         "Requests that are over" "`status` is the class, such as `2xx`, or `none` for a client that got no reply.";
+    STEP_REQUESTS = Requests Counter "corral_route_requests" None ["step", "status"]
+        "Requests that are over, by the last step of a route on their way" "`step` is its place in the configuration, such as `/routes/0`.";
     HTTP_DURATION = Requests Histogram "corral_http_request_duration_seconds" Seconds ["listener"]
         "How long requests took, from their first byte to the last one of the reply" "Connections that became another protocol do not count.";
     HTTP_SENT = Requests Counter "corral_http_response_body_bytes" Bytes ["listener"]

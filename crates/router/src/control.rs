@@ -20,7 +20,7 @@ use corral_ipc::bounded::MOST;
 use corral_ipc::link::Link;
 use corral_ipc::message::{
     AppId, DaemonStatus, FromRouter, GenerationId, LimitStatus, ListenerFigures, MirrorStatus, Status,
-    ToRouter,
+    StepFigures, ToRouter,
 };
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
@@ -301,6 +301,7 @@ impl ControlThread {
             requests: sum(|event_loop| event_loop.counters.requests.get()),
             dropped_datagrams: sum(|event_loop| event_loop.counters.dropped_datagrams.get()),
             listeners: self.listeners(),
+            steps: self.steps(),
             applications: leases.iter().map(|lease| lease.0.status()).take(MOST).collect(),
             background: Vec::new(),
             failed_listeners: Vec::new(),
@@ -317,6 +318,12 @@ impl ControlThread {
     fn listeners(&self) -> Vec<ListenerFigures> {
         let counts = self.current.iter().flat_map(|(_, generation)| &generation.listener_counts);
         counts.map(|counts| counts.figures()).take(MOST).collect()
+    }
+
+    fn steps(&self) -> Vec<StepFigures> {
+        let current = self.current.as_ref().map(|(_, generation)| generation);
+        let steps = current.map(|generation| generation.step_counts.figures(&generation.config.tables.steps));
+        steps.into_iter().flatten().take(MOST).collect()
     }
 
     fn limits(&self) -> Vec<LimitStatus> {

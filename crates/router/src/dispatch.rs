@@ -177,12 +177,16 @@ pub(crate) fn note_end(exchange: &Exchange<'_>) {
 fn count(exchange: &Exchange<'_>) {
     let Exchange { request, reply, services, .. } = exchange;
     let Some(counts) = request.settings.counts() else { return };
+    let (lane, generation) = (services.lane.index(), &request.settings.generation.shared);
+    if let Some(step) = request.step {
+        generation.step_counts.note(step, lane, reply.status);
+    }
     let protocol = match request.received.head.version() {
         HttpVersion::Http10 => 0,
         HttpVersion::Http11 => 1,
         HttpVersion::Http2 => 2,
     };
-    counts.of_loop(services.lane.index()).note(&EndedRequest {
+    counts.of_loop(lane).note(&EndedRequest {
         protocol,
         status: reply.status,
         took: request.elapsed(),

@@ -22,7 +22,7 @@ use crate::instance::{InstanceLease, LoopApp};
 use crate::limits::ClientLimits;
 use crate::mirrors::Mirrors;
 use crate::observe::access_log::AccessLogWriter;
-use crate::observe::request_counts::ListenerCounts;
+use crate::observe::request_counts::{ListenerCounts, StepCounts};
 use crate::observe::telemetry::Telemetry;
 use crate::tls::TlsContext;
 use crate::upstream::{LoopGroups, LoopServers, ServerGroups};
@@ -43,6 +43,7 @@ pub(crate) struct Generation {
     pub(crate) access_logs: Table<AccessLog, AccessLogWriter>,
     /// In the order of `config.listeners`.
     pub(crate) listener_counts: Vec<Arc<ListenerCounts>>,
+    pub(crate) step_counts: StepCounts,
     pub(crate) program: Arc<CompiledProgram>,
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// In the order of `config.listeners`.

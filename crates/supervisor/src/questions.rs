@@ -11,8 +11,8 @@ use crate::ids::RouterId;
 /// More questions than people ask at once: a client floods, or a router answers nothing.
 const MOST_QUESTIONS: usize = 64;
 
-/// Listeners of routers that have ended: a configuration may name others again and again.
-const MOST_LISTENERS: usize = 10_000;
+/// Listeners, and steps, of routers that have ended: a configuration may name others again and again.
+const MOST_PLACES: usize = 10_000;
 
 /// A question of the controller about the status that not every router has answered.
 struct Question {
@@ -105,7 +105,8 @@ impl Questions {
                 question.others.count(&totals);
             }
             self.ended_routers.count(&totals);
-            self.ended_routers.listeners.truncate(MOST_LISTENERS);
+            self.ended_routers.listeners.truncate(MOST_PLACES);
+            self.ended_routers.steps.truncate(MOST_PLACES);
         }
     }
 
@@ -155,6 +156,7 @@ fn totals(status: &Status) -> Status {
         requests,
         dropped_datagrams,
         listeners: status.listeners.clone(),
+        steps: status.steps.clone(),
         ..Status::default()
     }
 }

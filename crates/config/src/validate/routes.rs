@@ -78,7 +78,11 @@ fn read_steps(cx: &mut Context<'_>, field: Field<'_>) -> Vec<RouteStep> {
             }
             let StepDraft { conditions, action, captures, names_groups } = draft;
             let captures = captures.filter(|_| names_groups).map(Box::new);
-            steps.extend(action.map(|action| RouteStep { conditions, action, captures }));
+            if let Some(action) = action {
+                let place = cx.pointer().to_owned();
+                let key = cx.tables.steps.push(place);
+                steps.push(RouteStep { conditions, action, captures, key });
+            }
         });
     }
     steps

@@ -68,6 +68,7 @@ fn figures() -> Status {
         dropped_datagrams: 6,
         requests: 99,
         listeners: Vec::new(),
+        steps: Vec::new(),
         applications,
         background: Vec::new(),
         failed_listeners,

@@ -28,6 +28,9 @@ pub struct Status {
     /// Requests that are over, by listener, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub listeners: Vec<ListenerFigures>,
+    /// Requests that are over, by the step of a route that was taken last, in the order of the configuration.
+    #[serde(deserialize_with = "bounded::list")]
+    pub steps: Vec<StepFigures>,
     /// By application, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub applications: Vec<AppStatus>,
@@ -79,6 +82,12 @@ pub struct DaemonStatus {
 impl Status {
     /// Adds the connections and requests of another router, of listeners that are not known here, too.
     pub fn count(&mut self, other: &Self) {
+        for figures in &other.steps {
+            if !self.steps.iter().any(|known| known.place == figures.place) {
+                let requests = Default::default();
+                self.steps.push(StepFigures { place: figures.place.clone(), requests });
+            }
+        }
         for figures in &other.listeners {
             if !self.listeners.iter().any(|known| known.address == figures.address) {
                 self.listeners.push(ListenerFigures::new(figures.address.clone()));
@@ -89,6 +98,15 @@ impl Status {
 
     /// Adds the connections and requests of another router, as far as its listeners are known here.
     pub fn count_known(&mut self, other: &Self) {
+        let others: HashMap<_, _> = other.steps.iter().map(|one| (&*one.place, one)).collect();
+        for step in &mut self.steps {
+            if let Some(other) = others.get(&*step.place) {
+                step.requests
+                    .iter_mut()
+                    .zip(other.requests)
+                    .for_each(|(sum, n)| *sum = sum.saturating_add(n));
+            }
+        }
         let others: HashMap<_, _> = other.listeners.iter().map(|one| (&*one.address, one)).collect();
         for listener in &mut self.listeners {
             if let Some(other) = others.get(&*listener.address) {
@@ -132,6 +150,15 @@ pub struct ListenerFigures {
     pub durations: DurationFigures,
     /// Bytes of bodies that clients have got.
     pub sent: u64,
+}
+
+/// Requests of one step of a route that are over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepFigures {
+    /// JSON pointer of the step in the configuration.
+    pub place: String,
+    /// By [`STATUS_CLASSES`].
+    pub requests: [u64; STATUS_CLASSES.len()],
 }
 
 /// Durations that were measured.

@@ -26,7 +26,7 @@ use crate::instance::InstanceLease;
 use crate::limits::ClientLimits;
 use crate::mirrors::Mirrors;
 use crate::observe::access_log::AccessLogWriter;
-use crate::observe::request_counts::ListenerCounts;
+use crate::observe::request_counts::{ListenerCounts, StepCounts};
 use crate::observe::telemetry::Telemetry;
 use crate::tls;
 use crate::tls::Contexts;
@@ -101,6 +101,9 @@ impl ControlThread {
         let known = self.current.as_ref().map(|(_, generation)| &generation.mirrors);
         let mirrors = Mirrors::new(&config.tables.mirrors, n_lanes, known);
         let listener_counts = self.listener_counts(&config);
+        let known = self.current.as_ref().map(|(_, generation)| &**generation);
+        let known = known.map(|generation| (&generation.config.tables.steps, &generation.step_counts));
+        let step_counts = StepCounts::new(&config.tables.steps, self.loops.len(), known);
         let pending = self.pending(id);
         pending.sockets.retain(|(address, _)| failed.iter().all(|(other, _)| other != address));
         pending.n_sockets = pending.sockets.iter().map(|(_, group)| group.len()).sum();
@@ -120,6 +123,7 @@ impl ControlThread {
             authenticators,
             access_logs,
             listener_counts,
+            step_counts,
             program,
             telemetry,
             tls,

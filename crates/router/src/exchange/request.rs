@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use corral_cgi::variables::is_one_variable;
 use corral_config::plan::AppSpec;
-use corral_config::route::Route;
+use corral_config::route::{Route, RouteStep};
 use corral_config::table::Key;
 use corral_config::template::Captured;
 use corral_http::request::{HttpVersion, KnownField};
@@ -40,6 +40,8 @@ pub(crate) struct RoutedRequest<'c> {
     field_changes: Vec<FieldChange<'c>>,
     /// The last route on the way.
     pub(crate) route: Option<Key<Route>>,
+    /// The last step on the way.
+    pub(crate) step: Option<Key<RouteStep>>,
     /// The application that was asked last.
     pub(crate) application: Option<Key<AppSpec>>,
     /// The user that `authenticate` has let pass.
@@ -66,6 +68,7 @@ impl<'c> RoutedRequest<'c> {
             captured: Vec::new(),
             field_changes: Vec::new(),
             route: None,
+            step: None,
             application: None,
             user: None,
             memo: CachedValues::default(),

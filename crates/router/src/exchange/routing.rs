@@ -179,6 +179,7 @@ impl<'c> Routing<'_, 'c> {
         };
         match found {
             Ok(Some(step)) => {
+                self.request.step = Some(step.key);
                 if let Some(captures) = &step.captures {
                     self.capture(captures, &step.conditions)?;
                 }

@@ -1,9 +1,13 @@
-//! Counts of the requests of a listener. Each event loop has a set of its own, so that no two write to the same cache
+//! Counts of the requests of listeners, and of steps of routes. Each event loop has a set of its own, so that no two write to the same cache
 //! line.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use corral_ipc::message::{ListenerFigures, PROTOCOLS, STATUS_CLASSES};
+use corral_config::route::RouteStep;
+use corral_config::table::{Key, Table};
+use corral_ipc::message::{ListenerFigures, PROTOCOLS, STATUS_CLASSES, StepFigures};
 
 use crate::counters::{Counter, DurationCounts, status_class};
 
@@ -21,6 +25,52 @@ pub(crate) struct RequestCounts {
     requests: [[Counter; STATUS_CLASSES.len()]; PROTOCOLS.len()],
     durations: DurationCounts,
     sent: Counter,
+}
+
+/// The requests of all steps of routes.
+#[derive(Default)]
+pub(crate) struct StepCounts {
+    /// For each step one of each event loop.
+    steps: Table<RouteStep, Arc<[StepLoopCounts]>>,
+}
+
+/// The requests of one step, as one event loop has counted them.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct StepLoopCounts([Counter; STATUS_CLASSES.len()]);
+
+impl StepCounts {
+    /// Counts for the steps at these places; those of a place that `before` has, go on.
+    pub(crate) fn new(
+        places: &Table<RouteStep, String>,
+        n_loops: usize,
+        before: Option<(&Table<RouteStep, String>, &Self)>,
+    ) -> Self {
+        let known: HashMap<_, _> =
+            before.into_iter().flat_map(|(places, counts)| places.iter().zip(counts.steps.iter())).collect();
+        let counts = places.iter().map(|place| {
+            let known = known.get(place).map(|counts| Arc::clone(counts));
+            known.unwrap_or_else(|| (0..n_loops).map(|_| StepLoopCounts::default()).collect())
+        });
+        Self { steps: counts.collect() }
+    }
+
+    /// Counts a request whose last step this was.
+    pub(crate) fn note(&self, step: Key<RouteStep>, lane: usize, status: Option<u16>) {
+        if let Some(counts) = self.steps.get(step) {
+            counts[lane].0[status_class(status)].add(1);
+        }
+    }
+
+    /// The sums over all event loops.
+    pub(crate) fn figures(&self, places: &Table<RouteStep, String>) -> impl Iterator<Item = StepFigures> {
+        places.iter().zip(self.steps.iter()).map(|(place, loops)| {
+            let mut sum = StepFigures { place: place.clone(), ..StepFigures::default() };
+            let all = loops.iter().flat_map(|counts| counts.0.iter().enumerate());
+            all.for_each(|(class, counter)| sum.requests[class] += counter.get());
+            sum
+        })
+    }
 }
 
 /// A request that is over.

@@ -72,6 +72,8 @@ fn requests_are_counted_by_listener_protocol_and_class() {
     }
     let samples = samples(&server);
     assert_eq!(samples["corral_requests_total"], 3.0);
+    // The request that no step was for counts for none.
+    assert_eq!(samples["corral_route_requests_total{step=\"/routes/0\",status=\"2xx\"}"], 2.0);
     let duration = format!("corral_http_request_duration_seconds_count{{listener=\"{listener}\"}}");
     assert_eq!(samples[&duration], 3.0);
     let longest =

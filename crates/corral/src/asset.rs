@@ -104,14 +104,20 @@ pub(crate) fn restart(application: Option<String>, daemon: &Daemon) -> anyhow::R
         "name the application: corral restart APPLICATION, of those that corral status lists. For a new configuration \
          there is corral reload, for a new version of Corral corral upgrade, and corral stop before corral daemon",
     )?;
-    let target = format!("/control/applications/{}/restart", segment(&application));
-    let answer = daemon.ask(ApiCall { method: "POST", path: &target, body: Some(b""), if_match: None })?;
-    if answer.status == 404 {
-        anyhow::bail!("there is no application \"{application}\"; `corral status` lists them");
-    }
-    answer.into_body()?;
+    replace_processes(&application, daemon)?;
     println!("{application}: restarted");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Gives an application new processes, and returns when they serve.
+pub(crate) fn replace_processes(application: &str, daemon: &Daemon) -> anyhow::Result<()> {
+    let target = format!("/control/applications/{}/restart", segment(application));
+    let answer = daemon.ask(ApiCall { method: "POST", path: &target, body: Some(b""), if_match: None })?;
+    if answer.status == 404 {
+        bail!("there is no application \"{application}\"; `corral status` lists them");
+    }
+    answer.into_body()?;
+    Ok(())
 }
 
 /// `corral start`: has a command run at once.

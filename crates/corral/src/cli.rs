@@ -69,6 +69,15 @@ pub(crate) enum Command {
         control: Control,
     },
 
+    /// Show the figures of a running daemon at a terminal as they change, and restart its applications
+    Top {
+        /// How often the figures are asked for
+        #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = pause)]
+        interval: Duration,
+        #[command(flatten)]
+        control: Control,
+    },
+
     /// Show the last lines of a running daemon's log
     #[command(visible_alias = "log")]
     Logs {
@@ -211,6 +220,14 @@ fn seconds(text: &str) -> Result<Duration, String> {
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if duration >= Duration::from_millis(100) => Ok(duration),
         _ => Err("at least 0.1 seconds".to_owned()),
+    }
+}
+
+/// The time between two looks: an hour at most.
+fn pause(text: &str) -> Result<Duration, String> {
+    match seconds(text)? {
+        pause if pause <= Duration::from_secs(60 * 60) => Ok(pause),
+        _ => Err("from 0.1 to 3600 seconds".to_owned()),
     }
 }
 

@@ -26,6 +26,7 @@ mod serve;
 mod site;
 mod status;
 mod stop;
+mod top;
 mod trust;
 mod unit;
 mod upgrade;
@@ -102,6 +103,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let form = if json { status::Form::Json } else { status::Form::Words };
             status::command(&control.daemon()?, watch, form)
         }
+        Command::Top { interval, control } => top::command(&control.daemon()?, interval),
         Command::Certificate { command, control } => {
             asset::command(&command, AssetKind::Certificate, &control.daemon()?)
         }

@@ -1,6 +1,6 @@
 //! `corral status`: the figures of a running daemon as a person reads them.
 
-mod application;
+pub(crate) mod application;
 
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write};
@@ -185,7 +185,7 @@ fn render_traffic(text: &mut String, status: &Value, rates: Option<Rates>) -> fm
 }
 
 /// The two largest units of a time.
-fn uptime(seconds: u64) -> String {
+pub(crate) fn uptime(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),
@@ -195,11 +195,13 @@ fn uptime(seconds: u64) -> String {
     }
 }
 
-fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+/// The members of an object; none of what is not one.
+pub(crate) fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-fn number(value: &Value) -> u64 {
+/// A number that is 0 where it is left out.
+pub(crate) fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 

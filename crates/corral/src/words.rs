@@ -18,7 +18,7 @@ const REMEDIES: &[(&[&str], &str)] = &[
     ),
     (&["-d", "background"], "to run in the background: corral daemon"),
     (&["init", "new", "generate"], "to get a configuration to begin with: corral run FOLDER --print-config"),
-    (&["ps", "list", "top"], "to see what runs: corral status --watch"),
+    (&["ps", "list"], "to see what runs: corral status, or corral top as it changes"),
     (&["get", "set", "put", "edit", "apply", "diff"], "to change a configuration: corral config COMMAND"),
     (&["cert", "certs", "certificates"], "to list and upload certificates: corral certificate COMMAND"),
     (&["install", "enable"], "to start with the machine: systemctl enable --now corral"),

@@ -17,6 +17,11 @@ pub(super) fn render(text: &mut String, name: &str, app: &Value) -> fmt::Result 
         number(&processes["idle"]),
         counted(number(&app["requests"]["active"]), "request", "requests")
     )?;
+    remarks(app).iter().try_for_each(|line| writeln!(text, "              {line}"))
+}
+
+/// Further lines where there is more to say: totals, runs, the queue, and what is wrong.
+pub(crate) fn remarks(app: &Value) -> Vec<String> {
     let errors = app["last_error"].as_str().map(|error| format!("last error: {error}"));
     let warning = app["warning"].as_str().map(|warning| format!("warning: {warning}"));
     let lines = [
@@ -28,7 +33,7 @@ pub(super) fn render(text: &mut String, name: &str, app: &Value) -> fmt::Result 
         crashes(&app["crashes"]),
         warning,
     ];
-    lines.iter().flatten().try_for_each(|line| writeln!(text, "              {line}"))
+    lines.into_iter().flatten().collect()
 }
 
 /// A number with its noun, which agrees with it.

@@ -21,6 +21,7 @@ mod recognising;
 mod static_sites;
 mod terminal;
 mod terminals;
+mod top;
 mod users;
 mod watching;
 mod workers;

@@ -44,6 +44,7 @@ pub(super) const ALLOWED: super::Table = &[
     ("trust", &["authority", "user_dirs", "output"]),
     ("logs", &["main_process", "client", "output"]),
     ("stop", &["main_process", "client"]),
+    ("top", &["asset", "status", "client"]),
     ("reload", &["main_process", "status", "client"]),
     ("upgrade", &["main_process", "status", "client"]),
     ("main_process", &["status", "client"]),

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bodies;
+mod groups;
 mod kept;
 mod moved;
 mod options;

@@ -2,6 +2,7 @@
 
 mod connections;
 mod failures;
+mod groups;
 mod grpc;
 mod grpcurl;
 mod messages;

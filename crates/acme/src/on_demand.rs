@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corral_config::tls::{AllowRule, OnDemand};
-use corral_syntax::{client_network, is_public_name};
+use corral_syntax::{client_network, is_public_name, registered_domain};
 
 use crate::order_policy::OrderPolicy;
 
@@ -135,7 +135,7 @@ impl OnDemandPolicy {
     }
 
     fn count_domain(&mut self, name: &str, rule: &OnDemand, now: Instant) -> Count {
-        let domain = psl::domain_str(name).unwrap_or(name).to_owned();
+        let domain = registered_domain(name).unwrap_or(name).to_owned();
         self.of_domains.count(domain, rule.per_domain, now)
     }
 }

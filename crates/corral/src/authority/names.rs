@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::IpAddr;
 
+use corral_syntax::is_below_listed_suffix;
 use rcgen::{CidrSubnet, GeneralSubtree, NameConstraints};
 
 /// Domains that cannot be registered: `localhost` and `test` (RFC 6761), `internal` (reserved by ICANN for private
@@ -41,8 +42,7 @@ pub(super) fn constraints() -> NameConstraints {
 /// Whether a label alone, as a domain, is not a public one: a constraint covers all names below it, and a machine may
 /// be called `dev`, `app` or `zip`.
 fn is_nobody_s(label: &str) -> bool {
-    let suffix = psl::suffix(label.as_bytes());
-    suffix.is_none_or(|suffix| !suffix.is_known())
+    !is_below_listed_suffix(label)
 }
 
 /// Whether names below a domain belong to others.

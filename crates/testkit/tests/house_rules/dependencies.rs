@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "corral-program",
             "corral-router",
             "corral-supervisor",
+            "corral-syntax",
             "corral-sys",
         ],
     ),

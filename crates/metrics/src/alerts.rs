@@ -1,4 +1,4 @@
-//! What to alert on: rules over the series of the table, for Prometheus and for the manual.
+//! Alerts: rules over the series of the table, for Prometheus.
 
 /// A rule.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub struct Alert {
     pub expression: &'static str,
     /// How long it has to hold, as Prometheus writes times.
     pub holds_for: &'static str,
-    /// How soon somebody has to look.
+    /// How soon an operator has to look.
     pub severity: Severity,
     /// One sentence with the labels of the series, as templates of Prometheus.
     pub summary: &'static str,
@@ -17,7 +17,7 @@ pub struct Alert {
     pub advice: &'static str,
 }
 
-/// How soon somebody has to look.
+/// How soon an operator has to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// Within days.

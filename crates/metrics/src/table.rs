@@ -6,7 +6,8 @@ use crate::family::{Family, Kind, Section, Unit};
 macro_rules! families {
     ($(
         $(#[doc = $doc:literal])*
-        $id:ident = $section:ident $kind:ident $name:literal $unit:ident [$($label:literal),*] $help:literal $meaning:literal;
+        $id:ident = $section:ident $kind:ident $name:literal $unit:ident [$($label:literal),*]
+            $help:literal $meaning:literal;
     )*) => {
         $(
             #[doc = $help]
@@ -32,7 +33,8 @@ families! {
     START = Daemon Gauge "corral_start_time_seconds" Seconds []
         "When the main process was started, in seconds since 1970" "It begins anew with an upgrade.";
     CONFIG_IN_ORDER = Daemon Gauge "corral_config_in_order" None []
-        "1 while the configuration in force is stored, and is that of its files" "`/status` has the reason in `config.last_error`.";
+        "1 while the configuration in force is stored, and is that of its files"
+        "`/status` has the reason in `config.last_error`.";
     CONFIG_CHANGES = Daemon Counter "corral_config_file_changes" None []
         "Changes of the configuration files that were put in force or refused" "";
     UPGRADE_FAILED = Daemon Gauge "corral_upgrade_failed" None []
@@ -56,14 +58,17 @@ families! {
     HTTP_REQUESTS = Requests Counter "corral_http_requests" None ["listener", "protocol", "status"]
         "Requests that are over" "`status` is the class, such as `2xx`, or `none` for a client that got no reply.";
     STEP_REQUESTS = Requests Counter "corral_route_requests" None ["step", "status"]
-        "Requests that are over, by the last step of a route on their way" "`step` is its place in the configuration, such as `/routes/0`.";
+        "Requests that are over, by the last step of a route on their way"
+        "`step` is its place in the configuration, such as `/routes/0`.";
     HTTP_DURATION = Requests Histogram "corral_http_request_duration_seconds" Seconds ["listener"]
-        "How long requests took, from their first byte to the last one of the reply" "Connections that became another protocol do not count.";
+        "How long requests took, from their first byte to the last one of the reply"
+        "Connections that became another protocol do not count.";
     HTTP_SENT = Requests Counter "corral_http_response_body_bytes" Bytes ["listener"]
         "Bytes of bodies that clients have got" "";
 
     APPLICATION_PROCESSES = Applications Gauge "corral_application_processes" None ["application", "state"]
-        "Processes of the application" "`state` is `running` or `starting`; of those that run, `idle` ones are counted once more.";
+        "Processes of the application"
+        "`state` is `running` or `starting`; of those that run, `idle` ones are counted once more.";
     APPLICATION_IN_PROGRESS = Applications Gauge "corral_application_requests_in_progress" None ["application"]
         "Requests that are handed over or queued" "";
     APPLICATION_REQUESTS = Applications Counter "corral_application_requests" None ["application", "status"]
@@ -71,15 +76,18 @@ families! {
     APPLICATION_DURATION = Applications Histogram "corral_application_request_duration_seconds" Seconds ["application"]
         "How long the application took to answer, with the time that requests waited for a process" "";
     APPLICATION_MEMORY = Applications Gauge "corral_application_memory_bytes" Bytes ["application"]
-        "Memory that the processes have for themselves" "A page that a process still shares with the one that has forked it counts in both.";
+        "Memory that the processes have for themselves"
+        "A page that a process still shares with the one that has forked it counts in both.";
     APPLICATION_CRASHES = Applications Counter "corral_application_crashes" None ["application"]
         "Processes that have ended by themselves or by a signal" "";
     APPLICATION_FAILING = Applications Gauge "corral_application_failing" None ["application"]
         "1 while processes of the application cannot be started" "`/status` has the reason in `last_error`.";
     APPLICATION_LEFT_STATE = Applications Counter "corral_application_left_state" None ["application", "kind"]
-        "Requests that have left state behind in their processes" "The [state guard](../configuration/php-worker.md#the-state-guard) knows the kinds.";
+        "Requests that have left state behind in their processes"
+        "The [state guard](../configuration/php-worker.md#the-state-guard) knows the kinds.";
     SCHEDULE_RUNS = Applications Counter "corral_schedule_runs" None ["application", "result"]
-        "Runs of a command that has a schedule" "`result` is `succeeded`, `failed` or `skipped`, when the one before still ran.";
+        "Runs of a command that has a schedule"
+        "`result` is `succeeded`, `failed` or `skipped`, when the one before still ran.";
     QUEUE_LENGTH = Applications Gauge "corral_queue_length" None ["application"]
         "Jobs in the queue by which an application has more or fewer processes" "";
 
@@ -97,7 +105,8 @@ families! {
         "Requests that wait until a server has room for them" "Only where servers have `max_conns`.";
 
     LIMIT_REQUESTS = Limits Counter "corral_limit_requests" None ["limit", "result"]
-        "Requests that a limit was asked about" "`limit` is its place in the configuration; `result` is `passed` or `refused`.";
+        "Requests that a limit was asked about"
+        "`limit` is its place in the configuration; `result` is `passed` or `refused`.";
     LIMIT_DELAYED = Limits Counter "corral_limit_delayed" None ["limit"]
         "Requests that passed and had to wait first" "";
     LIMIT_KEYS = Limits Gauge "corral_limit_keys" None ["limit"]

@@ -8,7 +8,7 @@ use crate::answer::authenticate::{self, AuthOutcome};
 use crate::answer::{application, gateway, program, proxy, returned, share};
 use crate::exchange::{Exchange, https_only, key_authorization};
 use crate::observe::console;
-use crate::observe::request_counts::EndedRequest;
+use crate::observe::request_counts::CountedRequest;
 use crate::observe::telemetry::{self, Trace};
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
@@ -186,7 +186,7 @@ fn count(exchange: &Exchange<'_>) {
         HttpVersion::Http11 => 1,
         HttpVersion::Http2 => 2,
     };
-    counts.of_loop(lane).note(&EndedRequest {
+    counts.of_loop(lane).note(&CountedRequest {
         protocol,
         status: reply.status,
         took: request.elapsed(),

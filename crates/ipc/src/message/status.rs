@@ -171,7 +171,7 @@ pub struct DurationFigures {
 }
 
 impl ListenerFigures {
-    /// Those of a listener without requests.
+    /// The figures of a listener without requests.
     #[must_use]
     pub fn new(address: String) -> Self {
         Self { address, ..Self::default() }

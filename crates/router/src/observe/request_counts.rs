@@ -1,5 +1,5 @@
-//! Counts of the requests of listeners, and of steps of routes. Each event loop has a set of its own, so that no two write to the same cache
-//! line.
+//! Counts of the requests of listeners, and of steps of routes. Each event loop has a set of its own, so that no two
+//! write to the same cache line.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::counters::{Counter, DurationCounts, status_class};
 pub(crate) struct ListenerCounts {
     /// As `/status` has it.
     pub(crate) address: String,
-    loops: Box<[RequestCounts]>,
+    loops: Box<[ListenerLoopCounts]>,
 }
 
 /// The figures of one event loop; only that loop writes them.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(crate) struct RequestCounts {
+pub(crate) struct ListenerLoopCounts {
     requests: [[Counter; STATUS_CLASSES.len()]; PROTOCOLS.len()],
     durations: DurationCounts,
     sent: Counter,
@@ -74,7 +74,7 @@ impl StepCounts {
 }
 
 /// A request that is over.
-pub(crate) struct EndedRequest {
+pub(crate) struct CountedRequest {
     /// Among `PROTOCOLS`.
     pub(crate) protocol: usize,
     /// `None` if the client got none.
@@ -86,11 +86,11 @@ pub(crate) struct EndedRequest {
 
 impl ListenerCounts {
     pub(crate) fn new(address: String, n_loops: usize) -> Self {
-        Self { address, loops: (0..n_loops).map(|_| RequestCounts::default()).collect() }
+        Self { address, loops: (0..n_loops).map(|_| ListenerLoopCounts::default()).collect() }
     }
 
     /// The set of an event loop.
-    pub(crate) fn of_loop(&self, lane: usize) -> &RequestCounts {
+    pub(crate) fn of_loop(&self, lane: usize) -> &ListenerLoopCounts {
         &self.loops[lane]
     }
 
@@ -107,9 +107,9 @@ impl ListenerCounts {
     }
 }
 
-impl RequestCounts {
+impl ListenerLoopCounts {
     /// Counts a request. One that became another protocol lasted for as long as its client liked.
-    pub(crate) fn note(&self, request: &EndedRequest) {
+    pub(crate) fn note(&self, request: &CountedRequest) {
         self.requests[request.protocol][status_class(request.status)].add(1);
         self.sent.add(request.sent);
         if request.status != Some(101) {
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn requests_are_counted_by_protocol_class_and_duration() {
         let listener = ListenerCounts::new("*:80".to_owned(), 2);
-        let request = |status, micros| EndedRequest {
+        let request = |status, micros| CountedRequest {
             protocol: 1,
             status,
             took: Duration::from_micros(micros),

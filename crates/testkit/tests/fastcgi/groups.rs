@@ -32,7 +32,7 @@ fn sticky_retries_and_rewrites_are_as_for_http() {
     assert!(cookies.contains(&"x=1; path=/new") || cookies.contains(&"x=1; Path=/new"), "{first}");
     let pair = node.split(';').next().expect("a pair").to_owned();
     for _ in 0..4 {
-        server.send(&Request::get("/").field("Cookie", &pair)).expect(200).expect_body(&first.text());
+        server.send(&Request::get("/").field("Cookie", &pair)).expect(200).expect_body(first.text());
     }
     for (failing, other) in [("a", "b"), ("b", "a")] {
         for _ in 0..4 {

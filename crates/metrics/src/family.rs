@@ -34,9 +34,9 @@ pub enum Kind {
 /// The unit of numbers: a base unit, as the conventions of Prometheus want it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Of things that are counted.
+    /// Things are counted.
     None,
-    /// Time, also a time of day since 1970.
+    /// Times, also times of day since 1970.
     Seconds,
     /// Memory and traffic.
     Bytes,

@@ -1,7 +1,7 @@
 //! The figures of a daemon as collectors of metrics read them: one table of all series, and the formats of Prometheus.
 //!
-//! `table` is the one place that names a series. Whoever counts hands samples of it over to an `Exposition`, the
-//! manual's page is made of it, and a test compares the two.
+//! `table` is the one place that names a series. An `Exposition` takes samples of these, the manual's page is made of
+//! it, and a test compares the two.
 
 #![forbid(unsafe_code)]
 

@@ -12,7 +12,7 @@ pub enum Format {
 const OPEN_METRICS: &str = "application/openmetrics-text";
 
 impl Format {
-    /// The format for the value of an `Accept` field. Whoever does not name OpenMetrics gets text that browsers show.
+    /// The format for the value of an `Accept` field. Without OpenMetrics in it, that is text which browsers show.
     #[must_use]
     pub fn accepted_by(accept: &str) -> Self {
         let weight = |wanted: &str| {

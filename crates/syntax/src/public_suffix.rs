@@ -2,7 +2,7 @@
 //!
 //! The list is code, and large. It is compiled once, as only these functions use it.
 
-/// The domain that somebody has registered, of which a name is a part; none for a public suffix.
+/// The domain of one owner that a name is a part of; none for a public suffix.
 #[must_use]
 pub fn registered_domain(name: &str) -> Option<&str> {
     psl::domain_str(name)

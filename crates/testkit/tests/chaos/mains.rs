@@ -2,9 +2,11 @@
 //! order; some are killed. No client is refused meanwhile, and nothing remains.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use corral_testkit::{
-    Client, Daemon, Load, Origin, Request, Signal, daemon, descendants, eventually, is_alive, signal,
+    Client, Daemon, Load, Origin, PATIENCE, Request, Signal, daemon, descendants, eventually, is_alive,
+    signal,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -118,11 +120,15 @@ impl Series {
         let n_begun = |log: &str| log.matches(" is to take over").count();
         let before = n_begun(&self.server.log());
         signal(self.server.pid(), Signal::USR2);
-        let successor = eventually("a successor is started", || {
+        let find = || {
             let log = self.server.log();
             let (rest, _) = log.rsplit_once(" is to take over").filter(|_| n_begun(&log) > before)?;
             rest.rsplit_once("process ")?.1.parse().ok()
-        });
+        };
+        // It serves a moment later, so that there is no time to sleep between two looks.
+        let asked = Instant::now();
+        let looks = std::iter::repeat_with(find).take_while(|_| asked.elapsed() < PATIENCE);
+        let successor = looks.flatten().next().expect("a successor is started");
         self.seen.insert(successor);
         self.seen.extend(descendants(successor).iter().map(|process| process.pid));
         let n_failed = |log: &str| log.matches("could not take over").count();

@@ -149,7 +149,7 @@ fn no_counter_goes_backwards() {
     }
 }
 
-/// What `promtool` says, of its own arguments and input.
+/// The program `promtool` with these arguments and this input finds nothing wrong.
 #[track_caller]
 fn promtool(arguments: &[&str], input: &str) {
     let mut child = Command::new("promtool")

@@ -129,6 +129,7 @@ impl Series {
         let asked = Instant::now();
         let looks = std::iter::repeat_with(find).take_while(|_| asked.elapsed() < PATIENCE);
         let successor = looks.flatten().next().expect("a successor is started");
+        signal(successor, Signal::STOP);
         self.seen.insert(successor);
         self.seen.extend(descendants(successor).iter().map(|process| process.pid));
         let n_failed = |log: &str| log.matches("could not take over").count();

@@ -53,39 +53,6 @@ fn both_formats_are_there() {
 }
 
 #[test]
-fn requests_are_counted_by_listener_protocol_and_class() {
-    let server =
-        daemon().routes(json!([{ "match": { "uri": "/204" }, "action": { "return": 204 } }])).start();
-    let listener = server.address().to_string();
-    server.get("/204").expect(204);
-    server.get("/none").expect(404);
-    let mut client = server.connect();
-    client.write("GET /204 HTTP/1.0\r\n\r\n");
-    client.read_response().expect(204);
-    let requests = |protocol: &str, class: &str| {
-        format!(
-            "corral_http_requests_total{{listener=\"{listener}\",protocol=\"{protocol}\",status=\"{class}\"}}"
-        )
-    };
-    for (protocol, class) in [("HTTP/1.1", "2xx"), ("HTTP/1.1", "4xx"), ("HTTP/1.0", "2xx")] {
-        expect_sample(&server, &requests(protocol, class), 1.0);
-    }
-    let samples = samples(&server);
-    assert_eq!(samples["corral_requests_total"], 3.0);
-    // The request that no step was for counts for none.
-    assert_eq!(samples["corral_route_requests_total{step=\"/routes/0\",status=\"2xx\"}"], 2.0);
-    let duration = format!("corral_http_request_duration_seconds_count{{listener=\"{listener}\"}}");
-    assert_eq!(samples[&duration], 3.0);
-    let longest =
-        format!("corral_http_request_duration_seconds_bucket{{le=\"+Inf\",listener=\"{listener}\"}}");
-    assert_eq!(samples[&longest], 3.0);
-    // A change of something else begins nothing anew.
-    server.control().put("/config/settings", &json!({ "http": { "max_body_size": 10 } })).expect_done();
-    server.get("/204").expect(204);
-    expect_sample(&server, &requests("HTTP/1.1", "2xx"), 2.0);
-}
-
-#[test]
 fn applications_and_servers_have_their_figures() {
     let site = site().file("index.php", "<?php http_response_code((int) $_GET['s']);");
     let origin = Origin::saying("x");
@@ -180,4 +147,42 @@ fn the_alerts_that_are_shipped_are_raised_when_they_should_be() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/prometheus");
     promtool(&["check", "rules", &format!("{folder}/corral.rules.yml")], "");
     promtool(&["test", "rules", &format!("{folder}/corral.rules.test.yml")], "");
+}
+
+/// The label of the protocol is that of the client.
+mod http1_only {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_listener_protocol_and_class() {
+        let server =
+            daemon().routes(json!([{ "match": { "uri": "/204" }, "action": { "return": 204 } }])).start();
+        let listener = server.address().to_string();
+        server.get("/204").expect(204);
+        server.get("/none").expect(404);
+        let mut client = server.connect();
+        client.write("GET /204 HTTP/1.0\r\n\r\n");
+        client.read_response().expect(204);
+        let requests = |protocol: &str, class: &str| {
+            format!(
+                "corral_http_requests_total{{listener=\"{listener}\",protocol=\"{protocol}\",status=\"{class}\"}}"
+            )
+        };
+        for (protocol, class) in [("HTTP/1.1", "2xx"), ("HTTP/1.1", "4xx"), ("HTTP/1.0", "2xx")] {
+            expect_sample(&server, &requests(protocol, class), 1.0);
+        }
+        let samples = samples(&server);
+        assert_eq!(samples["corral_requests_total"], 3.0);
+        // The request that no step was for counts for none.
+        assert_eq!(samples["corral_route_requests_total{step=\"/routes/0\",status=\"2xx\"}"], 2.0);
+        let duration = format!("corral_http_request_duration_seconds_count{{listener=\"{listener}\"}}");
+        assert_eq!(samples[&duration], 3.0);
+        let longest =
+            format!("corral_http_request_duration_seconds_bucket{{le=\"+Inf\",listener=\"{listener}\"}}");
+        assert_eq!(samples[&longest], 3.0);
+        // A change of something else begins nothing anew.
+        server.control().put("/config/settings", &json!({ "http": { "max_body_size": 10 } })).expect_done();
+        server.get("/204").expect(204);
+        expect_sample(&server, &requests("HTTP/1.1", "2xx"), 2.0);
+    }
 }

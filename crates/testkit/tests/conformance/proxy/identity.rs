@@ -93,26 +93,6 @@ fn connections_come_from_the_address_that_is_wanted() {
     proxy_with(&origin, json!({ "bind": "192.0.2.1" })).get("/").expect(502);
 }
 
-/// Options: …action.proxy_options.proxy_protocol
-#[test]
-fn a_connection_begins_with_the_client() {
-    for version in [1, 2] {
-        let (origin, seen) = watching();
-        let server = proxy_with(&origin, json!({ "proxy_protocol": version }));
-        let mut client = server.connect();
-        client.get("/a").expect(200);
-        client.get("/b").expect(200);
-        let seen = seen.lock().expect("no panic").clone();
-        assert_eq!((seen.len(), origin.n_connections()), (2, 2), "none is used again");
-        for (request, target) in seen.iter().zip(["/a", "/b"]) {
-            let (header, rest) = read_header(request);
-            assert_eq!(header, (version, Some(client.own_address())));
-            assert!(rest.starts_with(&format!("GET {target} HTTP/1.1\r\n")), "{rest}");
-            assert!(rest.contains("Connection: close\r\n"), "{rest}");
-        }
-    }
-}
-
 /// The version and client of a header, and what is behind it.
 fn read_header(bytes: &[u8]) -> ((u8, Option<SocketAddr>), String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -200,5 +180,30 @@ fn what_does_not_go_together_is_refused() {
             json!({ "servers": {}, "bind": bind }),
             "The \"bind\" string must be an IP address of this machine, without a port.",
         );
+    }
+}
+
+/// The address of a client is known where each has a connection of its own.
+mod http1_only {
+    use super::*;
+
+    /// Options: …action.proxy_options.proxy_protocol
+    #[test]
+    fn a_connection_begins_with_the_client() {
+        for version in [1, 2] {
+            let (origin, seen) = watching();
+            let server = proxy_with(&origin, json!({ "proxy_protocol": version }));
+            let mut client = server.connect();
+            client.get("/a").expect(200);
+            client.get("/b").expect(200);
+            let seen = seen.lock().expect("no panic").clone();
+            assert_eq!((seen.len(), origin.n_connections()), (2, 2), "none is used again");
+            for (request, target) in seen.iter().zip(["/a", "/b"]) {
+                let (header, rest) = read_header(request);
+                assert_eq!(header, (version, Some(client.own_address())));
+                assert!(rest.starts_with(&format!("GET {target} HTTP/1.1\r\n")), "{rest}");
+                assert!(rest.contains("Connection: close\r\n"), "{rest}");
+            }
+        }
     }
 }

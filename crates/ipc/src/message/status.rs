@@ -1,6 +1,6 @@
 //! The figures of `/status` on their way from the router, by main, to the controller.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -82,17 +82,13 @@ pub struct DaemonStatus {
 impl Status {
     /// Adds the connections and requests of another router, of listeners that are not known here, too.
     pub fn count(&mut self, other: &Self) {
-        for figures in &other.steps {
-            if !self.steps.iter().any(|known| known.place == figures.place) {
-                let requests = Default::default();
-                self.steps.push(StepFigures { place: figures.place.clone(), requests });
-            }
-        }
-        for figures in &other.listeners {
-            if !self.listeners.iter().any(|known| known.address == figures.address) {
-                self.listeners.push(ListenerFigures::new(figures.address.clone()));
-            }
-        }
+        let known: HashSet<_> = self.steps.iter().map(|step| step.place.clone()).collect();
+        let new = other.steps.iter().map(|step| &step.place).filter(|place| !known.contains(*place));
+        self.steps.extend(new.map(|place| StepFigures { place: place.clone(), ..StepFigures::default() }));
+        let known: HashSet<_> = self.listeners.iter().map(|listener| listener.address.clone()).collect();
+        let new = other.listeners.iter().map(|listener| &listener.address);
+        let new = new.filter(|address| !known.contains(*address));
+        self.listeners.extend(new.map(|address| ListenerFigures::new(address.clone())));
         self.count_known(other);
     }
 

@@ -94,11 +94,19 @@ pub fn keys(source: &KeySource, content: &[u8]) -> Result<Keys, FileFault> {
     })
 }
 
-/// Reads the files of all maps. One that cannot be read has no networks.
-pub fn fill_maps(config: &mut Config) {
+/// Reads the files of all maps. One that cannot be read has no networks, and is a problem.
+pub fn fill_maps(config: &mut Config) -> Vec<Problem> {
+    let mut problems = Vec::new();
     for map in config.tables.maps.values_mut().iter_mut().filter(|map| !map.files().is_empty()) {
-        map.fill(map.files().iter().map(|file| networks(file).unwrap_or_default()).collect());
+        let read = |file| {
+            networks(file).unwrap_or_else(|problem| {
+                problems.push(problem);
+                Vec::new()
+            })
+        };
+        map.fill(map.files().iter().map(read).collect());
     }
+    problems
 }
 
 fn networks(file: &NetworkFile) -> Result<Vec<NetworkLine>, Problem> {
@@ -110,9 +118,15 @@ fn networks(file: &NetworkFile) -> Result<Vec<NetworkLine>, Problem> {
 /// Everything that is wrong with the files that a configuration has clients checked by, those of maps among them.
 #[must_use]
 pub fn check(config: &Config) -> Vec<Problem> {
-    let of_maps =
-        config.tables.maps.iter().flat_map(|map| map.files()).filter_map(|file| networks(file).err());
-    config.tables.authentications.iter().flat_map(problems).chain(of_maps).collect()
+    let files = config.tables.maps.iter().flat_map(|map| map.files());
+    let of_maps = files.filter_map(|file| networks(file).err());
+    check_authentication(config).into_iter().chain(of_maps).collect()
+}
+
+/// The same of those for `authenticate` alone.
+#[must_use]
+pub fn check_authentication(config: &Config) -> Vec<Problem> {
+    config.tables.authentications.iter().flat_map(problems).collect()
 }
 
 fn problems(authentication: &Authentication) -> Vec<Problem> {

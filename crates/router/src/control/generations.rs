@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use corral_auth::files;
 use corral_config::access_log::AccessLog;
 use corral_config::address::ListenAddress;
 use corral_config::plan::{AppSpec, AssetKind, Assets, RestartMode, RuntimeSpec};
@@ -89,10 +90,8 @@ impl ControlThread {
         let known = self.current.as_ref().map(|(_, generation)| &generation.authenticators);
         let authenticators = Authenticators::new(&config.tables.authentications, known, &mut trust)?;
         // A controller refuses these. A start goes on, and requests there get 500.
-        for problem in corral_auth::files::check(&config) {
-            tracing::error!("{problem}");
-        }
-        corral_auth::files::fill_maps(&mut config);
+        let problems = files::check_authentication(&config).into_iter().chain(files::fill_maps(&mut config));
+        problems.for_each(|problem| tracing::error!("{problem}"));
         let servers = self.servers(&config, trust)?;
         let program = script::program(&config, assets)?;
         let known = self.current.as_ref().map(|(_, generation)| &generation.limits);

@@ -147,22 +147,11 @@ impl UpstreamServer {
     /// One of the servers of `upstream`, without what has to be looked up.
     pub(super) fn at(upstream: &Upstream, server: &ConfiguredServer, n_loops: usize) -> Self {
         let options = upstream.options_for(server);
+        let text = server.origin.url(options.gateway);
         Self {
-            slots: (options.processes > 0).then(|| ProcessSlots::new(options.processes, n_loops)),
-            origin: server.origin.clone(),
-            text: server.origin.url(options.gateway),
-            options,
-            is_program: false,
             passive: upstream.passive,
             check: upstream.health.clone(),
-            name: None,
-            allow: None,
-            tls: None,
-            health: Health::default(),
-            taken: TakenPlaces::default(),
-            times: ResponseTimes::default(),
-            throttle: LogThrottle::default(),
-            figures: (0..n_loops).map(|_| ServerCounters::default()).collect(),
+            ..Self::new(server.origin.clone(), text, options, n_loops)
         }
     }
 
@@ -173,12 +162,17 @@ impl UpstreamServer {
         options: ProxyOptions,
         n_loops: usize,
     ) -> Arc<Self> {
-        Arc::new(Self {
+        let origin = Origin { tls: false, host: UpstreamHost::Address(address) };
+        Arc::new(Self { is_program: true, ..Self::new(origin, title, options, n_loops) })
+    }
+
+    fn new(origin: Origin, text: String, options: ProxyOptions, n_loops: usize) -> Self {
+        Self {
             slots: (options.processes > 0).then(|| ProcessSlots::new(options.processes, n_loops)),
-            origin: Origin { tls: false, host: UpstreamHost::Address(address) },
-            text: title,
+            origin,
+            text,
             options,
-            is_program: true,
+            is_program: false,
             passive: PassiveHealth::default(),
             check: None,
             name: None,
@@ -189,7 +183,7 @@ impl UpstreamServer {
             times: ResponseTimes::default(),
             throttle: LogThrottle::default(),
             figures: (0..n_loops).map(|_| ServerCounters::default()).collect(),
-        })
+        }
     }
 
     /// Whether it is exactly what `upstream` asks for as one of its servers.

@@ -7,7 +7,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from . import apply, bench, owners, report, runs, scenarios, servers, workloads
+from . import apply, bench, owners, report, runs, scenarios, scrape, servers, workloads
 
 
 def main() -> int:
@@ -22,7 +22,7 @@ def main() -> int:
     path = runs.keep(run)
     print(report.text(run))
     print(f"raw numbers: {path}")
-    failed = [s for s in [*run["samples"], *run["idle"], *run["apply"], *run["idle_sites"]] if "error" in s]
+    failed = [s for s in [*run["samples"], *run["idle"], *run["apply"], *run["scrapes"], *run["idle_sites"]] if "error" in s]
     return 1 if failed else 0
 
 
@@ -39,6 +39,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--idle", type=int, default=10_000, metavar="N", help="idle connections; 0: skip (default 10000)")
     parser.add_argument("--apply", type=int, default=15, metavar="N",
                         help="changes of a configuration with 2,000 routes; 0: skip (default 15)")
+    parser.add_argument("--no-scrapes", action="store_true", help="skip reading the metrics of 500 applications")
     parser.add_argument("--report", metavar="FILE", help="print the report of an earlier run again")
     return parser.parse_args()
 
@@ -97,6 +98,7 @@ def measure_all(
         run["samples"] = bench.run_rounds(plan, running)
     # Last and alone: it is about one process after the other, not about many at once.
     run["apply"] = measure_apply(plan, setup, chosen, folder)
+    run["scrapes"] = [] if options.no_scrapes else measure_scrapes(setup, chosen, folder)
     run["idle_sites"] = owners.measure_idle_sites(setup, folder) if has_owners else []
     return run
 
@@ -112,6 +114,14 @@ def measure_apply(plan: bench.Plan, setup: servers.Setup, chosen: list[type[serv
         return []
     row = apply.measure_apply(setup, folder / "apply-corral", plan.changes)
     bench.progress(f"apply: {row}")
+    return [row]
+
+
+def measure_scrapes(setup: servers.Setup, chosen: list[type[servers.Server]], folder: Path) -> list[dict]:
+    if servers.Corral not in chosen:
+        return []
+    row = scrape.measure_scrapes(setup, folder / "scrape-corral")
+    bench.progress(f"scrapes: {row}")
     return [row]
 
 

@@ -12,8 +12,13 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 def cpu_seconds(roots: list[int]) -> float:
     """Processor time so far of the trees below `roots`, with that of children that have been reaped."""
+    return cpu_seconds_of(_pids(roots))
+
+
+def cpu_seconds_of(pids: list[int]) -> float:
+    """Processor time so far of these processes, with that of children that have been reaped."""
     ticks = 0
-    for pid in _pids(roots):
+    for pid in pids:
         if fields := stat_fields(pid):
             # utime, stime, cutime, cstime: fields 14 to 17 of proc(5).
             ticks += sum(map(int, fields[11:15]))

@@ -17,6 +17,8 @@ def text(run: dict) -> str:
         parts.append(_idle(run["idle"]))
     if run.get("apply"):
         parts.append(_apply(run["apply"]))
+    if run.get("scrapes"):
+        parts.append(_scrapes(run["scrapes"]))
     if run.get("idle_sites"):
         parts.append(_idle_sites(run["idle_sites"]))
     parts.append(_bars(summary, run))
@@ -78,6 +80,17 @@ def _apply(rows: list[dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _scrapes(rows: list[dict]) -> str:
+    lines = ["metrics of many applications, read each second"]
+    for row in rows:
+        outcome = row.get("error") or (
+            f"{row['cpu_ms']:.1f} ms of CPU each, {row['wall_ms']:.1f} ms, {row['bytes'] / 1e6:.1f} MB; p99 of requests "
+            f"{row['p99_without_ms']:.3f} ms without, {row['p99_with_ms']:.3f} ms beside"
+        )
+        lines.append(f"  {row['applications']} applications of {row['processes']} processes: {outcome}")
+    return "\n".join(lines) + "\n"
+
+
 def _idle_sites(rows: list[dict]) -> str:
     lines = [f"{rows[0]['sites']} sites of as many users that nobody asks, each after one request"]
     for row in rows:
@@ -93,6 +106,7 @@ def _bars(summary: Summary, run: dict) -> str:
     ]
     rows += [bar for row in run.get("idle", []) if row["server"] == "corral" for bar in _idle_bars(row)]
     rows += [_apply_bar(row) for row in run.get("apply", [])]
+    rows += [_scrape_bar(row) for row in run.get("scrapes", [])]
     lines = ["bars"]
     for work, against, promise, measured, passed in rows:
         word = {True: "PASS", False: "MISS", None: "not measured"}[passed]
@@ -107,6 +121,13 @@ def _apply_bar(row: dict) -> tuple[str, str, str, str, bool]:
     if "error" in row:
         return (work, "-", promise, "-", False)
     return (work, "-", promise, f"{row['median_ms']:.0f} ms", row["median_ms"] < 200)
+
+
+def _scrape_bar(row: dict) -> tuple[str, str, str, str, bool]:
+    work, promise = f"scrape {row['applications']} applications", "CPU < 20 ms"
+    if "error" in row:
+        return (work, "-", promise, "-", False)
+    return (work, "-", promise, f"{row['cpu_ms']:.1f} ms", row["cpu_ms"] < 20)
 
 
 def _idle_bars(row: dict) -> list[tuple[str, str, str, str, bool]]:

@@ -12,6 +12,7 @@ pub mod address;
 pub mod authentication;
 pub mod bounds;
 pub mod condition;
+pub mod control_service;
 pub mod cors;
 mod destination;
 pub mod fuzz;

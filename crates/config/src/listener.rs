@@ -2,6 +2,7 @@
 
 use crate::address::ListenAddress;
 use crate::authentication::Authentication;
+use crate::control_service::ControlDestination;
 use crate::layer4::Layer4;
 use crate::pattern::address::AddressPatternSet;
 use crate::route::{Action, Destination};
@@ -48,8 +49,23 @@ impl Listener {
             protocol: Some("X-Forwarded-Proto".to_owned()),
             recursive: false,
         };
+        let address = ListenAddress::Abstract(name.into());
+        Self { http2: Http2::Off, forwarded: vec![forwarded], ..Self::plain(address, pass) }
+    }
+
+    /// One that leads to the control process.
+    pub(crate) fn to_control(
+        address: ListenAddress,
+        destination: ControlDestination,
+        tls: Option<TlsSettings>,
+    ) -> Self {
+        Self { tls, ..Self::plain(address, Destination::Control(destination)) }
+    }
+
+    /// One without any option.
+    fn plain(address: ListenAddress, pass: Destination) -> Self {
         Self {
-            address: ListenAddress::Abstract(name.into()),
+            address,
             backlog: None,
             limits: Vec::new(),
             authentication: None,
@@ -57,9 +73,9 @@ impl Listener {
             defaults: None,
             tls: None,
             https_only: None,
-            http2: Http2::Off,
+            http2: Http2::default(),
             proxy_protocol: None,
-            forwarded: vec![forwarded],
+            forwarded: Vec::new(),
             layer4: None,
         }
     }

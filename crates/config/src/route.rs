@@ -16,6 +16,7 @@ use self::index::StepIndex;
 use crate::access_log::AccessLogs;
 use crate::authentication::Authentication;
 use crate::bounds::RequestBound;
+use crate::control_service::ControlDestination;
 use crate::cors::CorsRule;
 use crate::gateway::{Gateway, Param};
 use crate::mirror::Mirror;
@@ -48,6 +49,8 @@ pub enum Destination {
     Upstream(Key<Upstream>),
     /// To a route.
     Route(Key<Route>),
+    /// To the control process.
+    Control(ControlDestination),
     /// Known only when the variables are: `Config::resolve` turns the rendered text into one of the
     /// others.
     Template(Template),

@@ -1,5 +1,6 @@
 //! `settings` (contract 15) with every default filled in.
 
+mod control;
 mod observe;
 mod request_id;
 
@@ -7,6 +8,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use self::control::{DashboardSettings, METRIC_LABELS, MetricsSettings};
 pub use self::observe::{LogFormat, LogLevel, LogSettings, TelemetryProtocol, TelemetrySettings};
 pub use self::request_id::{KeptIds, RequestIdSettings};
 
@@ -30,6 +32,10 @@ pub struct Settings {
     pub log: LogSettings,
     /// Where spans of requests are sent, if anywhere.
     pub telemetry: Option<TelemetrySettings>,
+    /// Where metrics are served beside the control API, and which.
+    pub metrics: MetricsSettings,
+    /// Where the control API and its dashboard are served for other machines, if anywhere.
+    pub dashboard: Option<DashboardSettings>,
 }
 
 /// `settings.limits`: what all clients together may take.

@@ -126,6 +126,7 @@ pub fn validate(doc: &Value, known: &Known) -> Result<Config, Vec<Problem>> {
     let applications::ApplicationDrafts { specs, policies, background } = applications;
     let mut problems = authentication::wrong_servers(&tables.authentications, &upstreams);
     problems.extend(try_files::complete(&mut tables.tries, &specs, &policies));
+    problems.extend(settings::control::add_listeners(&mut listeners, &settings));
     problems.extend(acme::add_names(&mut listeners, &routes));
     if !problems.is_empty() {
         return Err(problems);

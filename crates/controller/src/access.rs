@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use corral_config::control_service::ControlService;
 use corral_ipc::message::ControlToken;
 use hyper::header::AUTHORIZATION;
 use hyper::http::request::Parts;
@@ -17,15 +18,25 @@ pub(crate) struct ControlAccess {
     token: Option<Token>,
     /// The API listens on a port: browsers reach it, which no Unix socket has to fear.
     is_port: bool,
+    /// Nothing else is answered.
+    metrics_alone: bool,
 }
 
 impl ControlAccess {
     pub(crate) fn new(token: Option<ControlToken>, is_port: bool) -> Self {
-        Self { token: token.map(|ControlToken(text)| Token(text.into())), is_port }
+        Self { token: token.map(|ControlToken(text)| Token(text.into())), is_port, metrics_alone: false }
+    }
+
+    /// For requests that a router has passed on. What guards them there has let them pass.
+    pub(crate) fn of_service(service: ControlService) -> Self {
+        Self { metrics_alone: service == ControlService::Metrics, ..Self::new(None, false) }
     }
 
     /// The answer to a request that may not be made.
     pub(crate) fn refusal(&self, head: &Parts) -> Option<ApiReply> {
+        if self.metrics_alone && head.uri.path() != "/metrics" {
+            return Some(ApiReply::missing());
+        }
         let guard = if self.token.is_some() { BrowserGuard::Token } else { BrowserGuard::Nothing };
         if self.is_port
             && let Some(refusal) = browsers::refusal(head, guard)

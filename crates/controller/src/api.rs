@@ -2,6 +2,7 @@
 //!
 //! Knows requests as method, target and body; connections belong to `server`.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use corral_config::json::edit;
@@ -153,6 +154,7 @@ async fn metrics(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
     };
     let format = Format::accepted_by(call.accept);
     let all = metrics::exposition(&figures, &controller.engine().status(), SystemTime::now());
+    let all = all.without(&metrics::left_out_labels(&controller.in_force().document));
     ApiReply::text(format.content_type(), all.into_text(format))
 }
 
@@ -161,9 +163,11 @@ async fn status_value(controller: &Controller) -> Result<Value, ApiReply> {
     Ok(status::value(&figures, controller.modules(), &controller.engine().status()))
 }
 
-async fn figures(controller: &Controller) -> Result<Status, ApiReply> {
-    let figures = controller.main().status().await.ok().flatten();
-    figures.ok_or_else(|| ApiReply::error(StatusCode::INTERNAL_SERVER_ERROR, "Failed to get status."))
+async fn figures(controller: &Controller) -> Result<Arc<Status>, ApiReply> {
+    controller
+        .figures()
+        .await
+        .ok_or_else(|| ApiReply::error(StatusCode::INTERNAL_SERVER_ERROR, "Failed to get status."))
 }
 
 /// `/control/applications/NAME/restart`.

@@ -11,9 +11,11 @@ mod api;
 mod api_request;
 mod browsers;
 mod bundle;
+mod calls;
 mod conditions;
 mod endpoints;
 mod exec;
+mod figures;
 mod files;
 mod folders;
 mod insertions;
@@ -51,6 +53,7 @@ pub use self::folders::is_folder;
 pub use self::peers::uid_behind;
 pub use self::scripts::check_expression;
 use crate::access::ControlAccess;
+use crate::calls::Calls;
 use crate::main_link::{MainLink, Replacements};
 use crate::peers::Peers;
 use crate::server::ControlSocket;
@@ -68,7 +71,7 @@ pub fn run(link: Link) -> anyhow::Result<()> {
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
     let starter = uid_behind(&link).context("find who has started the daemon")?;
     runtime.block_on(async {
-        let (main, answers, replacements) = MainLink::new(link).context("watch the link to main")?;
+        let (main, answers, replacements, calls) = MainLink::new(link).context("watch the link to main")?;
         let peers = Peers::of(&socket, token.is_some(), starter);
         let socket = ControlSocket::new(socket, peers).context("use the control API's socket")?;
         let access = ControlAccess::new(token, socket.is_port());
@@ -76,7 +79,8 @@ pub fn run(link: Link) -> anyhow::Result<()> {
         let (engine, orders, known) = AcmeEngine::new(main.clone(), records);
         let answers = answers.receive(engine.clone());
         let certificates = Certificates { engine, orders, known };
-        until_main_is_gone(answers, serve(main, start, certificates, access, socket, replacements)).await
+        until_main_is_gone(answers, serve(main, start, certificates, access, socket, (replacements, calls)))
+            .await
     })
 }
 
@@ -115,7 +119,7 @@ async fn serve(
     certificates: Certificates,
     access: ControlAccess,
     socket: ControlSocket,
-    replacements: Replacements,
+    (replacements, calls): (Replacements, Calls),
 ) -> anyhow::Result<()> {
     let Certificates { engine, orders, known } = certificates;
     issuing::provide_known(&main, known).await;
@@ -127,6 +131,7 @@ async fn serve(
     tokio::select! {
         ended = socket.serve(controller.clone(), access) => ended,
         () = files::follow(&controller, replacements) => Ok(()),
+        () = calls::serve(&controller, calls) => Ok(()),
         () = orders.run() => Ok(()),
     }
 }

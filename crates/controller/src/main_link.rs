@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,12 +11,14 @@ use corral_acme::AcmeEngine;
 use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::{Link, Packet};
 use corral_ipc::message::{
-    FromController, GenerationId, Inserted, IssuedSecret, Revocable, Status, Ticket, ToController,
+    ControlCall, FromController, GenerationId, Inserted, IssuedSecret, Revocable, Status, Ticket,
+    ToController,
 };
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::calls::Calls;
 use crate::queue::{self, QueuePlace};
 
 /// Why main did not do what it was asked.
@@ -46,6 +48,7 @@ pub(crate) struct MainLink {
 pub(crate) struct Answers {
     shared: Arc<LinkState>,
     replacements: mpsc::UnboundedSender<Replacement>,
+    calls: mpsc::UnboundedSender<(ControlCall, OwnedFd)>,
 }
 
 /// The contents of configuration files, in the order in which main sent them.
@@ -84,7 +87,7 @@ struct WaitingCall {
 
 impl MainLink {
     /// Must be called inside the event loop.
-    pub(crate) fn new(link: Link) -> io::Result<(Self, Answers, Replacements)> {
+    pub(crate) fn new(link: Link) -> io::Result<(Self, Answers, Replacements, Calls)> {
         let socket = link.as_fd().try_clone_to_owned()?;
         let readiness = Watched::new(socket, Interest::READABLE | Interest::WRITABLE)?;
         let shared = Arc::new(LinkState {
@@ -95,7 +98,9 @@ impl MainLink {
             waiting: Mutex::default(),
         });
         let (replacements, replaced) = mpsc::unbounded_channel();
-        Ok((Self { shared: Arc::clone(&shared) }, Answers { shared, replacements }, replaced))
+        let (calls, called) = mpsc::unbounded_channel();
+        let answers = Answers { shared: Arc::clone(&shared), replacements, calls };
+        Ok((Self { shared }, answers, replaced, called))
     }
 
     /// From now on main is asked for nothing: another controller may be serving already.
@@ -236,6 +241,10 @@ impl Answers {
                     let _ = self.replacements.send(Replacement { document, inserted, assets });
                 }
                 Some((ToController::CertificateWanted { name, client }, _)) => engine.want(name, client),
+                Some((ToController::Call(call), mut fds)) => match fds.pop() {
+                    Some(socket) => drop(self.calls.send((call, socket))),
+                    None => tracing::error!("take a request of a router: no descriptor is left"),
+                },
                 Some((message, _)) => self.shared.waiting().answer(message),
                 None => return Ok(()),
             }
@@ -283,7 +292,8 @@ impl WaitingCall {
             ToController::Provided { ticket } => deliver(self.secrets.remove(&ticket), ()),
             ToController::Start { .. }
             | ToController::Replace { .. }
-            | ToController::CertificateWanted { .. } => {
+            | ToController::CertificateWanted { .. }
+            | ToController::Call(_) => {
                 tracing::warn!("main sent a message that answers nothing");
             }
         }

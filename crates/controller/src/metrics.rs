@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use corral_acme::{NameState, NameStatus};
+use corral_config::json::Value;
 use corral_ipc::message::{
     AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, LimitStatus, ListenerFigures, MirrorStatus,
     PROTOCOLS, STATE_KINDS, STATUS_CLASSES, ServerState, Status, UpstreamStatus,
@@ -26,6 +27,14 @@ pub(crate) fn exposition(status: &Status, certificates: &[NameStatus], now: Syst
     status.mirrors.iter().for_each(|one| mirror(&mut all, one));
     certificates.iter().for_each(|one| certificate(&mut all, one));
     all
+}
+
+/// The labels of `settings.metrics.without` in a configuration.
+pub(crate) fn left_out_labels(document: &Value) -> Vec<String> {
+    let metrics = document.member("settings").and_then(|settings| settings.member("metrics"));
+    let labels = metrics.and_then(|metrics| metrics.member("without")?.as_array());
+    let texts = labels.into_iter().flatten().filter_map(|label| label.as_bytes()?.to_str());
+    texts.map(ToOwned::to_owned).collect()
 }
 
 fn daemon(all: &mut Exposition, status: &DaemonStatus, now: SystemTime) {
@@ -170,4 +179,30 @@ fn flag(is_set: bool) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "collectors read such numbers")]
 fn level(n: u64) -> f64 {
     n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use corral_config::json;
+    use corral_config::settings::METRIC_LABELS;
+
+    use super::*;
+
+    #[test]
+    fn the_configuration_knows_all_labels() {
+        let labels: BTreeSet<_> = table::ALL.iter().flat_map(|family| family.labels).copied().collect();
+        assert_eq!(METRIC_LABELS, labels.into_iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn labels_are_left_out_as_configured() {
+        let document = |text: &str| json::parse(text.as_bytes()).expect("it is JSON");
+        let labels =
+            left_out_labels(&document(r#"{"settings": {"metrics": {"without": ["step", "server"]}}}"#));
+        assert_eq!(labels, ["step", "server"]);
+        assert!(left_out_labels(&document(r#"{"settings": {"metrics": {}}}"#)).is_empty());
+        assert!(left_out_labels(&document("{}")).is_empty());
+    }
 }

@@ -14,11 +14,11 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderValue};
-use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -118,9 +118,8 @@ fn spawn<S>(
     access: &ControlAccess,
     open: &mpsc::Sender<Infallible>,
 ) where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let stream = TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT));
     let served = connection(stream, uid, controller.clone(), access.clone());
     let open = open.clone();
     tokio::spawn(async move {
@@ -129,12 +128,14 @@ fn spawn<S>(
     });
 }
 
-async fn connection(
-    io: impl Read + Write + Unpin,
+/// Answers one request on a connection.
+pub(crate) async fn connection(
+    io: impl AsyncRead + AsyncWrite + Unpin,
     uid: Option<u32>,
     controller: Controller,
     access: ControlAccess,
 ) {
+    let io = TokioIo::new(WriteTimeout::new(io, WRITE_TIMEOUT));
     let service = service_fn(|request| {
         // A task of its own, so that a change goes on to its end when the client does not wait.
         let answered = tokio::spawn(handle(controller.clone(), access.clone(), uid, request));

@@ -8,10 +8,11 @@ use corral_config::json::edit::{self, EditError};
 use corral_config::json::{self, Bytes, Value, pointer};
 use corral_config::plan::{Asset, AssetNames, Assets};
 use corral_config::{Config, Known, Problem, Stage, validate};
-use corral_ipc::message::{ConfigFiles, FromController, GenerationId, Inserted, Module, StartPolicy};
+use corral_ipc::message::{ConfigFiles, FromController, GenerationId, Inserted, Module, StartPolicy, Status};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
+use crate::figures::Figures;
 use crate::folders;
 use crate::insertions::Insertions;
 use crate::issuing;
@@ -44,6 +45,7 @@ struct ControllerState {
     changing: Mutex<GenerationId>,
     /// Changes and restarts that go on or wait for that.
     queue: Arc<ChangeQueue>,
+    figures: Figures,
 }
 
 /// A configuration that is in force.
@@ -199,12 +201,18 @@ impl Controller {
                 in_force,
                 changing,
                 queue: Arc::default(),
+                figures: Figures::default(),
             }),
         }
     }
 
     pub(crate) fn main(&self) -> &MainLink {
         &self.shared.main
+    }
+
+    /// The figures of main and the router; none when these do not answer.
+    pub(crate) async fn figures(&self) -> Option<Arc<Status>> {
+        self.shared.figures.get(&self.shared.main).await
     }
 
     /// The orders for certificates.

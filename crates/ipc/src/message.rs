@@ -22,7 +22,7 @@ pub use self::exit::Exit;
 pub use self::issued_secret::{IssuedSecret, IssuedSecretKind};
 pub use self::prototype::{Endpoint, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
-pub use self::router::{Console, DevMode, DevQuestion, FromRouter, StartedInstance, ToRouter};
+pub use self::router::{Console, ControlCall, DevMode, DevQuestion, FromRouter, StartedInstance, ToRouter};
 pub use self::status::{
     AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, FailedListener, LeftState, LimitStatus,
     ListenerFigures, MirrorStatus, PROTOCOLS, QueueStatus, RunStatus, STATE_KINDS, STATUS_CLASSES,

@@ -82,6 +82,14 @@ impl Exposition {
         self.samples.entry(place).or_default().push(Sample { labels, value });
     }
 
+    /// Leaves out the series that have one of these labels.
+    #[must_use]
+    pub fn without(mut self, labels: &[String]) -> Self {
+        let is_left_out = |label: &&str| labels.iter().any(|other| other == label);
+        self.samples.retain(|place, _| !table::ALL[*place].labels.iter().any(is_left_out));
+        self
+    }
+
     /// The text for collectors.
     #[must_use]
     pub fn into_text(self, format: Format) -> String {
@@ -174,6 +182,17 @@ mod tests {
         let histogram = HistogramSample { sum: 0.75, buckets: vec![(0.5, 1), (f64::INFINITY, 2)] };
         all.histogram(&table::HTTP_DURATION, &["*:80"], histogram);
         all
+    }
+
+    #[test]
+    fn series_are_left_out_by_their_labels() {
+        let left = |labels: &[&str]| {
+            let labels: Vec<_> = labels.iter().map(|label| (*label).to_owned()).collect();
+            let text = exposition().without(&labels).into_text(Format::Prometheus);
+            text.lines().filter(|line| line.starts_with("# TYPE")).count()
+        };
+        assert_eq!((left(&[]), left(&["listener"]), left(&["application"])), (3, 2, 1));
+        assert_eq!(left(&["application", "listener"]), 0);
     }
 
     #[test]

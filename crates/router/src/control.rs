@@ -43,6 +43,7 @@ use crate::observe::access_log::AccessLogWriter;
 use crate::observe::console;
 use crate::services::SharedServices;
 use crate::services::admission::Admission;
+use crate::services::control_line::ControlLine;
 use crate::services::countdown::Countdown;
 use crate::services::uncertified_clients::UncertifiedClients;
 use crate::storage::buffered::MemoryBudget;
@@ -123,6 +124,7 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         admission: Admission::new(usize::from(n_loops)),
         secrets: IssuedSecrets::new()?,
         uncertified: UncertifiedClients::new(main.clone()),
+        control: ControlLine::new(main.clone()),
     };
     let commons = LoopShared { shared, budget: Arc::<MemoryBudget>::default() };
     let loops = (0..n_loops).map(|lane| event_loop::spawn(Lane(lane), commons.clone()));

@@ -109,6 +109,9 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
                 let group = &generation.servers.upstreams[upstream];
                 return gateway::answer(response, group, None).await;
             }
+            RouteTarget::Control(destination) => {
+                return Box::pin(proxy::control_service::answer(response, destination)).await;
+            }
             RouteTarget::Proxy(proxy) => {
                 return Box::pin(proxy::answer(response, &generation.servers.proxies[proxy])).await;
             }

@@ -1,5 +1,6 @@
 //! The router's side of the link to `main`, shared by all event loops.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use corral_ipc::link::Link;
@@ -16,7 +17,12 @@ impl MainSender {
 
     /// Sends, or logs why not: a router whose `main` is gone is about to end anyway.
     pub(crate) fn send(&self, message: &FromRouter) {
-        if let Err(error) = self.0.send(message, &[]) {
+        self.send_with(message, &[]);
+    }
+
+    /// The same, with descriptors.
+    pub(crate) fn send_with(&self, message: &FromRouter, fds: &[BorrowedFd<'_>]) {
+        if let Err(error) = self.0.send(message, fds) {
             tracing::error!("send a message to the main process: {error}");
         }
     }

@@ -1,6 +1,7 @@
 //! The services of an event loop for its connections: time, deadlines, figures, room.
 
 pub(crate) mod admission;
+pub(crate) mod control_line;
 pub(crate) mod countdown;
 pub(crate) mod internal;
 pub(crate) mod uncertified_clients;
@@ -15,6 +16,7 @@ use crate::clock::deadline::Deadlines;
 use crate::counters::LoopCounters;
 use crate::mirrors::CopiesInFlight;
 use crate::services::admission::Admission;
+use crate::services::control_line::ControlLine;
 use crate::services::internal::InternalEndpoint;
 use crate::services::uncertified_clients::UncertifiedClients;
 use crate::tls::IssuedSecrets;
@@ -41,6 +43,8 @@ pub(crate) struct LoopServices {
     pub(crate) secrets: Arc<IssuedSecrets>,
     /// Clients that there is no certificate for.
     pub(crate) uncertified: Arc<UncertifiedClients>,
+    /// The way to the control process.
+    pub(crate) control: Arc<ControlLine>,
 }
 
 /// The services that all event loops share.
@@ -49,11 +53,12 @@ pub(crate) struct SharedServices {
     pub(crate) admission: Arc<Admission>,
     pub(crate) secrets: Arc<IssuedSecrets>,
     pub(crate) uncertified: Arc<UncertifiedClients>,
+    pub(crate) control: Arc<ControlLine>,
 }
 
 impl LoopServices {
     pub(crate) fn new(lane: Lane, counters: Arc<LoopCounters>, shared: SharedServices) -> Rc<Self> {
-        let SharedServices { admission, secrets, uncertified } = shared;
+        let SharedServices { admission, secrets, uncertified, control } = shared;
         Rc::new(Self {
             lane,
             counters,
@@ -66,6 +71,7 @@ impl LoopServices {
             proxy_servers: LoopServers::default(),
             secrets,
             uncertified,
+            control,
         })
     }
 }

@@ -37,6 +37,7 @@ fn check_with(routes: RouteNames, text: &str, expect: &str) {
         Ok(Destination::Application { app, target }) => format!("app({app:?}, {target})"),
         Ok(Destination::Upstream(key)) => format!("upstream({key:?})"),
         Ok(Destination::Route(key)) => format!("route({key:?})"),
+        Ok(Destination::Control(_)) => "control".to_owned(),
         Ok(Destination::Template(_)) => "template".to_owned(),
         Err(PassError::Malformed) => "malformed".to_owned(),
         Err(PassError::Unknown) => "unknown".to_owned(),

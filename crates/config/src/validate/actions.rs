@@ -8,10 +8,12 @@ use super::context::Context;
 use super::destination::request_destination;
 use super::gateway;
 use super::proxy::{PROXY, ProxyDraft};
-use super::schema::{self, Field, INTEGER, Member, STRING, optional};
+use super::scalars::is_true;
+use super::schema::{self, BOOL, Field, INTEGER, Member, STRING, optional};
 use super::share;
 use super::strings::template;
 use super::try_files;
+use crate::control_service::ControlDestination;
 use crate::json::{Object, Value};
 use crate::route::{Action, ActionKind, ActionOptions, Destination, Return};
 
@@ -49,7 +51,7 @@ pub(super) fn read(cx: &mut Context<'_>, field: Field<'_>) -> Option<Action> {
 
 type ReadKind = fn(&mut Context<'_>, &Object, &mut ActionOptions) -> Option<ActionKind>;
 
-const KINDS: [(&str, ReadKind); 7] = [
+const KINDS: [(&str, ReadKind); 8] = [
     ("pass", read_pass),
     ("return", read_return),
     ("share", share::read),
@@ -57,10 +59,11 @@ const KINDS: [(&str, ReadKind); 7] = [
     ("fastcgi", gateway::read_fastcgi),
     ("scgi", gateway::read_scgi),
     ("uwsgi", gateway::read_uwsgi),
+    ("metrics", read_metrics),
 ];
 
 /// The kinds that Unit's words leave out.
-const FURTHER: &str = "\"fastcgi\", \"scgi\" and \"uwsgi\" are such options too.";
+const FURTHER: &str = "\"fastcgi\", \"scgi\", \"uwsgi\" and \"metrics\" are such options too.";
 
 fn read_pass(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
     let mut draft = None;
@@ -74,6 +77,24 @@ const PASS: &[Member<Option<Destination>>] = &[optional("pass", STRING)
          `upstreams/NAME`; a `/` in a name is written `%2F`. It does not come back",
     )
     .read(|cx, field, draft| *draft = request_destination(cx, field))];
+
+fn read_metrics(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
+    let mut draft = false;
+    read_kind(cx, members, &[METRICS], &mut draft, options);
+    draft.then_some(ActionKind::Pass(Destination::Control(ControlDestination::Metrics)))
+}
+
+const METRICS: &[Member<bool>] = &[optional("metrics", BOOL)
+    .means(
+        "`true`: the [metrics](../operating/metrics.md) of the server, whatever the path is; guard them by \
+         `authenticate` or `match.source` (beyond Unit)",
+    )
+    .read(|cx, field, draft| {
+        *draft = is_true(field);
+        if !*draft {
+            cx.problem("The \"metrics\" option of an action can only be true.");
+        }
+    })];
 
 fn read_return(cx: &mut Context<'_>, members: &Object, options: &mut ActionOptions) -> Option<ActionKind> {
     let mut draft = Return::default();

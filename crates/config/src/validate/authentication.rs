@@ -370,7 +370,7 @@ fn asked(cx: &mut Context<'_>, field: Field<'_>) -> Option<AuthRequest> {
         Destination::Application { .. } => {
             Some(AuthRequest::Application(cx.inner_listener(field.value.as_bytes()?, pass)))
         }
-        Destination::Route(_) | Destination::Template(_) => {
+        Destination::Route(_) | Destination::Control(_) | Destination::Template(_) => {
             cx.problem("The \"pass\" of \"forward\" must be \"applications/NAME\" or \"upstreams/NAME\".");
             None
         }

@@ -95,6 +95,7 @@ const HTTP: &str = r#"{"applications": {"name": {"type": "http"}}}"#;
 const PROCESS: &str = r#"{"applications": {"name": {"type": "process"}}}"#;
 const LISTENER: &str = r#"{"listeners": {"*:80": {}}}"#;
 const PASS: &str = r#"{"routes": [{"action": {"pass": "routes"}}]}"#;
+const METRICS: &str = r#"{"routes": [{"action": {"metrics": true}}]}"#;
 const RETURN: &str = r#"{"routes": [{"action": {"return": 200}}]}"#;
 const SHARE: &str = r#"{"routes": [{"action": {"share": "/"}}]}"#;
 const PROXY: &str = r#"{"routes": [{"action": {"proxy": "http://127.0.0.1:80"}}]}"#;
@@ -183,6 +184,8 @@ const TABLES: &[(&str, &[Source])] = &[
     ("settings.limits", &[Source::new("{}", "/settings/limits").prefix("limits.")]),
     ("settings.js_limits", &[Source::new("{}", "/settings/js_limits")]),
     ("settings.log", &[Source::new("{}", "/settings/log")]),
+    ("settings.metrics", &[Source::new("{}", "/settings/metrics")]),
+    ("settings.dashboard", &[Source::new("{}", "/settings/dashboard")]),
     ("settings.telemetry", &[Source::new("{}", "/settings/telemetry")]),
     ("compression", &[Source::new("{}", "/settings/http/compression")]),
     ("compression.compressors", &[Source::new("{}", "/settings/http/compression/compressors")]),
@@ -192,7 +195,14 @@ const TABLES: &[(&str, &[Source])] = &[
     ("routes.step", &[Source::new(RETURN, "/routes/0")]),
     ("routes.match", &[Source::new(RETURN, "/routes/0/match")]),
     ("match.file", &[Source::new(RETURN, "/routes/0/match/file")]),
-    ("actions.kinds", &[Source::new(PASS, "/routes/0/action"), Source::new(RETURN, "/routes/0/action")]),
+    (
+        "actions.kinds",
+        &[
+            Source::new(PASS, "/routes/0/action"),
+            Source::new(RETURN, "/routes/0/action"),
+            Source::new(METRICS, "/routes/0/action"),
+        ],
+    ),
     ("actions.share", &[Source::new(SHARE, "/routes/0/action")]),
     ("actions.share.listing", &[Source::new(SHARE, "/routes/0/action/listing")]),
     ("actions.proxy", &PROXY_ACTION),

@@ -1,5 +1,6 @@
 //! `settings` (contract 15). Numbers are range-checked, which Unit does not do.
 
+pub(super) mod control;
 mod observe;
 mod request_id;
 mod scripts;
@@ -52,6 +53,16 @@ const SETTINGS: &[Member<Settings>] = &[
         .default("none")
         .means("[a span for each request](logs.md#telemetry)")
         .read(|cx, field, settings| settings.telemetry = observe::telemetry(cx, field)),
+    optional("metrics", OBJECT)
+        .means("where [metrics](../operating/metrics.md) are served beside the control API (beyond Unit)")
+        .read(|cx, field, settings| settings.metrics = control::metrics(cx, field)),
+    optional("dashboard", OBJECT)
+        .default("none")
+        .means(
+            "a listener for the [dashboard](../operating/dashboard.md) and the control API, for other machines \
+             (beyond Unit)",
+        )
+        .read(|cx, field, settings| settings.dashboard = control::dashboard(cx, field)),
 ];
 
 const HTTP: &[&[Member<HttpSettings>]] =

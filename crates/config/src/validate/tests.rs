@@ -6,6 +6,7 @@ mod applications;
 mod arbitrary;
 mod authentication;
 mod cgi;
+mod control;
 mod gateway;
 mod http;
 mod isolation;

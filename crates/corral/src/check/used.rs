@@ -39,6 +39,7 @@ impl Used {
             Destination::Application { app, .. } => self.applications.insert(*app),
             Destination::Upstream(key) => self.upstreams.insert(*key),
             Destination::Route(key) => self.routes.insert(*key),
+            Destination::Control(_) => true,
             Destination::Template(_) => return None,
         };
         Some(())

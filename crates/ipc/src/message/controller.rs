@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use corral_config::plan::{Asset, AssetKind, Assets, Plan};
 use serde::{Deserialize, Serialize};
 
-use super::{GenerationId, IssuedSecret, Module, Status, Ticket};
+use super::{ControlCall, GenerationId, IssuedSecret, Module, Status, Ticket};
 use crate::link::{Incoming, MAX_MESSAGE};
 
 /// From the controller to main.
@@ -186,6 +186,8 @@ pub enum ToController {
         /// As asked.
         ticket: Ticket,
     },
+    /// A client of a router asks for something. Carries the socket on which the request comes.
+    Call(ControlCall),
     /// A client has asked a listener for a name that has no certificate yet.
     CertificateWanted {
         /// In lower case.

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use corral_config::address::ListenAddress;
+use corral_config::control_service::ControlService;
 use corral_config::plan::{AppSpec, Assets};
+use corral_sys::descriptor_kind::DescriptorKind;
 use serde::{Deserialize, Serialize};
 
 use super::{AppId, Endpoint, Exit, FailedListener, GenerationId, IssuedSecret, Status, Ticket, WorkerId};
@@ -185,6 +187,17 @@ pub enum DevQuestion {
     },
 }
 
+/// A request of a client that the control process answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlCall {
+    /// The service that it is for.
+    pub service: ControlService,
+    /// The client's address; none for a Unix socket.
+    pub client: Option<IpAddr>,
+    /// Whether the client speaks TLS.
+    pub is_secure: bool,
+}
+
 /// From the router to main.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromRouter {
@@ -268,6 +281,8 @@ pub enum FromRouter {
         /// The client's address; none for a Unix socket.
         client: Option<IpAddr>,
     },
+    /// A request for the control process, which it answers on the socket that comes along.
+    ControlCall(ControlCall),
     /// A question of `corral run`.
     Ask {
         /// Returned with the answer.
@@ -285,4 +300,11 @@ pub enum FromRouter {
 impl Incoming for FromRouter {
     /// The figures of thousands of applications.
     const LONGEST: usize = 64 * 1024 * 1024;
+
+    fn comes_with(&self, kinds: &[DescriptorKind]) -> bool {
+        match self {
+            Self::ControlCall(_) => kinds == [DescriptorKind::Stream],
+            _ => kinds.is_empty(),
+        }
+    }
 }

@@ -9,6 +9,7 @@
 mod admission;
 mod attempt;
 mod checked_websocket;
+pub(crate) mod control_service;
 mod download;
 pub(crate) mod dynamic;
 mod forwarded;

@@ -269,6 +269,7 @@ fn enter<'c>(destination: &Destination) -> Result<Key<Route>, RouteTarget<'c>> {
         Destination::Route(route) => return Ok(route),
         Destination::Application { app, target } => RouteTarget::Application { app, target },
         Destination::Upstream(upstream) => RouteTarget::Upstream(upstream),
+        Destination::Control(destination) => RouteTarget::Control(destination),
         // What was rendered is never rendered again.
         Destination::Template(_) => RouteTarget::Nothing(404),
     })

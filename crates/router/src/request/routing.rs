@@ -4,6 +4,7 @@ pub(crate) mod log;
 pub(crate) mod route_progress;
 
 use corral_config::authentication::Authentication;
+use corral_config::control_service::ControlDestination;
 use corral_config::gateway::Gateway;
 use corral_config::plan::AppSpec;
 use corral_config::route::{Action, Return, Share};
@@ -28,6 +29,8 @@ pub(crate) enum RouteTarget<'c> {
     /// A redirection to the request's path with the slash that a folder's has.
     MissingSlash,
     Upstream(Key<Upstream>),
+    /// The control process.
+    Control(ControlDestination),
     /// A server of the action's own.
     Proxy(Key<Proxy>),
     /// The server that the request names.

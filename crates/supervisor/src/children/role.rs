@@ -1,5 +1,6 @@
 //! The controller, a router or the reader: one process at a time, started again when it dies.
 
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -49,8 +50,13 @@ impl Role {
 
     /// Tells its process, if one runs.
     pub(crate) fn send<T: Serialize>(&mut self, message: &T) {
+        self.send_with(message, &[]);
+    }
+
+    /// The same, with descriptors.
+    pub(crate) fn send_with<T: Serialize>(&mut self, message: &T, fds: &[BorrowedFd<'_>]) {
         if let Some(peer) = &mut self.peer {
-            peer.send(message, &[]);
+            peer.send(message, fds);
         }
     }
 

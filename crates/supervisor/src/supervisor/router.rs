@@ -1,5 +1,6 @@
 //! Routers: what they ask for, and what follows when one ends.
 
+use std::os::fd::AsFd as _;
 use std::time::Instant;
 
 use corral_ipc::message::{FailedListener, FromRouter, GenerationId, ToController};
@@ -15,7 +16,7 @@ impl Supervisor {
     /// Handles one message; false when there is none.
     pub(super) fn read_router(&mut self, id: RouterId) -> bool {
         let Self { children, programs, questions, .. } = self;
-        let Some((message, _)) = children.routers.peer_mut(id).and_then(Peer::next_message) else {
+        let Some((message, fds)) = children.routers.peer_mut(id).and_then(Peer::next_message) else {
             return false;
         };
         match message {
@@ -56,6 +57,10 @@ impl Supervisor {
             FromRouter::CertificateWanted { name, client } => {
                 self.children.controller.send(&ToController::CertificateWanted { name, client });
             }
+            FromRouter::ControlCall(call) => match &fds[..] {
+                [socket] => children.controller.send_with(&ToController::Call(call), &[socket.as_fd()]),
+                _ => tracing::error!("pass a request on to the controller: no descriptor is left"),
+            },
             FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
             FromRouter::Ask { ticket, question } => self.on_desk_question(id, ticket, question),
             FromRouter::Finished { .. }

@@ -1,7 +1,9 @@
 //! Observation of a server: logs, status and telemetry.
 
 mod access_log;
+mod agreement;
 mod metrics;
+mod metrics_served;
 mod request_id;
 mod status;
 mod telemetry;

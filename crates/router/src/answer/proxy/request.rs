@@ -55,7 +55,7 @@ pub(super) fn append_all_fields(
     }
 }
 
-fn append_length(length: Option<u64>, out: &mut Vec<u8>) {
+pub(super) fn append_length(length: Option<u64>, out: &mut Vec<u8>) {
     if let Some(length) = length {
         response::append_field(out, b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
     }

@@ -340,7 +340,7 @@ impl LoopServer {
         self.resolved().await;
         let (addresses, begun) = (self.addresses(), Instant::now());
         let connected = connect(&self.shared, &addresses, client).await;
-        // Programs come and go, and no one looks at each.
+        // Programs come and go, and have no figures of their own.
         if connected.is_ok() && !self.shared.is_program {
             self.figures().times().connect.note(begun.elapsed());
         }

@@ -181,8 +181,8 @@ impl ProcessSlots {
         let n = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         ServerProcesses {
             most: n(self.most),
-            busy: n(state.n_open - state.n_idle()),
-            waiting: n(state.sides.iter().map(|side| side.queue.len() - side.n_left).sum()),
+            busy: n(state.n_open.saturating_sub(state.n_idle())),
+            waiting: n(state.sides.iter().map(|side| side.queue.len().saturating_sub(side.n_left)).sum()),
         }
     }
 

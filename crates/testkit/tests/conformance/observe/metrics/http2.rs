@@ -1,13 +1,13 @@
 //! Connections of HTTP/2: their streams, and clients that are told to go.
 
-use corral_testkit::{Daemon, Frame, Http2, RawHttp2, daemon, eventually, kind};
+use corral_testkit::{Daemon, Frame, Http2, Origin, RawHttp2, daemon, kind};
 use serde_json::json;
 
-use super::{expect_sample, samples};
+use super::{eventually, expect_sample, samples};
 
 /// A daemon whose listener knows HTTP/2 without TLS. No request to `/silent` is answered.
-fn start() -> (Daemon, corral_testkit::Origin) {
-    let silent = corral_testkit::Origin::start(|peer| while !peer.read().is_empty() {});
+fn start() -> (Daemon, Origin) {
+    let silent = Origin::start(|peer| while !peer.read().is_empty() {});
     let server = daemon().start_unconfigured();
     let config = json!({
         "listeners": { server.address().to_string(): { "pass": "routes", "http2": "prior_knowledge" } },
@@ -56,9 +56,11 @@ mod http1_only {
         let mut client = RawHttp2::connect(server.address().socket());
         let mut id = 1;
         eventually("the server has enough", || {
-            let frames = [Frame::get(id, "/silent"), Frame::reset(id, 8)];
-            id += 2;
-            let is_over = client.try_write(frames.map(|frame| frame.encode()).concat()).is_err();
+            let streams = (0..10).map(|n| id + 2 * n);
+            let frames = streams.flat_map(|id| [Frame::get(id, "/silent"), Frame::reset(id, 8)]);
+            let bytes: Vec<u8> = frames.flat_map(|frame| frame.encode()).collect();
+            id += 20;
+            let is_over = client.try_write(bytes).is_err();
             (is_over || samples(&server)["corral_http2_connections_broken_total{reason=\"flood\"}"] > 0.0)
                 .then_some(())
         });
@@ -72,6 +74,7 @@ mod http1_only {
         let mut client = RawHttp2::connect(server.address().socket());
         client.send(&Frame::new(kind::DATA, 0, 0, *b"x"));
         client.expect_goaway();
+        drop(client);
         expect_broken(&server, 0.0, 1.0);
         // A client that only goes has broken nothing.
         Http2::connect(server.address().socket()).get("/").expect(200);

@@ -54,13 +54,14 @@ fn requests_wait_until_the_queue_is_full() {
     expect_sample(&server, WAITED, 3.0);
     expect_sample(&server, WAITING, 0.0);
     assert_eq!(requests().get("waiting"), None, "{}", requests());
-    // Two were handed over at once; the other has waited for the status to be read, if for nothing else.
+    // One has waited while the status was read, if for nothing else, and one was handed over at once.
     let samples = samples(&server);
     let bucket = |bound: &str| {
         let bucket = "corral_application_queue_duration_seconds_bucket";
         samples[&format!("{bucket}{{le=\"{bound}\",application=\"php\"}}")]
     };
-    assert_eq!((bucket("0.0005"), bucket("60.0"), bucket("+Inf")), (2.0, 3.0, 3.0));
+    assert!((1.0..=2.0).contains(&bucket("0.0005")), "{}", bucket("0.0005"));
+    assert_eq!((bucket("60.0"), bucket("+Inf")), (3.0, 3.0));
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn a_restarted_application_goes_on() {
         expect_sample(&server, total, n);
     }
     let before = server.expect_processes("\"php\" worker", 1);
-    server.control().get("/control/applications/php/restart").expect_done();
+    server.control().get("/control/applications/php/restart").0.expect(200);
     eventually("it has other processes", || {
         (server.expect_processes("\"php\" worker", 1) != before).then_some(())
     });

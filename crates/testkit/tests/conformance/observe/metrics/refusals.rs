@@ -1,5 +1,8 @@
 //! Requests that the router refuses itself, by the reason.
 
+use std::collections::HashMap;
+use std::process::Command;
+
 use corral_testkit::{Daemon, Request, daemon, site};
 use serde_json::{Value, json};
 
@@ -8,7 +11,7 @@ use super::{eventually, samples};
 /// Waits until so many requests have been refused for this reason, and none for another one.
 #[track_caller]
 fn expect_refused(server: &Daemon, reason: &str, n: f64) {
-    let refused = |samples: &std::collections::HashMap<String, f64>| -> Vec<(String, f64)> {
+    let refused = |samples: &HashMap<String, f64>| -> Vec<(String, f64)> {
         let refused =
             samples.iter().filter(|(name, n)| name.contains("_refused_requests_total{reason") && **n > 0.0);
         refused.map(|(name, n)| (name.clone(), *n)).collect()
@@ -68,7 +71,8 @@ fn a_request_is_refused_once() {
 
 #[test]
 fn clients_that_are_not_known() {
-    let users = site().file("users", "alice:$2y$05$wrongwrongwrongwrongwuQ0mP2uC1bq1w1oYhU4rV3lq6o9p3b1y\n");
+    let made = Command::new("htpasswd").args(["-nbBC", "5", "alice", "secret"]).output();
+    let users = site().file("users", made.expect("htpasswd is installed").stdout);
     let authenticate = json!({ "basic": { "file": users.path("users"), "realm": "Staff" } });
     let server = serve(json!({ "return": 200, "authenticate": authenticate }));
     server.get("/").expect(401);

@@ -20,20 +20,18 @@ fn replace_router(server: &Daemon) {
 fn counts_of_applications_servers_and_limits_go_on() {
     let site = site().file("index.php", "<?php echo 'app';");
     let origin = Origin::saying("x");
+    let limited = json!({ "return": 200, "limit_requests": { "rate": "1/h", "burst": 0 } });
     let server = daemon()
         .application(php_app(&site))
         .routes(json!([
             { "match": { "uri": "/app" }, "action": { "pass": "applications/php" } },
-            { "match": { "uri": "/limited" },
-              "action": { "return": 200, "limit_requests": { "rate": "1/h", "burst": 0 } } },
-            { "action": { "proxy": origin.url() } }
+            { "match": { "uri": "/limited" }, "action": limited },
+            { "action": { "pass": "upstreams/$header_x_pool" } }
         ]))
         .start();
-    let config = server.control().get("/config").json();
-    let mut config = config;
-    config["upstreams"] = json!({ "pool": { "servers": { origin.address(): {} } } });
-    config["routes"][2]["action"] = json!({ "pass": "upstreams/pool" });
-    server.control().put("/config", &config).expect_done();
+    let pool = json!({ "pool": { "servers": { origin.address(): {} } } });
+    server.control().put("/config/upstreams", &pool).expect_done();
+    server.control().put("/config/routes/2/action", &json!({ "pass": "upstreams/pool" })).expect_done();
     let ask = || {
         server.get("/app").expect(200);
         server.get("/up").expect(200);

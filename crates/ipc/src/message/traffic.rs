@@ -29,7 +29,7 @@ pub enum Refusal {
     Malformed,
     /// The client's address has too many connections.
     Connections,
-    /// There is neither memory nor disk for the body.
+    /// The body has room neither in memory nor on the disk.
     Storage,
 }
 
@@ -86,7 +86,7 @@ pub const TLS_SESSIONS: [&str; 2] = ["new", "resumed"];
 /// Why a handshake of TLS has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsFailure {
-    /// There is no certificate for the name that the client asks for.
+    /// The client asks for a name that has no certificate.
     NoCertificate,
     /// The client has no certificate, or one that is not accepted.
     ClientCertificate,

@@ -12,7 +12,7 @@ use super::Counter;
 pub(crate) struct TrafficCounters {
     refused: [Counter; REFUSALS.len()],
     begun: [Counter; CONNECTION_PROTOCOLS.len()],
-    /// None for HTTP/1, whose connections are those that are of no other protocol.
+    /// HTTP/1 is left out, as its connections are the rest of those that are open.
     ended: [Counter; CONNECTION_PROTOCOLS.len()],
     pub(crate) tls: TlsCounters,
     pub(crate) http2: Http2Counters,

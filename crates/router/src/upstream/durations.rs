@@ -14,7 +14,7 @@ pub(crate) struct ServerDurations {
 }
 
 /// The sum over all event loops that have measured something.
-pub(super) fn sum<'d>(loops: impl Iterator<Item = &'d Box<ServerDurations>>) -> Option<Box<ServerTimes>> {
+pub(super) fn sum<'d>(loops: impl Iterator<Item = &'d ServerDurations>) -> Option<Box<ServerTimes>> {
     let mut sum: Option<Box<ServerTimes>> = None;
     for durations in loops {
         let sum = sum.get_or_insert_default();
@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn a_server_that_was_never_asked_has_no_times() {
         assert!(sum(std::iter::empty()).is_none());
-        let loops = [Box::<ServerDurations>::default(), Box::default()];
+        let loops = [ServerDurations::default(), ServerDurations::default()];
         loops[0].connect.note(Duration::from_micros(400));
         loops[0].response.note(Duration::from_secs(1));
         loops[1].response.note(Duration::from_secs(2));

@@ -76,7 +76,7 @@ pub(crate) struct ServerCounters {
     pub(crate) retries: Counter,
     /// Connections that are kept.
     pub(super) kept: Counter,
-    /// Of most servers of a large configuration an event loop never has any.
+    /// Made when there is something to measure: an event loop never asks most servers of a large configuration.
     durations: OnceLock<Box<ServerDurations>>,
 }
 
@@ -233,7 +233,9 @@ impl UpstreamServer {
             retries: sum(|figures| figures.retries.get()),
             kept: sum(|figures| figures.kept.get())
                 + self.slots.as_ref().map_or(0, |slots| slots.n_kept() as u64),
-            times: durations::sum(self.figures.iter().filter_map(|figures| figures.durations.get())),
+            times: durations::sum(
+                self.figures.iter().filter_map(|figures| Some(&**figures.durations.get()?)),
+            ),
             processes: self.slots.as_ref().map(|slots| slots.figures()),
         }
     }

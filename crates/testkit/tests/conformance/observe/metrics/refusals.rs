@@ -102,7 +102,7 @@ fn without_a_server() {
     expect_refused(&server, "no_server", 1.0);
 }
 
-/// What cannot be read is different in HTTP/2.
+/// Requests that cannot be read are others in HTTP/2.
 mod http1_only {
     use super::*;
 

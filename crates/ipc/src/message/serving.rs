@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::status::DurationFigures;
-use super::sums::add;
-use super::traffic::Refusal;
+use super::traffic::{Refusal, add};
 
 /// Why requests of an application are given up before a process has had them.
 pub const QUEUE_REFUSALS: [Refusal; 3] = [Refusal::QueueFull, Refusal::QueueTimeout, Refusal::NoWorker];

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::exit::Exit;
 use super::serving::{ServerProcesses, ServerTimes, WaitingFigures};
-use super::sums::{add, count_all, count_known};
-use super::traffic::TrafficFigures;
+use super::sums::{count_all, count_known};
+use super::traffic::{TrafficFigures, add};
 use crate::bounded;
 
 /// The figures of `/status`.

@@ -7,6 +7,7 @@ use super::status::{
     AppStatus, DurationFigures, LimitStatus, ListenerFigures, MirrorStatus, ServerStatus, Status,
     StepFigures, UpstreamStatus,
 };
+use super::traffic::add;
 
 /// Figures of a thing that routers know by a name.
 pub(super) trait NamedFigures: Clone {
@@ -52,11 +53,6 @@ pub(super) fn count_all<T: NamedFigures>(sums: &mut Vec<T>, others: &[T]) {
 
 fn ended<T: NamedFigures>(figures: &[T]) -> Vec<T> {
     figures.iter().map(NamedFigures::ended).collect()
-}
-
-/// Adds numbers in pairs.
-pub(super) fn add<'s>(sums: impl IntoIterator<Item = &'s mut u64>, others: &[u64]) {
-    sums.into_iter().zip(others).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
 }
 
 impl Status {

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sums::add;
-
 /// Why the router itself answers a request with an error, in place of what the configuration leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -173,6 +171,11 @@ impl TrafficFigures {
     pub(super) fn ended(&self) -> Self {
         Self { open: Default::default(), ..self.clone() }
     }
+}
+
+/// Adds numbers in pairs.
+pub(super) fn add<'s>(sums: impl IntoIterator<Item = &'s mut u64>, others: &[u64]) {
+    sums.into_iter().zip(others).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
 }
 
 #[cfg(test)]

@@ -40,8 +40,8 @@ pub(crate) enum PreludeOutcome {
     Gone,
 }
 
-/// Prepares a connection, and says when a handshake has `begun` and how it ends; `input` holds the first bytes of a request afterwards,
-/// if they have come.
+/// Prepares a connection, and says when a handshake has `begun` and how it ends; `input` holds the first bytes of a
+/// request afterwards, if they have come.
 pub(crate) async fn run(
     stream: &mut ClientStream,
     peer: &mut Option<SocketAddr>,

@@ -35,10 +35,10 @@ impl LoopServer {
     /// The counter is one of the server, which others may write to behind this one.
     fn count_kept(&self, n: u64) {
         let before = self.n_kept.replace(n);
-        if n != before {
-            let kept = &self.figures().kept;
-            kept.add(n);
-            kept.subtract(before);
+        let kept = &self.figures().kept;
+        match n.checked_sub(before) {
+            Some(more) => kept.add(more),
+            None => kept.subtract(before - n),
         }
     }
 }

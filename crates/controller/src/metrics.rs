@@ -1,5 +1,7 @@
 //! `/metrics`: the figures of main and the router as collectors of metrics read them.
 
+mod traffic;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use corral_acme::{NameState, NameStatus};
@@ -16,6 +18,7 @@ pub(crate) fn exposition(status: &Status, certificates: &[NameStatus], now: Syst
     daemon(&mut all, &status.daemon, now);
     listeners(&mut all, status);
     connections(&mut all, status);
+    traffic::all_listeners(&mut all, &status.traffic);
     status.listeners.iter().for_each(|listener| requests(&mut all, listener));
     let steps = status.steps.iter();
     steps.for_each(|step| classes(&mut all, &table::STEP_REQUESTS, &[&step.place], &step.requests));
@@ -69,6 +72,8 @@ fn requests(all: &mut Exposition, listener: &ListenerFigures) {
     }
     all.histogram(&table::HTTP_DURATION, &[address], histogram(&listener.durations));
     all.count(&table::HTTP_SENT, &[address], listener.sent);
+    all.count(&table::HTTP_RECEIVED, &[address], listener.received);
+    all.level(&table::HTTP_IN_PROGRESS, &[address], level(listener.in_progress));
 }
 
 /// The counts of a family whose last label is the class of the status.
@@ -98,6 +103,7 @@ fn requests_of_application(all: &mut Exposition, app: &AppStatus) {
     all.level(&table::APPLICATION_IN_PROGRESS, name, level(app.active_requests.into()));
     classes(all, &table::APPLICATION_REQUESTS, name, &app.requests);
     all.histogram(&table::APPLICATION_DURATION, name, histogram(&app.durations));
+    traffic::waiting(all, &app.name, &app.waiting);
     let kinds = STATE_KINDS.iter().zip(app.left_state.kinds).filter(|(_, n)| *n > 0);
     kinds.for_each(|(kind, n)| all.count(&table::APPLICATION_LEFT_STATE, &[&app.name, kind], n));
 }
@@ -131,6 +137,7 @@ fn upstream(all: &mut Exposition, group: &UpstreamStatus) {
         all.level(&table::SERVER_IN_PROGRESS, labels, level(server.active));
         all.count(&table::SERVER_REQUESTS, labels, server.requests);
         all.count(&table::SERVER_FAILURES, labels, server.failures);
+        traffic::server(all, labels, server);
     }
     if let Some(waiting) = group.waiting {
         all.level(&table::UPSTREAM_WAITING, &[&group.name], level(waiting));

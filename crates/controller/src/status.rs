@@ -165,6 +165,9 @@ fn application(app: &AppStatus) -> Value {
         ("idle", Value::from(u64::from(app.idle))),
     ]);
     let mut requests = vec![("active", Value::from(u64::from(app.active_requests)))];
+    if app.waiting.waiting > 0 {
+        requests.push(("waiting", Value::from(u64::from(app.waiting.waiting))));
+    }
     if app.n_requests() > 0 {
         let millis = app.durations.micros / 1000;
         requests.push(("total", Value::from(app.n_requests())));

@@ -7,7 +7,10 @@ mod issued_secret;
 mod prototype;
 mod reader;
 mod router;
+mod serving;
 mod status;
+mod sums;
+mod traffic;
 mod upgrade;
 
 use std::path::PathBuf;
@@ -23,10 +26,15 @@ pub use self::issued_secret::{IssuedSecret, IssuedSecretKind};
 pub use self::prototype::{Endpoint, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{Console, ControlCall, DevMode, DevQuestion, FromRouter, StartedInstance, ToRouter};
+pub use self::serving::{QUEUE_REFUSALS, ServerProcesses, ServerTimes, WaitingFigures};
 pub use self::status::{
     AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, FailedListener, LeftState, LimitStatus,
     ListenerFigures, MirrorStatus, PROTOCOLS, QueueStatus, RunStatus, STATE_KINDS, STATUS_CLASSES,
     ScheduleStatus, ServerState, ServerStatus, Status, StepFigures, UpstreamStatus,
+};
+pub use self::traffic::{
+    CONNECTION_PROTOCOLS, ConnectionProtocol, HTTP2_FAULTS, Http2Fault, Http2Figures, REFUSALS, Refusal,
+    TLS_FAILURES, TLS_SESSIONS, TLS_VERSIONS, TlsFailure, TlsFigures, TrafficFigures,
 };
 pub use self::upgrade::{FromSuccessor, ToSuccessor};
 

@@ -52,6 +52,27 @@ families! {
         "Connections of clients that are open" "`state` is `active` with a request in progress, or `idle`.";
     DATAGRAMS_DROPPED = Connections Counter "corral_datagrams_dropped" None []
         "Datagrams of clients that went nowhere" "";
+    CONNECTIONS_BEGUN = Connections Counter "corral_connections_begun" None ["protocol"]
+        "Connections that have begun to speak a protocol"
+        "`protocol` is `HTTP/1`, `HTTP/2`, or `TCP` and `UDP` for those that are passed on.";
+    CONNECTIONS_OPEN = Connections Gauge "corral_connections_open" None ["protocol"]
+        "Connections that are open, by their protocol" "One of HTTP that has said nothing yet counts for `HTTP/1`.";
+    TLS_HANDSHAKES = Connections Counter "corral_tls_handshakes" None ["version", "session"]
+        "Handshakes of TLS that have succeeded"
+        "`version` is `TLSv1.2` or `TLSv1.3`; `session` is `new`, or `resumed` by a ticket.";
+    TLS_FAILURES = Connections Counter "corral_tls_handshake_failures" None ["reason"]
+        "Handshakes of TLS that have failed"
+        "`reason` is `no_certificate` for the name that was asked for, `client_certificate`, `protocol`, `plain` \
+         for a client that speaks something else, `timeout` or `closed`. `alert` is that of a client, such as one \
+         that does not trust the certificate.";
+    HTTP2_STREAMS = Connections Counter "corral_http2_streams" None []
+        "Streams of HTTP/2 that clients have opened" "";
+    HTTP2_RESETS = Connections Counter "corral_http2_resets" None []
+        "Streams of HTTP/2 that clients have reset before they had the reply" "";
+    HTTP2_BROKEN = Connections Counter "corral_http2_connections_broken" None ["reason"]
+        "Connections of HTTP/2 that were ended for what the client has sent"
+        "`reason` is `flood` for more of something than a client may send, or `protocol` for frames that break \
+         its rules.";
 
     REQUESTS = Requests Counter "corral_requests" None []
         "Requests of all listeners that have begun" "";
@@ -65,6 +86,17 @@ families! {
         "Connections that became another protocol do not count.";
     HTTP_SENT = Requests Counter "corral_http_response_body_bytes" Bytes ["listener"]
         "Bytes of bodies that clients have got" "";
+    HTTP_RECEIVED = Requests Counter "corral_http_request_body_bytes" Bytes ["listener"]
+        "Bytes of bodies that clients have sent"
+        "The rest of a body that is thrown away behind the reply does not count.";
+    HTTP_IN_PROGRESS = Requests Gauge "corral_http_requests_in_progress" None ["listener"]
+        "Requests that are being answered" "";
+    REFUSED_REQUESTS = Requests Counter "corral_refused_requests" None ["reason"]
+        "Requests that the router has refused itself"
+        "`reason` is `queue_full` or `queue_timeout` where too many wait for a process or a server, and \
+         `no_worker` or `no_server` where there is none. Others are `limit`, `maintenance`, `authentication`, \
+         `too_large`, `malformed`, `timeout` of a slow client, `connections` of one address, and `storage` where a \
+         body has no room.";
 
     APPLICATION_PROCESSES = Applications Gauge "corral_application_processes" None ["application", "state"]
         "Processes of the application"
@@ -75,6 +107,13 @@ families! {
         "Requests that are over" "`status` is the class, as above.";
     APPLICATION_DURATION = Applications Histogram "corral_application_request_duration_seconds" Seconds ["application"]
         "How long the application took to answer, with the time that requests waited for a process" "";
+    APPLICATION_WAITING = Applications Gauge "corral_application_requests_waiting" None ["application"]
+        "Requests that wait for a process" "They are among those in progress.";
+    APPLICATION_QUEUE = Applications Histogram "corral_application_queue_duration_seconds" Seconds ["application"]
+        "How long requests that are over had waited for a process"
+        "A request that was handed over at once has waited for no time.";
+    APPLICATION_REFUSED = Applications Counter "corral_application_refused_requests" None ["application", "reason"]
+        "Requests that no process has had" "`reason` is `queue_full`, `queue_timeout` or `no_worker`.";
     APPLICATION_MEMORY = Applications Gauge "corral_application_memory_bytes" Bytes ["application"]
         "Memory that the processes have for themselves"
         "A page that a process still shares with the one that has forked it counts in both.";
@@ -101,6 +140,22 @@ families! {
         "Requests that the server was given" "";
     SERVER_FAILURES = Upstreams Counter "corral_upstream_failures" None ["upstream", "server"]
         "Requests that the server has failed to answer" "";
+    SERVER_RETRIES = Upstreams Counter "corral_upstream_retries" None ["upstream", "server"]
+        "Times that a request was sent again after the server had failed"
+        "It was sent to another server, or on another connection.";
+    SERVER_CONNECT = Upstreams Histogram "corral_upstream_connect_duration_seconds" Seconds ["upstream", "server"]
+        "How long connections to the server took to be made, with TLS" "";
+    SERVER_RESPONSE = Upstreams Histogram "corral_upstream_response_duration_seconds" Seconds ["upstream", "server"]
+        "How long the server took from a request to the head of its response"
+        "Connections that are passed on do not count.";
+    SERVER_KEPT = Upstreams Gauge "corral_upstream_connections_kept" None ["upstream", "server"]
+        "Connections that are kept for further requests" "One of HTTP/2 counts as long as it is open.";
+    SERVER_PROCESSES = Upstreams Gauge "corral_upstream_processes" None ["upstream", "server"]
+        "Processes of the server, as `processes` says" "";
+    SERVER_PROCESSES_BUSY = Upstreams Gauge "corral_upstream_processes_busy" None ["upstream", "server"]
+        "Processes of the server that have a request" "Only where the server has `processes`.";
+    SERVER_PROCESSES_WAITING = Upstreams Gauge "corral_upstream_processes_waiting" None ["upstream", "server"]
+        "Requests that wait for a process of the server" "Only where the server has `processes`.";
     UPSTREAM_WAITING = Upstreams Gauge "corral_upstream_waiting" None ["upstream"]
         "Requests that wait until a server has room for them" "Only where servers have `max_conns`.";
 
@@ -136,7 +191,7 @@ mod tests {
             let name = family.name;
             assert!(names.insert(name), "{name} is there twice");
             assert!(name.starts_with("corral_") && !name.ends_with("_total"), "{name}");
-            assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+            assert!(name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_')), "{name}");
             assert_eq!(
                 family.unit.suffix().is_none(),
                 !name.ends_with("_seconds") && !name.ends_with("_bytes"),

@@ -4,6 +4,7 @@ pub(crate) mod accept;
 mod address;
 pub(crate) mod connection;
 pub(crate) mod datagrams;
+mod handshake;
 mod http1;
 mod http2;
 pub(crate) mod internal;

@@ -33,6 +33,7 @@ use self::applications::KnownApp;
 use self::retired_generations::RetiredGenerations;
 use self::schedule::ControlSchedule;
 use crate::control_waker::{self, ControlWaker};
+use crate::counters::traffic;
 use crate::dev_reload;
 use crate::event_loop::command::LoopCommand;
 use crate::event_loop::{self, LoopHandle, LoopShared};
@@ -313,6 +314,10 @@ impl ControlThread {
                 .map_or_else(Vec::new, |(_, generation)| generation.servers.status()),
             limits: self.limits(),
             mirrors: self.mirrors(),
+            traffic: traffic::sum(
+                self.loops.iter().map(|event_loop| &event_loop.counters.traffic),
+                accepted.saturating_sub(closed),
+            ),
             daemon: DaemonStatus::default(),
         }
     }

@@ -3,6 +3,7 @@
 
 use corral_config::access_log::AccessLogs;
 use corral_http::request::HttpVersion;
+use corral_ipc::message::Refusal;
 
 use crate::answer::authenticate::{self, AuthOutcome};
 use crate::answer::{application, gateway, program, proxy, returned, share};
@@ -90,7 +91,7 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
                 let policy = generation.config.app_policies.get(key);
                 let entry = policy.and_then(|policy| policy.entries.get(usize::from(target)));
                 let Some(app) = generation.apps.get(key) else { return response.send_error(503).await };
-                let begun = response.now();
+                let (begun, was_refused) = (response.now(), response.reply.refusal.is_some());
                 let answered = match app.gateway() {
                     // In a box, as proxies below: what waits with a file or a worker is not as large then.
                     Some(protocol) if app.runs_programs() => {
@@ -100,6 +101,9 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
                     _ => application::answer(response, app, (target, entry)).await,
                 };
                 app.count(response.outcome(), response.now().saturating_duration_since(begun));
+                if let Some(refusal) = response.reply.refusal.filter(|_| !was_refused) {
+                    app.count_refused(refusal);
+                }
                 return answered;
             }
             RouteTarget::Return(answer) => return returned::answer(response, answer).await,
@@ -129,7 +133,11 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
                 return response.send_empty(200).await;
             }
             RouteTarget::Authenticate(key, guarded) => {
-                target = match Box::pin(authenticate::ask(response, key)).await? {
+                let outcome = Box::pin(authenticate::ask(response, key)).await?;
+                if !matches!(outcome, AuthOutcome::Passed(_)) {
+                    response.reply.refuse(Refusal::Authentication);
+                }
+                target = match outcome {
                     AuthOutcome::Passed(permission) => {
                         exchange.routing().follow_permitted(permission, guarded)
                     }
@@ -178,8 +186,11 @@ pub(crate) fn note_end(exchange: &Exchange<'_>) {
 }
 
 fn count(exchange: &Exchange<'_>) {
-    let Exchange { request, reply, services, .. } = exchange;
+    let Exchange { request, client, reply, services, .. } = exchange;
     let Some(counts) = request.settings.counts() else { return };
+    if let Some(refusal) = reply.refusal {
+        services.counters.traffic.refuse(refusal);
+    }
     let (lane, generation) = (services.lane.index(), &request.settings.generation.shared);
     if let Some(step) = request.step {
         generation.step_counts.note(step, lane, reply.status);
@@ -194,5 +205,6 @@ fn count(exchange: &Exchange<'_>) {
         status: reply.status,
         took: request.elapsed(),
         sent: reply.n_body_bytes,
+        received: client.carrier.n_body_bytes(),
     });
 }

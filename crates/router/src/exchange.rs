@@ -38,6 +38,7 @@ use self::response::ResponseWriter;
 use self::routing::Routing;
 use crate::clock::deadline::Deadline;
 use crate::generation::listener_settings::ListenerSettings;
+use crate::observe::request_counts::RequestInProgress;
 use crate::reply::Reply;
 use crate::request::client::RequestClient;
 use crate::request::forwarded;
@@ -53,6 +54,7 @@ pub(crate) struct Exchange<'c> {
     pub(crate) route: RouteProgress<'c>,
     pub(crate) reply: Reply,
     pub(crate) services: &'c LoopServices,
+    _in_progress: RequestInProgress<'c>,
 }
 
 impl<'c> Exchange<'c> {
@@ -73,7 +75,9 @@ impl<'c> Exchange<'c> {
                 trusted.any(|trust| trust.source.matches(connected.address)),
             );
         }
+        let lane = services.lane.index();
         Self {
+            _in_progress: RequestInProgress::begin(settings.counts().map(|counts| counts.of_loop(lane))),
             client: Downstream::new(carrier, deadline, request.request_settings()),
             request,
             route: RouteProgress::default(),
@@ -89,13 +93,13 @@ impl<'c> Exchange<'c> {
 
     /// The way through the configuration.
     pub(crate) fn routing(&mut self) -> Routing<'_, 'c> {
-        let Self { request, client, route, reply, services } = self;
+        let Self { request, client, route, reply, services, .. } = self;
         Routing { request, ends: client, route, reply, services }
     }
 
     /// The means to answer.
     pub(crate) fn response(&mut self) -> ResponseWriter<'_, 'c> {
-        let Self { request, client, route, reply, services } = self;
+        let Self { request, client, route, reply, services, .. } = self;
         ResponseWriter { request, client, route, reply, services }
     }
 

@@ -49,7 +49,7 @@ mod turn;
 mod turns;
 mod workers;
 
-pub(crate) use self::app::AppInstance;
+pub(crate) use self::app::{AppCounts, AppInstance};
 pub(crate) use self::call::AppCall;
 pub(crate) use self::failure::{AppFailure, FramingError};
 pub(crate) use self::file::SentFile;

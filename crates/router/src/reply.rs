@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use corral_config::upstream::{Origin, ResponseRewrites};
 use corral_http::response::{self, FIELD_OVERHEAD, ReplyFraming};
+use corral_ipc::message::Refusal;
 use smallvec::SmallVec;
 
 use crate::limits::Quota;
@@ -34,6 +35,8 @@ pub(crate) struct Reply {
     pub(crate) n_body_bytes: u64,
     /// All of it was sent.
     pub(crate) is_complete: bool,
+    /// Why the request was refused, if it was; the first reason if something else had to answer then.
+    pub(crate) refusal: Option<Refusal>,
     /// The connection ends with this reply.
     pub(crate) close: bool,
     /// The client is likely to send on, though that is not read.
@@ -80,6 +83,13 @@ struct FieldSpan {
     start: u32,
     name_len: u32,
     value_len: u32,
+}
+
+impl Reply {
+    /// Notes why the request is refused. One is counted once, whatever becomes of it.
+    pub(crate) fn refuse(&mut self, refusal: Refusal) {
+        self.refusal.get_or_insert(refusal);
+    }
 }
 
 impl ReplyFields {

@@ -14,6 +14,7 @@
 
 mod balance;
 mod connect;
+mod durations;
 mod dynamic;
 mod failure;
 pub(crate) mod gateway;
@@ -23,6 +24,7 @@ mod health;
 mod health_checks;
 pub(crate) mod http2;
 mod idle;
+mod kept;
 mod places;
 mod process_slots;
 mod resolve;

@@ -11,7 +11,8 @@ use crate::ids::RouterId;
 /// More questions than people ask at once: a client floods, or a router answers nothing.
 const MOST_QUESTIONS: usize = 64;
 
-/// Listeners, and steps, of routers that have ended: a configuration may name others again and again.
+/// Listeners, steps, applications and servers of routers that have ended: a configuration may name others again and
+/// again.
 const MOST_PLACES: usize = 10_000;
 
 /// A question of the controller about the status that not every router has answered.
@@ -105,8 +106,7 @@ impl Questions {
                 question.others.count(&totals);
             }
             self.ended_routers.count(&totals);
-            self.ended_routers.listeners.truncate(MOST_PLACES);
-            self.ended_routers.steps.truncate(MOST_PLACES);
+            self.ended_routers.bound(MOST_PLACES);
         }
     }
 
@@ -149,21 +149,12 @@ impl Questions {
 /// The figures of a router that go on counting when it has ended; its connections are closed then.
 fn totals(status: &Status) -> Status {
     let Status { accepted, refused, requests, dropped_datagrams, .. } = *status;
-    Status {
-        accepted,
-        closed: accepted,
-        refused,
-        requests,
-        dropped_datagrams,
-        listeners: status.listeners.clone(),
-        steps: status.steps.clone(),
-        ..Status::default()
-    }
+    Status { accepted, closed: accepted, refused, requests, dropped_datagrams, ..status.ended() }
 }
 
 #[cfg(test)]
 mod tests {
-    use corral_ipc::message::ListenerFigures;
+    use corral_ipc::message::{AppStatus, ListenerFigures, Refusal};
 
     use super::*;
 
@@ -226,6 +217,35 @@ mod tests {
         questions.forget_router(b);
         questions.forget_router(RouterId(9));
         check(&mut questions, Some(15));
+    }
+
+    /// Applications, servers and what all listeners have in common go on as listeners do.
+    #[test]
+    fn counts_of_applications_and_refusals_go_on() {
+        let told = |n: u64| {
+            let app =
+                AppStatus { name: "blog".to_owned(), requests: [n; 6], running: 3, ..AppStatus::default() };
+            let mut status = Status { applications: vec![app], ..Status::default() };
+            status.traffic.refused[Refusal::Limit as usize] = n;
+            status.traffic.open[0] = n;
+            status
+        };
+        let mut questions = Questions::new(Instant::now());
+        for (router, n, expect) in [(1, 5, (5, 5, 5)), (2, 1, (6, 6, 1)), (3, 2, (8, 8, 2))] {
+            let id = RouterId(router);
+            questions.ask(Ticket(7), [id].into());
+            questions.take(id, true, Ticket(7), told(n));
+            let complete = questions.take_complete();
+            let status = complete[0].1.as_ref().unwrap();
+            let traffic = &status.traffic;
+            let figures = (
+                status.applications[0].requests[2],
+                traffic.refused[Refusal::Limit as usize],
+                traffic.open[0],
+            );
+            assert_eq!((figures, status.applications[0].running), (expect, 3));
+            questions.forget_router(id);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use corral_config::json;
 use corral_ipc::message::{
     AppStatus, ChangeOrigin, DaemonStatus, DurationFigures, FailedListener, LimitStatus, MirrorStatus,
-    ServerState, ServerStatus, Status, UpstreamStatus,
+    ServerState, ServerStatus, Status, TrafficFigures, UpstreamStatus, WaitingFigures,
 };
 
 use super::fake_main::Event;
@@ -29,6 +29,7 @@ fn figures() -> Status {
         active_requests: 4,
         requests: [0, 0, 11, 0, 0, 1],
         durations: DurationFigures { micros: 345_000, ..DurationFigures::default() },
+        waiting: WaitingFigures { waiting: 2, ..WaitingFigures::default() },
         memory: 67_108_864,
         ..AppStatus::default()
     };
@@ -48,6 +49,10 @@ fn figures() -> Status {
         active: 1,
         requests: 9,
         failures: 2,
+        retries: 1,
+        kept: 1,
+        times: None,
+        processes: None,
     };
     let upstreams = vec![UpstreamStatus { name: "pool".to_owned(), servers: vec![server], waiting: Some(3) }];
     let limit = LimitStatus {
@@ -80,6 +85,7 @@ fn figures() -> Status {
             failed: 2,
             dropped: 1,
         }],
+        traffic: TrafficFigures::default(),
         daemon: DaemonStatus {
             pid: 7,
             uptime: Duration::from_millis(3_600_999),
@@ -99,7 +105,8 @@ const FIGURES: &str = r#"{
     "requests": {"total": 99},
     "applications": {
         "blog": {"processes": {"running": 3, "starting": 1, "idle": 2},
-                 "requests": {"active": 4, "total": 12, "failed": 1, "duration_ms": 345}, "memory": 67108864},
+                 "requests": {"active": 4, "waiting": 2, "total": 12, "failed": 1, "duration_ms": 345},
+                 "memory": 67108864},
         "broken": {"processes": {"running": 0, "starting": 0, "idle": 0}, "requests": {"active": 0},
                    "last_error": "no such folder",
                    "crashes": {"total": 2, "last": "prototype 7 exited on signal 11"}}},

@@ -1,11 +1,13 @@
 //! The figures of `/status` on their way from the router, by main, to the controller.
 
-use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::exit::Exit;
+use super::serving::{ServerProcesses, ServerTimes, WaitingFigures};
+use super::sums::{count_all, count_known};
+use super::traffic::{TrafficFigures, add};
 use crate::bounded;
 
 /// The figures of `/status`.
@@ -49,6 +51,8 @@ pub struct Status {
     /// Copies of requests for other servers, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub mirrors: Vec<MirrorStatus>,
+    /// Figures of all listeners together.
+    pub traffic: TrafficFigures,
     /// Figures that only main knows.
     pub daemon: DaemonStatus,
 }
@@ -80,35 +84,31 @@ pub struct DaemonStatus {
 }
 
 impl Status {
-    /// Adds the connections and requests of another router, of listeners that are not known here, too.
+    /// Adds the connections and requests of another router, also of what is not known here.
     pub fn count(&mut self, other: &Self) {
-        let known: HashSet<_> = self.steps.iter().map(|step| step.place.clone()).collect();
-        let new = other.steps.iter().map(|step| &step.place).filter(|place| !known.contains(*place));
-        self.steps.extend(new.map(|place| StepFigures { place: place.clone(), ..StepFigures::default() }));
-        let known: HashSet<_> = self.listeners.iter().map(|listener| listener.address.clone()).collect();
-        let new = other.listeners.iter().map(|listener| &listener.address);
-        let new = new.filter(|address| !known.contains(*address));
-        self.listeners.extend(new.map(|address| ListenerFigures::new(address.clone())));
-        self.count_known(other);
+        count_all(&mut self.listeners, &other.listeners);
+        count_all(&mut self.steps, &other.steps);
+        count_all(&mut self.applications, &other.applications);
+        count_all(&mut self.upstreams, &other.upstreams);
+        count_all(&mut self.limits, &other.limits);
+        count_all(&mut self.mirrors, &other.mirrors);
+        self.count_totals(other);
     }
 
-    /// Adds the connections and requests of another router, as far as its listeners are known here.
+    /// Adds the connections and requests of another router, as far as its listeners, applications and servers are known
+    /// here.
     pub fn count_known(&mut self, other: &Self) {
-        let others: HashMap<_, _> = other.steps.iter().map(|one| (&*one.place, one)).collect();
-        for step in &mut self.steps {
-            if let Some(other) = others.get(&*step.place) {
-                step.requests
-                    .iter_mut()
-                    .zip(other.requests)
-                    .for_each(|(sum, n)| *sum = sum.saturating_add(n));
-            }
-        }
-        let others: HashMap<_, _> = other.listeners.iter().map(|one| (&*one.address, one)).collect();
-        for listener in &mut self.listeners {
-            if let Some(other) = others.get(&*listener.address) {
-                listener.count(other);
-            }
-        }
+        count_known(&mut self.listeners, &other.listeners);
+        count_known(&mut self.steps, &other.steps);
+        count_known(&mut self.applications, &other.applications);
+        count_known(&mut self.upstreams, &other.upstreams);
+        count_known(&mut self.limits, &other.limits);
+        count_known(&mut self.mirrors, &other.mirrors);
+        self.count_totals(other);
+    }
+
+    fn count_totals(&mut self, other: &Self) {
+        self.traffic.count(&other.traffic);
         for (sum, n) in [
             (&mut self.accepted, other.accepted),
             (&mut self.active, other.active),
@@ -146,6 +146,10 @@ pub struct ListenerFigures {
     pub durations: DurationFigures,
     /// Bytes of bodies that clients have got.
     pub sent: u64,
+    /// Bytes of bodies that clients have sent.
+    pub received: u64,
+    /// Requests that are being answered.
+    pub in_progress: u64,
 }
 
 /// Requests of one step of a route that are over.
@@ -173,18 +177,21 @@ impl ListenerFigures {
         Self { address, ..Self::default() }
     }
 
-    fn count(&mut self, other: &Self) {
-        let Self { requests, durations, sent, .. } = self;
+    /// Adds those of another router.
+    pub(super) fn count(&mut self, other: &Self) {
+        let Self { requests, durations, sent, received, in_progress, .. } = self;
         let sums =
             requests.iter_mut().flatten().chain(&mut durations.counts).chain([&mut durations.micros, sent]);
         let others = other.requests.iter().flatten().chain(&other.durations.counts);
         let others = others.chain([&other.durations.micros, &other.sent]);
         sums.zip(others).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
+        add([received, in_progress], &[other.received, other.in_progress]);
     }
 }
 
 /// The servers of one upstream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UpstreamStatus {
     /// The application's name.
     pub name: String,
@@ -196,7 +203,8 @@ pub struct UpstreamStatus {
 }
 
 /// The figures of one server of an upstream, since a configuration first named it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ServerStatus {
     /// The server's address, with `https://` in front if it is spoken to over TLS.
     pub address: String,
@@ -208,12 +216,21 @@ pub struct ServerStatus {
     pub requests: u64,
     /// Requests that the server failed to answer.
     pub failures: u64,
+    /// Times that a request was sent again after that, to whatever server.
+    pub retries: u64,
+    /// Connections that are kept for further requests.
+    pub kept: u64,
+    /// How long the server takes, once it has been asked.
+    pub times: Option<Box<ServerTimes>>,
+    /// The server's processes, if their number is known.
+    pub processes: Option<ServerProcesses>,
 }
 
 /// Whether requests are given to a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ServerState {
     /// They are.
+    #[default]
     Up,
     /// For some time only if there is no other, because it has failed to answer some.
     Avoided,
@@ -223,6 +240,7 @@ pub enum ServerState {
 
 /// The figures of one limit for clients, since a configuration first had it as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LimitStatus {
     /// JSON pointer of the limit in the configuration.
     pub place: String,
@@ -240,6 +258,7 @@ pub struct LimitStatus {
 
 /// The figures of the copies of one action's requests, since a configuration first had them at this place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MirrorStatus {
     /// JSON pointer of the `mirror` in the configuration.
     pub place: String,
@@ -313,6 +332,8 @@ pub struct AppStatus {
     pub requests: [u64; STATUS_CLASSES.len()],
     /// How long they took, with the time that they waited.
     pub durations: DurationFigures,
+    /// Requests that wait for a process, or have waited.
+    pub waiting: WaitingFigures,
     /// Bytes of memory that the workers have for themselves.
     pub memory: u64,
     /// Counts of the requests that have left state behind in their workers.

@@ -14,6 +14,7 @@ use corral_channel::message::{self, RequestHead};
 use corral_config::gateway::EntryPoint;
 use corral_config::template::PathFault;
 use corral_http::request::RequestFraming;
+use corral_ipc::message::Refusal;
 
 use self::delivery::relay;
 use self::live_body::LiveBody;
@@ -38,6 +39,7 @@ pub(crate) async fn answer(
     (target, entry): (u16, Option<&EntryPoint>),
 ) -> Result<(), Gone> {
     if let Some(status) = websocket::refusal(response.request.received) {
+        response.reply.refuse(Refusal::Malformed);
         response.reply.close = true;
         return response.send_error(status).await;
     }
@@ -60,6 +62,7 @@ pub(crate) async fn answer(
     if payload.len() + body.inline.len() > corral_channel::MAX_REQUEST_PAYLOAD {
         tracing::warn!("\"{}\": a request head of {} bytes is too large", app.app.spec.name, payload.len());
         buffers::give(payload);
+        response.reply.refuse(Refusal::TooLarge);
         return response.send_error(431).await;
     }
     let call = app.begin(payload, body.inline, body.rest, response.now());
@@ -235,6 +238,9 @@ pub(crate) async fn fail(
     app: &AppInstance,
     failure: &AppFailure,
 ) -> Result<(), Gone> {
+    if let Some(refusal) = failure.refusal() {
+        response.reply.refuse(refusal);
+    }
     if failure.is_overload() {
         app.count_refused();
         response.reply.retry_after = Some(RETRY_AFTER);

@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use corral_config::gateway::{EntryPoint, Gateway, Scripts};
 use corral_config::protocol::Protocol;
+use corral_ipc::message::Refusal;
 
 use self::params::ParamsError;
 use self::script::ScriptLookup;
@@ -137,6 +138,7 @@ async fn refuse(
         }
         error @ ParamsError::Protocol(_) => {
             tracing::warn!("{}: {}", title(), Chain(&error));
+            response.reply.refuse(Refusal::TooLarge);
             response.send_error(431).await
         }
     }

@@ -16,6 +16,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use corral_channel::message::{self, RequestHead};
+use corral_ipc::message::Refusal;
 
 use crate::answer::application::{fail, with_timeouts};
 use crate::answer::proxy::{
@@ -37,6 +38,7 @@ pub(crate) async fn answer(response: &mut ResponseWriter<'_, '_>, app: &Rc<LoopA
     if app.is_written_for_unit()
         && let Some(status) = websocket::refusal(response.request.received)
     {
+        response.reply.refuse(Refusal::Malformed);
         response.reply.close = true;
         return response.send_error(status).await;
     }

@@ -36,6 +36,7 @@ use std::time::Instant;
 
 use corral_config::template::Exception;
 use corral_config::upstream::{Balance, Retries};
+use corral_ipc::message::Refusal;
 
 pub(crate) use self::attempt::{Attempt, AttemptOutcome};
 pub(crate) use self::gateway::{GatewayRequest, ProgramRequest, await_return};
@@ -130,11 +131,11 @@ impl Attempts<'_> {
             server_headers::mark(response, (self.group, chosen), self.preferred);
             let sent = response.now();
             let Self { group, ref retries, ref tried, begun, ref mut upload, .. } = *self;
-            let judge = group.shared.judges_heads.then(|| Judge { group, retries, tried, begun, sent });
+            let judge = Judge { group, retries, tried, begun, sent };
             let outcome = match self.gateway_request {
-                None => Attempt::new(server, upload).judged_by(judge.as_ref()).run(response).await,
+                None => Attempt::new(server, upload).judged_by(&judge).run(response).await,
                 Some(gateway_request) => {
-                    gateway::run(response, server, (upload, judge.as_ref()), gateway_request).await
+                    gateway::run(response, server, (upload, Some(&judge)), gateway_request).await
                 }
             };
             if let Ok(AttemptOutcome::Failed(ServerFailure::Status(status))) = &outcome {
@@ -156,8 +157,12 @@ impl Attempts<'_> {
             let elapsed = response.now().saturating_duration_since(self.begun);
             let attempt = FailedAttempt { elapsed, ..FailedAttempt::new(&failure) };
             if !self.retries.retry(attempt, &mut self.upload) {
+                if matches!(failure, ServerFailure::Occupied(_)) {
+                    response.reply.refuse(Refusal::QueueTimeout);
+                }
                 return response.send_error(failure.status()).await;
             }
+            server.figures().retries.add(1);
         }
     }
 

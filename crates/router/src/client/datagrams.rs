@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use corral_config::layer4::Layer4;
 use corral_config::upstream::Balance;
+use corral_ipc::message::ConnectionProtocol;
 use corral_sys::datagram::{self, Datagram};
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
@@ -155,6 +156,7 @@ impl DatagramListener {
         let (idle, started) = (layer4.idle_timeout, services.deadlines.now());
         services.counters.accepted.add(1);
         services.counters.active.add(1);
+        services.counters.traffic.begin(ConnectionProtocol::Udp);
         tokio::task::spawn_local(async move {
             let deadline = services.deadlines.add(handle.id());
             let now = || services.deadlines.now();
@@ -173,6 +175,7 @@ impl DatagramListener {
                 log.write(services.lane, &mut variables(&handle, key, Some(&record)));
             }
             services.counters.active.subtract(1);
+            services.counters.traffic.end(ConnectionProtocol::Udp);
             services.counters.closed.add(1);
             drop(permits);
         });

@@ -9,6 +9,7 @@ use std::mem;
 use corral_channel::MAX_INLINE_BODY;
 use corral_http::request::RequestFraming;
 use corral_http::response;
+use corral_ipc::message::ConnectionProtocol;
 
 use self::body::{Http1Body, READ_STEP};
 use self::carrier::{AfterReply, Http1Carrier};
@@ -35,6 +36,7 @@ pub(super) async fn run(
     let mut incoming = Http1Body::new(head.framing(), head.expects_continue(), rules);
     let rest = split_rest(input, head.len(), &mut incoming);
     connection.sends_much = is_large(head.framing());
+    note_first(connection);
     connection.n_requests = connection.n_requests.saturating_add(1);
     let request = ReceivedRequest { head, bytes: input, started };
     let ClientConnection { stream, handle, peer, n_requests, deadline, services, .. } = connection;
@@ -82,6 +84,7 @@ pub(super) async fn refuse(
     if !matches!(refusal, HeadRefusal::Crowded) {
         tracing::info!("request refused with {status}: {refusal}");
     }
+    note_first(connection);
     let started = work.started(connection);
     let request = ReceivedRequest { head: &work.head, bytes: &work.input, started };
     let ClientConnection { stream, handle, peer, n_requests, deadline, services, .. } = connection;
@@ -89,6 +92,7 @@ pub(super) async fn refuse(
     let mut carrier = Http1Carrier::new(stream, handle, client, request, (Http1Body::none(), Vec::new()));
     let mut exchange = Exchange::new(&mut carrier, (&*deadline, &**services), settings, request);
     exchange.reply.close = true;
+    exchange.reply.refusal = refusal.reason();
     if matches!(refusal, HeadRefusal::Cut) {
         exchange.reply.status = Some(status);
     } else {
@@ -96,6 +100,13 @@ pub(super) async fn refuse(
         let _ = exchange.response().send_error(status).await;
     }
     dispatch::note_end(&exchange);
+}
+
+/// With its first request a connection has shown what it speaks.
+fn note_first(connection: &ClientConnection) {
+    if connection.n_requests == 0 {
+        connection.services.counters.traffic.begin(ConnectionProtocol::Http1);
+    }
 }
 
 /// Takes what follows the head out of the input; most often that is nothing, and costs nothing. A large body that is

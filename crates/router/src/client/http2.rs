@@ -35,6 +35,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use corral_ipc::log::{self, ConnectionId};
+use corral_ipc::message::Http2Fault;
 use h2::server::{Connection as Session, SendResponse};
 use h2::{Reason, RecvStream};
 use http::Request;
@@ -79,6 +80,12 @@ struct StreamContext {
 }
 
 impl StreamContext {
+    /// Notes that the client has taken a request back.
+    fn note_reset(&self) {
+        self.resets.borrow_mut().lose();
+        self.services.counters.traffic.http2.resets.add(1);
+    }
+
     /// Counts a request; how many there are.
     fn count_request(&self) -> u32 {
         self.n_requests.update(|n| n.saturating_add(1));
@@ -133,7 +140,7 @@ async fn serve(shared: &Rc<StreamContext>, transport: Rc<RefCell<Transport>>, de
     let greeted = greet(shared, &transport, deadline).await;
     match greeted {
         Ok(Ok(session)) => converse(shared, session, &transport, deadline).await,
-        Ok(Err(error)) => note_end(&error),
+        Ok(Err(error)) => shared.note_end(&error),
         Err(Elapsed) => return,
     }
     let transport = Rc::into_inner(transport).expect("the session had the other one");
@@ -213,6 +220,7 @@ async fn converse(
             Ok(SessionEvent::Turned) => {}
             Ok(SessionEvent::Outrage) => {
                 tracing::info!("HTTP/2: the client resets too many requests; the connection is closed");
+                shared.services.counters.traffic.http2.note_fault(Http2Fault::Flood);
                 session.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
                 is_leaving = true;
             }
@@ -243,7 +251,7 @@ fn poll_event(
             return Poll::Ready(SessionEvent::Request(request, respond));
         }
         Poll::Ready(Some(Err(error))) => {
-            note_end(&error);
+            shared.note_end(&error);
             return Poll::Ready(SessionEvent::End);
         }
         Poll::Ready(None) => return Poll::Ready(SessionEvent::End),
@@ -256,18 +264,22 @@ fn poll_event(
     if was_busy == shared.activity.is_busy() { Poll::Pending } else { Poll::Ready(SessionEvent::Turned) }
 }
 
-/// Says why a connection ends, unless the client has just gone.
-fn note_end(error: &h2::Error) {
-    if !error.is_io() {
-        tracing::info!("HTTP/2: the connection ends: {error}");
-    }
-}
-
 impl StreamContext {
+    /// Says why a connection ends, unless the client has just gone.
+    fn note_end(&self, error: &h2::Error) {
+        if !error.is_io() {
+            tracing::info!("HTTP/2: the connection ends: {error}");
+        }
+        if let Some(fault) = limits::fault_of(error) {
+            self.services.counters.traffic.http2.note_fault(fault);
+        }
+    }
+
     /// Answers a request in a task of its own, unless the client has taken it back already.
     fn begin(self: &Rc<Self>, request: Request<RecvStream>, mut respond: SendResponse<UnsentPiece>) {
+        self.services.counters.traffic.http2.streams.add(1);
         if respond.poll_reset(&mut Context::from_waker(Waker::noop())).is_ready() {
-            self.resets.borrow_mut().lose();
+            self.note_reset();
             return;
         }
         self.activity.begin_one();

@@ -11,6 +11,7 @@ use corral_config::layer4::Layer4;
 use corral_config::table::Key;
 use corral_config::upstream::{Balance, Upstream};
 use corral_ipc::log;
+use corral_ipc::message::ConnectionProtocol;
 use corral_syntax::client_network;
 
 use crate::client::connection::ClientConnection;
@@ -39,12 +40,14 @@ struct RelayTimeouts {
 pub(super) async fn run(mut connection: Box<ClientConnection>) {
     let counters = &Rc::clone(&connection.services).counters;
     counters.active.add(1);
+    counters.traffic.begin(ConnectionProtocol::Tcp);
     let id = connection.id;
     let mut passing = Box::pin(connection.pass_on());
     poll_fn(|context| log::about(id, || passing.as_mut().poll(context))).await;
     drop(passing);
     connection.stream.say_goodbye();
     counters.active.subtract(1);
+    counters.traffic.end(ConnectionProtocol::Tcp);
     counters.closed.add(1);
 }
 

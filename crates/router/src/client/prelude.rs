@@ -5,7 +5,9 @@ use std::io;
 use std::net::SocketAddr;
 
 use corral_http::proxy_protocol::{self, ProxiedClient, ProxyHeaderError};
+use corral_ipc::message::TlsFailure;
 
+use crate::client::handshake::HandshakeCount;
 use crate::generation::listener_settings::ListenerSettings;
 use crate::io::ClientStream;
 use crate::io::session::{ServerSession, SessionError};
@@ -38,13 +40,13 @@ pub(crate) enum PreludeOutcome {
     Gone,
 }
 
-/// Prepares a connection, and says when a handshake has begun; `input` holds the first bytes of a request afterwards,
-/// if they have come.
+/// Prepares a connection, and says when a handshake has `begun` and how it ends; `input` holds the first bytes of a
+/// request afterwards, if they have come.
 pub(crate) async fn run(
     stream: &mut ClientStream,
     peer: &mut Option<SocketAddr>,
     admit: impl FnOnce(Option<SocketAddr>) -> bool,
-    begun: impl FnOnce(),
+    (begun, mut handshake): (impl FnOnce(), HandshakeCount<'_>),
     settings: &ListenerSettings,
     input: &mut Vec<u8>,
 ) -> PreludeOutcome {
@@ -75,15 +77,21 @@ pub(crate) async fn run(
     let Some(tls) = settings.tls() else { return ready(input) };
     // A session takes far more memory than a greeting, which many clients may be slow to send.
     while !holds_record(input) {
+        handshake.note_input(input);
         if !matches!(stream.read(input).await, Ok(n) if n > 0) {
+            handshake.fail(TlsFailure::Closed);
             return PreludeOutcome::Gone;
         }
     }
+    handshake.note_input(input);
     if input[0] != HANDSHAKE_RECORD {
+        handshake.fail(TlsFailure::Plain);
         return PreludeOutcome::PlainOnTls;
     }
     begun();
-    match stream.start_tls(tls.config_for(input), input).await {
+    let started = stream.start_tls(tls.config_for(input), input).await;
+    handshake.end(started.as_ref().map(|_| stream.tls()));
+    match started {
         Ok(()) if stream.tls().is_some_and(ServerSession::was_challenge) => PreludeOutcome::Validated,
         Ok(()) => ready(input),
         Err(SessionError::NoCertificate(reason)) => PreludeOutcome::NoCertificate(reason),

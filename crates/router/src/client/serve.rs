@@ -8,9 +8,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use corral_ipc::log;
+use corral_ipc::message::ConnectionProtocol;
 
 use crate::client::address;
 use crate::client::connection::{AfterRequest, ClientConnection};
+use crate::client::handshake::HandshakeCount;
 use crate::client::http1::head::{HeadRefusal, HeadResult};
 use crate::client::linger;
 use crate::client::prelude::{self, PreludeOutcome};
@@ -42,7 +44,9 @@ pub(crate) async fn run(mut connection: Box<ClientConnection>) {
         match next {
             AfterRequest::Keep => {}
             AfterRequest::Http2(input) => {
+                counters.traffic.begin(ConnectionProtocol::Http2);
                 Box::pin(http2::run(connection, input)).await;
+                counters.traffic.end(ConnectionProtocol::Http2);
                 counters.closed.add(1);
                 return;
             }
@@ -164,8 +168,9 @@ impl ClientConnection {
         let Self { services, stream, deadline, peer, permit, .. } = self;
         let admit = |peer| address::admit(services, &settings, peer, permit);
         let begun = || deadline.is_under_way();
+        let handshake = HandshakeCount::new(&services.counters.traffic.tls);
         // In a box of its own, so that requests are not as large as handshakes.
-        let preparing = Box::pin(prelude::run(stream, peer, admit, begun, &settings, input));
+        let preparing = Box::pin(prelude::run(stream, peer, admit, (begun, handshake), &settings, input));
         match deadline.limit_greeting(limit, pin!(preparing)).await {
             Ok(prepared) => prepared,
             Err(Elapsed) => {

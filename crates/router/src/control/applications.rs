@@ -1,6 +1,6 @@
 //! Applications and their workers, as the main process announces them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
@@ -13,7 +13,7 @@ use corral_ipc::message::{AppId, Exit, FromRouter, StartedInstance, WorkerId};
 use super::announced_worker::{AnnouncedWorker, ProgramHost, WorkerAccess, address_of};
 use super::{ControlThread, send};
 use crate::event_loop::command::{LoopCommand, NewWorker};
-use crate::instance::{AppFailure, AppInstance, ChannelPort, InstanceLease, WorkerKey};
+use crate::instance::{AppCounts, AppFailure, AppInstance, ChannelPort, InstanceLease, WorkerKey};
 
 /// An application instance that `main` has announced.
 pub(super) struct KnownApp {
@@ -79,8 +79,19 @@ impl ControlThread {
         }
     }
 
-    /// A claim on an application instance, which is made usable with the first one.
-    pub(super) fn lease(&mut self, instance: StartedInstance) -> anyhow::Result<Arc<InstanceLease>> {
+    /// The counts of the applications in force, by name.
+    pub(super) fn known_counts(&self) -> HashMap<String, AppCounts> {
+        let leases = self.current.iter().flat_map(|(_, generation)| &generation.leases);
+        leases.map(|lease| (lease.0.spec.name.clone(), lease.0.counts())).collect()
+    }
+
+    /// A claim on an application instance, which is made usable with the first one. Of an application that is known,
+    /// the counts go on.
+    pub(super) fn lease(
+        &mut self,
+        instance: StartedInstance,
+        known_counts: &HashMap<String, AppCounts>,
+    ) -> anyhow::Result<Arc<InstanceLease>> {
         let StartedInstance { id, spec, n_coming } = instance;
         if !self.apps.contains_key(&id) {
             // Its prototype has not loaded yet: its requests wait for the workers that are to come, if any are.
@@ -92,7 +103,9 @@ impl ControlThread {
         if let Some(lease) = known.lease.upgrade() {
             return Ok(lease);
         }
-        let app = AppInstance::start(id, spec, self.main.clone(), Arc::clone(&self.control_waker));
+        let counts = known_counts.get(&spec.name).cloned();
+        let counts = counts.unwrap_or_else(|| AppCounts::new(self.loops.len()));
+        let app = AppInstance::start(id, spec, counts, self.main.clone(), Arc::clone(&self.control_waker));
         let lease = Arc::new(InstanceLease(Arc::clone(&app)));
         known.lease = Arc::downgrade(&lease);
         known.app = Some(Arc::clone(&app));

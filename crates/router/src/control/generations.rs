@@ -76,9 +76,10 @@ impl ControlThread {
             anyhow::anyhow!("the router does not accept the configuration: {first}")
         })?;
         check_scripts(&config, assets)?;
+        let known_counts = self.known_counts();
         let leases = applications
             .into_iter()
-            .map(|instance| self.lease(instance))
+            .map(|instance| self.lease(instance, &known_counts))
             .collect::<anyhow::Result<Table<_, _>>>()?;
         check_applications(&config, &leases)?;
         share::folders::warn(&config, self.current.as_ref().map(|(_, generation)| &generation.config));

@@ -41,6 +41,9 @@ pub(crate) trait Carrier {
     /// Whether nothing more of the request's body is to come, beside what may have come.
     fn body_is_done(&self) -> bool;
 
+    /// Bytes of the request's body that have come.
+    fn n_body_bytes(&self) -> u64;
+
     /// Whether what is left of the body comes without a word from here. `taken` is what has been taken of it.
     fn body_comes_uninvited(&self, taken: &[u8]) -> bool;
 

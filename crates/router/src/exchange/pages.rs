@@ -77,6 +77,7 @@ impl ResponseWriter<'_, '_> {
             BodyError::Store(_) => tracing::error!("request refused with {status}: {}", Chain(error)),
             _ => tracing::info!("request refused with {status}: {}", Chain(error)),
         }
+        self.reply.refuse(error.refusal());
         self.reply.close = true;
         self.reply.linger = true;
         self.send_error(status).await

@@ -12,6 +12,7 @@ mod try_files;
 
 use corral_config::route::{Action, ActionKind, Captures, Destination, Maintenance, Match, Route};
 use corral_config::table::Key;
+use corral_ipc::message::Refusal;
 
 use super::request::RoutedRequest;
 use super::{cors, maintenance};
@@ -232,6 +233,7 @@ impl<'c> Routing<'_, 'c> {
 
     /// The answer of an action that is closed.
     fn close(&mut self, maintenance: &'c Maintenance) -> RouteTarget<'c> {
+        self.reply.refuse(Refusal::Maintenance);
         self.reply.retry_after = maintenance.retry_after;
         if let Some(pages) = &maintenance.pages {
             self.route.closed = Some(if self.request.wants_problem() { &pages.json } else { &pages.html });

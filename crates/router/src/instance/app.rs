@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::failure::AppFailure;
-use super::left_state;
+use super::left_state::LeftStateCounts;
 use super::leniencies::{Leniencies, Leniency};
 use super::overload::Overload;
 use super::pool::Pool;
@@ -49,12 +49,26 @@ pub(crate) struct AppInstance {
     /// The workers take bodies as they come, and want to know at once that a client has left.
     pub(super) streams: AtomicBool,
     pub(super) last_error: Mutex<Option<String>>,
-    pub(super) left_state: left_state::LeftStateCounts,
+    pub(super) left_state: Arc<LeftStateCounts>,
     pub(super) overload: Overload,
-    pub(super) request_counts: AllRequestCounts,
+    pub(super) request_counts: Arc<AllRequestCounts>,
     leniencies: Leniencies,
     /// Requests wait, and `growth` has to look after them.
     pub(super) waiting: Arc<Notify>,
+}
+
+/// The counts of an application, which go on in an instance that takes the place of another.
+#[derive(Clone)]
+pub(crate) struct AppCounts {
+    requests: Arc<AllRequestCounts>,
+    left_state: Arc<LeftStateCounts>,
+}
+
+impl AppCounts {
+    /// The counts of an application that is new.
+    pub(crate) fn new(n_loops: usize) -> Self {
+        Self { requests: Arc::new(AllRequestCounts::new(n_loops)), left_state: Arc::default() }
+    }
 }
 
 /// Whether a worker was running the request that was cancelled, and so will still report its end.
@@ -68,6 +82,7 @@ impl AppInstance {
     pub(super) fn new(
         id: AppId,
         spec: AppSpec,
+        counts: AppCounts,
         main: MainSender,
         control_waker: Arc<ControlWaker>,
     ) -> Arc<Self> {
@@ -93,12 +108,17 @@ impl AppInstance {
             successor: Mutex::new(None),
             streams: AtomicBool::new(false),
             last_error: Mutex::new(None),
-            left_state: left_state::LeftStateCounts::default(),
+            left_state: counts.left_state,
             overload: Overload::default(),
-            request_counts: AllRequestCounts::default(),
+            request_counts: counts.requests,
             leniencies: Leniencies::default(),
             waiting: Arc::new(Notify::new()),
         })
+    }
+
+    /// The counts, for an instance that takes the place of this one.
+    pub(crate) fn counts(&self) -> AppCounts {
+        AppCounts { requests: Arc::clone(&self.request_counts), left_state: Arc::clone(&self.left_state) }
     }
 
     /// Hands a request to a worker, or queues it; gives it back when too many wait, or no worker is going to serve it.
@@ -115,7 +135,7 @@ impl AppInstance {
         Ok(())
     }
 
-    /// A worker reported the end of a request. False when it does not hold such a request.
+    /// A worker reported the end of a request of the event loop that calls. False when it does not hold such a request.
     pub(crate) fn done(
         &self,
         worker: WorkerKey,
@@ -127,7 +147,10 @@ impl AppInstance {
         let mut pool = self.pool.lock();
         let ended = pool.done(worker, lane, id, run_time, now).ok();
         self.conclude_if_unused(pool);
-        let Some(EndedRequest { payload, inline, slow }) = ended else { return false };
+        let Some(EndedRequest { payload, inline, slow, waited }) = ended else { return false };
+        if let Some(waited) = waited {
+            self.request_counts.of_loop(lane).note_wait(waited);
+        }
         buffers::give(payload);
         inline.give();
         if let Some(slow) = slow {

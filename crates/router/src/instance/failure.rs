@@ -7,7 +7,7 @@ use std::time::Duration;
 use corral_channel::message::Malformed;
 use corral_channel::{Lane, RequestId};
 use corral_http::chunked::ChunkError;
-use corral_ipc::message::Exit;
+use corral_ipc::message::{Exit, Refusal};
 
 use super::mebibytes::Mebibytes;
 use super::pool::verdict::{KillReason, WorkerExcess};
@@ -77,6 +77,16 @@ impl AppFailure {
             Self::Killed { .. } => 504,
             Self::Program { failure, .. } if failure.is_nonsense() => 502,
             _ => 503,
+        }
+    }
+
+    /// The reason for which the request is refused, if no worker has had it.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::QueueFull => Some(Refusal::QueueFull),
+            Self::QueueTimedOut(_) => Some(Refusal::QueueTimeout),
+            Self::NoWorker(_) => Some(Refusal::NoWorker),
+            _ => None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use corral_config::plan::MemoryBounds;
-use corral_ipc::message::AppStatus;
+use corral_ipc::message::{AppStatus, WaitingFigures};
 use corral_sys::usage;
 
 use super::app::AppInstance;
@@ -57,6 +57,11 @@ impl AppInstance {
             active_requests: figures.active_requests,
             requests: requests.by_status,
             durations: requests.durations,
+            waiting: WaitingFigures {
+                waiting: figures.waiting,
+                durations: requests.waits,
+                refused: requests.refused,
+            },
             memory: self.memory(),
             last_error: self.last_error.lock().clone(),
             left_state: self.left_state.figures(),

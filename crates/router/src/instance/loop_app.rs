@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use corral_channel::{Bell, Lane, LaneReceiver, RequestId};
 use corral_config::plan::RuntimeSpec;
 use corral_config::protocol::Protocol;
-use corral_ipc::message::{Exit, WorkerId};
+use corral_ipc::message::{Exit, Refusal, WorkerId};
 use slab::Slab;
 
 use super::app::{AppInstance, WasRunning};
@@ -17,7 +17,6 @@ use super::failure::AppFailure;
 use super::pool::worker::WorkerKey;
 use super::program::ReadyProgram;
 use super::protocol_guard::UnknownRequests;
-use super::request_counts::RequestCounts;
 use super::state::SharedCall;
 use super::workers::DeadWorker;
 use crate::upstream::{LoopServer, LoopServers};
@@ -57,8 +56,6 @@ pub(crate) struct LoopApp {
     pub(super) woke: Cell<bool>,
     /// Bytes of bodies that were sent to workers since then.
     pub(super) n_fed: Cell<usize>,
-    /// The requests that this loop has seen to their ends.
-    counts: Arc<RequestCounts>,
     pub(super) busy: Rc<BusyApps>,
     /// The application is in `BusyApps`.
     pub(super) is_busy: Cell<bool>,
@@ -110,7 +107,6 @@ impl BusyApps {
 
 impl LoopApp {
     pub(crate) fn new(app: Arc<AppInstance>, lane: Lane, bell: Arc<Bell>, busy: Rc<BusyApps>) -> Rc<Self> {
-        let counts = app.request_counts.add();
         Rc::new(Self {
             app,
             lane,
@@ -123,7 +119,6 @@ impl LoopApp {
             touched: Cell::new(false),
             woke: Cell::new(false),
             n_fed: Cell::new(0),
-            counts,
             busy,
             is_busy: Cell::new(false),
         })
@@ -138,7 +133,12 @@ impl LoopApp {
 
     /// Counts a request that is over.
     pub(crate) fn count(&self, status: Option<u16>, took: Duration) {
-        self.counts.note(status, took);
+        self.app.request_counts.of_loop(self.lane).note(status, took);
+    }
+
+    /// Counts a request that no worker has had, if this is why.
+    pub(crate) fn count_refused(&self, refusal: Refusal) {
+        self.app.request_counts.of_loop(self.lane).refuse(refusal);
     }
 
     /// Whether its workers are programs.

@@ -87,6 +87,7 @@ pub(crate) struct PoolFigures {
     pub(crate) starting: u32,
     pub(crate) idle: u32,
     pub(crate) active_requests: u32,
+    pub(crate) waiting: u32,
 }
 
 impl<P: PoolPort> Pool<P> {
@@ -148,7 +149,15 @@ impl<P: PoolPort> Pool<P> {
             starting: self.n_starting,
             idle: self.idle.len() as u32,
             active_requests: self.n_active() as u32,
+            waiting: self.n_waiting() as u32,
         }
+    }
+
+    /// Requests that no worker runs, some of which a worker holds behind the one that it runs.
+    fn n_waiting(&self) -> usize {
+        let behind =
+            self.workers.iter().map(|(_, worker)| worker.held.len().saturating_sub(self.n_at_once()));
+        self.queue.len() + behind.sum::<usize>()
     }
 
     /// The port of a worker, which counts as touched.

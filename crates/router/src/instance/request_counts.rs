@@ -1,11 +1,10 @@
 //! Counts of the requests of an application, by status and duration. Each event loop has a set of its own, so that no
 //! two write to the same cache line.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use corral_ipc::message::{DurationFigures, STATUS_CLASSES};
-use parking_lot::Mutex;
+use corral_channel::Lane;
+use corral_ipc::message::{DurationFigures, QUEUE_REFUSALS, Refusal, STATUS_CLASSES};
 
 use crate::counters::{Counter, DurationCounts, status_class};
 
@@ -15,6 +14,9 @@ use crate::counters::{Counter, DurationCounts, status_class};
 pub(super) struct RequestCounts {
     by_status: [Counter; STATUS_CLASSES.len()],
     durations: DurationCounts,
+    /// How long they have waited for workers.
+    waits: DurationCounts,
+    refused: [Counter; QUEUE_REFUSALS.len()],
 }
 
 impl RequestCounts {
@@ -25,11 +27,23 @@ impl RequestCounts {
             self.durations.note(took);
         }
     }
+
+    /// Counts a request that has waited so long for a worker.
+    pub(super) fn note_wait(&self, waited: Duration) {
+        self.waits.note(waited);
+    }
+
+    /// Counts a request that no worker has had, if this is why.
+    pub(super) fn refuse(&self, refusal: Refusal) {
+        if let Some(place) = QUEUE_REFUSALS.iter().position(|known| *known == refusal) {
+            self.refused[place].add(1);
+        }
+    }
 }
 
 /// The figures of all event loops.
-#[derive(Debug, Default)]
-pub(super) struct AllRequestCounts(Mutex<Vec<Arc<RequestCounts>>>);
+#[derive(Debug)]
+pub(super) struct AllRequestCounts(Box<[RequestCounts]>);
 
 /// Sums over all event loops.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -37,21 +51,28 @@ pub(super) struct RequestFigures {
     /// By `STATUS_CLASSES`.
     pub(super) by_status: [u64; STATUS_CLASSES.len()],
     pub(super) durations: DurationFigures,
+    pub(super) waits: DurationFigures,
+    /// By `QUEUE_REFUSALS`.
+    pub(super) refused: [u64; QUEUE_REFUSALS.len()],
 }
 
 impl AllRequestCounts {
-    /// A set for one more event loop.
-    pub(super) fn add(&self) -> Arc<RequestCounts> {
-        let counts = Arc::<RequestCounts>::default();
-        self.0.lock().push(Arc::clone(&counts));
-        counts
+    pub(super) fn new(n_loops: usize) -> Self {
+        Self((0..n_loops).map(|_| RequestCounts::default()).collect())
+    }
+
+    /// The set of an event loop.
+    pub(super) fn of_loop(&self, lane: Lane) -> &RequestCounts {
+        &self.0[lane.index()]
     }
 
     pub(super) fn sum(&self) -> RequestFigures {
         let mut sum = RequestFigures::default();
-        for counts in &*self.0.lock() {
+        for counts in &self.0 {
             sum.by_status.iter_mut().zip(&counts.by_status).for_each(|(sum, counter)| *sum += counter.get());
             counts.durations.add_to(&mut sum.durations);
+            counts.waits.add_to(&mut sum.waits);
+            sum.refused.iter_mut().zip(&counts.refused).for_each(|(sum, counter)| *sum += counter.get());
         }
         sum
     }
@@ -63,8 +84,8 @@ mod tests {
 
     #[test]
     fn event_loops_are_added_up() {
-        let all = AllRequestCounts::default();
-        let (one, two) = (all.add(), all.add());
+        let all = AllRequestCounts::new(2);
+        let (one, two) = (all.of_loop(Lane(0)), all.of_loop(Lane(1)));
         let second = Duration::from_secs(1);
         one.note(Some(200), second);
         one.note(Some(500), second);
@@ -75,5 +96,19 @@ mod tests {
         assert_eq!(figures.by_status, [1, 1, 1, 0, 0, 2]);
         assert_eq!(figures.durations.micros, 4_000_000);
         assert_eq!(figures.durations.counts.iter().sum::<u64>(), 4);
+    }
+
+    #[test]
+    fn waits_and_refusals_are_counted_beside() {
+        let all = AllRequestCounts::new(2);
+        all.of_loop(Lane(0)).note_wait(Duration::ZERO);
+        all.of_loop(Lane(1)).note_wait(Duration::from_millis(3));
+        for refusal in [Refusal::QueueTimeout, Refusal::QueueTimeout, Refusal::NoWorker, Refusal::Limit] {
+            all.of_loop(Lane(1)).refuse(refusal);
+        }
+        let figures = all.sum();
+        assert_eq!((figures.waits.counts[..4].to_vec(), figures.waits.micros), (vec![1, 0, 0, 1], 3000));
+        assert_eq!(figures.refused, [0, 2, 1]);
+        assert_eq!(figures.by_status, [0; 6]);
     }
 }

@@ -10,7 +10,7 @@ use corral_config::plan::{AppSpec, PoolGrowth, WorkerConcurrency};
 use corral_ipc::message::{AppId, Exit, FromRouter, WorkerId};
 use smallvec::SmallVec;
 
-use super::app::AppInstance;
+use super::app::{AppCounts, AppInstance};
 use super::failure::AppFailure;
 use super::growth;
 use super::pool::bounds::PoolBounds;
@@ -50,10 +50,11 @@ impl AppInstance {
     pub(crate) fn start(
         id: AppId,
         spec: AppSpec,
+        counts: AppCounts,
         main: MainSender,
         control_waker: Arc<ControlWaker>,
     ) -> Arc<Self> {
-        let app = Self::new(id, spec, main, control_waker);
+        let app = Self::new(id, spec, counts, main, control_waker);
         if app.spec.processes.growth == PoolGrowth::ByWaiting {
             tokio::spawn(growth::keep_looking(Arc::downgrade(&app), Arc::clone(&app.waiting)));
         }

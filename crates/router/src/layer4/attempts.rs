@@ -102,6 +102,7 @@ pub(crate) async fn connect(
             let is_late = matches!(failure, ServerFailure::ConnectTimedOut(_));
             return Err(if is_late { NoServer::InTime } else { NoServer::Available });
         }
+        server.figures().retries.add(1);
         tried.push(chosen);
     }
 }

@@ -25,7 +25,12 @@ pub(crate) struct ListenerLoopCounts {
     requests: [[Counter; STATUS_CLASSES.len()]; PROTOCOLS.len()],
     durations: DurationCounts,
     sent: Counter,
+    received: Counter,
+    in_progress: Counter,
 }
+
+/// A request that is being answered; it counts until this is dropped.
+pub(crate) struct RequestInProgress<'c>(Option<&'c ListenerLoopCounts>);
 
 /// The requests of all steps of routes.
 #[derive(Default)]
@@ -80,8 +85,10 @@ pub(crate) struct CountedRequest {
     /// `None` if the client got none.
     pub(crate) status: Option<u16>,
     pub(crate) took: Duration,
-    /// Bytes of the body.
+    /// Bytes of the response body.
     pub(crate) sent: u64,
+    /// Bytes of the request body.
+    pub(crate) received: u64,
 }
 
 impl ListenerCounts {
@@ -102,6 +109,8 @@ impl ListenerCounts {
             sum.requests.iter_mut().flatten().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
             counts.durations.add_to(&mut sum.durations);
             sum.sent += counts.sent.get();
+            sum.received += counts.received.get();
+            sum.in_progress += counts.in_progress.get();
         }
         sum
     }
@@ -113,7 +122,26 @@ impl ListenerLoopCounts {
         self.requests[request.protocol][status_class(request.status)].add(1);
         self.sent.add(request.sent);
         if request.status != Some(101) {
+            self.received.add(request.received);
             self.durations.note(request.took);
+        }
+    }
+}
+
+impl<'c> RequestInProgress<'c> {
+    /// A request of a listener begins; of none if the router makes it itself.
+    pub(crate) fn begin(counts: Option<&'c ListenerLoopCounts>) -> Self {
+        if let Some(counts) = counts {
+            counts.in_progress.add(1);
+        }
+        Self(counts)
+    }
+}
+
+impl Drop for RequestInProgress<'_> {
+    fn drop(&mut self) {
+        if let Some(counts) = self.0 {
+            counts.in_progress.subtract(1);
         }
     }
 }
@@ -130,6 +158,7 @@ mod tests {
             status,
             took: Duration::from_micros(micros),
             sent: 10,
+            received: 3,
         };
         for (lane, status, micros) in [
             (0, Some(200), 500),
@@ -146,5 +175,19 @@ mod tests {
         let counts = figures.durations.counts;
         assert_eq!((counts[0], counts[1], counts[16], counts.iter().sum()), (3, 1, 1, 5));
         assert_eq!((figures.durations.micros, figures.sent), (60_001_002, 60));
+        // Behind a switch to another protocol come no bodies.
+        assert_eq!(figures.received, 15);
+    }
+
+    #[test]
+    fn requests_are_in_progress_until_they_are_over() {
+        let listener = ListenerCounts::new("*:80".to_owned(), 2);
+        let begin = |lane| RequestInProgress::begin(Some(listener.of_loop(lane)));
+        let (one, two, own) = (begin(0), begin(1), RequestInProgress::begin(None));
+        assert_eq!(listener.figures().in_progress, 2);
+        drop((one, own));
+        assert_eq!(listener.figures().in_progress, 1);
+        drop(two);
+        assert_eq!(listener.figures().in_progress, 0);
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use corral_channel::MAX_INLINE_BODY;
 use corral_http::chunked::ChunkError;
+use corral_ipc::message::Refusal;
 use corral_sys::process::is_descriptor_shortage;
 
 use self::rest::RequestBody;
@@ -45,6 +46,16 @@ impl BodyError {
             Self::Store(error) if is_descriptor_shortage(error) => 503,
             Self::Store(_) => 500,
             Self::Crowded(_) => 503,
+        }
+    }
+}
+
+impl BodyError {
+    /// The reason for which the request is refused.
+    pub(crate) fn refusal(&self) -> Refusal {
+        match self {
+            Self::Store(_) | Self::Crowded(_) => Refusal::Storage,
+            _ => Refusal::of_status(self.status()),
         }
     }
 }

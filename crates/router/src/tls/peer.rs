@@ -83,6 +83,20 @@ impl<'s> TlsPeer<'s> {
         }
     }
 
+    /// The version that was agreed on, among `TLS_VERSIONS`; none before the handshake is done.
+    pub(crate) fn version(&self) -> Option<usize> {
+        match self.protocol? {
+            ProtocolVersion::TLSv1_2 => Some(0),
+            ProtocolVersion::TLSv1_3 => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Whether a session of before goes on.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
     /// The names in the client's certificate, if it has shown one.
     pub(crate) fn certificate_names(&self) -> Option<CertificateNames> {
         let certificate = self.certificate.as_ref()?;

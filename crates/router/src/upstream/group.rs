@@ -42,9 +42,11 @@ pub(crate) struct LoopGroup {
 pub(crate) struct LoopServer {
     pub(crate) shared: Arc<UpstreamServer>,
     lane: usize,
-    pub(crate) pool: RefCell<IdleConnections>,
+    pub(super) pool: RefCell<IdleConnections>,
+    /// Connections that are counted as kept.
+    pub(super) n_kept: Cell<u64>,
     /// The same for HTTP/2.
-    h2_connections: H2Connections,
+    pub(super) h2_connections: H2Connections,
     addresses: Option<RefCell<LoopAddresses>>,
     /// Which of several addresses is next.
     turn: Cell<usize>,
@@ -165,6 +167,7 @@ impl LoopServers {
                 shared: Arc::clone(server),
                 lane: lane.index(),
                 pool: RefCell::new(IdleConnections::default()),
+                n_kept: Cell::new(0),
                 h2_connections: H2Connections::default(),
                 addresses: server.name.as_ref().map(|name| RefCell::new(name.addresses())),
                 turn: Cell::new(0),
@@ -295,6 +298,7 @@ impl LoopServer {
         let has_idle = self.pool.borrow_mut().sweep(now);
         let has_h2_connections = self.h2_connections.sweep(&self.shared.options.keepalive, now);
         let has_slots = self.shared.slots.as_ref().is_some_and(|slots| slots.sweep(now));
+        self.note_kept();
         has_idle || has_h2_connections || has_slots
     }
 
@@ -334,8 +338,13 @@ impl LoopServer {
         client: Option<&ProxiedConnection>,
     ) -> Result<ServerConnection, ServerFailure> {
         self.resolved().await;
-        let addresses = self.addresses();
-        connect(&self.shared, &addresses, client).await
+        let (addresses, begun) = (self.addresses(), Instant::now());
+        let connected = connect(&self.shared, &addresses, client).await;
+        // Programs come and go, and have no figures of their own.
+        if connected.is_ok() && !self.shared.is_program {
+            self.figures().times().connect.note(begun.elapsed());
+        }
+        connected
     }
 
     /// Whether the server learns by a connection which client that is for.
@@ -352,7 +361,9 @@ impl LoopServer {
     /// the time.
     pub(crate) async fn stream_permit(&self, servers: &LoopServers) -> Result<StreamPermit, ServerFailure> {
         let rules = &self.shared.options.keepalive;
-        self.h2_connections.permit_or_open(rules, &servers.idle, self.connect(None)).await
+        let permit = self.h2_connections.permit_or_open(rules, &servers.idle, self.connect(None)).await;
+        self.note_kept();
+        permit
     }
 
     /// Waits for the addresses of the server's name, if that was never looked up.

@@ -17,7 +17,7 @@ use crate::log_throttle::LogThrottle;
 use crate::upstream::dynamic::{DynamicServers, LoopDynamic};
 use crate::upstream::group::{LoopGroup, LoopServers};
 use crate::upstream::resolve::NameResolver;
-use crate::upstream::server::{ServerGroup, UpstreamServer};
+use crate::upstream::server::{ServerCounters, ServerGroup, UpstreamServer};
 use crate::upstream::tls::{HTTP1, HTTP2, TlsError, TlsTrust};
 
 /// All groups of a configuration.
@@ -119,19 +119,27 @@ impl ServerBuilder<'_> {
             let known = known.and_then(|known| known.get(&(upstream.name.as_str(), &server.origin)));
             match known.into_iter().flatten().find(|known| known.suits(upstream, server)) {
                 Some(server) => Ok(Arc::clone(server)),
-                None => self.server(upstream, server),
+                None => {
+                    let figures = known.and_then(|known| known.first()).map(|known| &known.figures);
+                    self.server(upstream, server, figures)
+                }
             }
         });
         let servers = servers.collect::<Result<_, _>>()?;
         Ok(Arc::new(ServerGroup::new(upstream.clone(), servers)))
     }
 
+    /// A server that has not been there as it is; where there was one, its figures go on.
     fn server(
         &mut self,
         upstream: &Upstream,
         server: &ConfiguredServer,
+        figures: Option<&Arc<[ServerCounters]>>,
     ) -> Result<Arc<UpstreamServer>, ServerError> {
         let mut made = UpstreamServer::at(upstream, server, self.n_loops);
+        if let Some(figures) = figures {
+            made.figures = Arc::clone(figures);
+        }
         let tls = made.origin.tls.then(|| self.trust.target(&made.origin, &made.options)).transpose();
         made.tls = tls.map_err(|source| ServerError {
             group: upstream.name.clone(),

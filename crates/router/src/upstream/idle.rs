@@ -71,6 +71,11 @@ impl IdleConnections {
         true
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.idle.len()
+    }
+
     /// Drops what is too old or closed. True when something is left.
     pub(crate) fn sweep(&mut self, now: Instant) -> bool {
         self.idle.retain_mut(|idle| now < idle.until && idle.connection.is_quiet());

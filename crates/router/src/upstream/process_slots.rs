@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corral_config::upstream::KeepAlive;
+use corral_ipc::message::ServerProcesses;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -174,6 +175,22 @@ impl ProcessSlots {
         (ProcessSlot { slots: Arc::clone(self), lane }, idle.map(|idle| idle.kept))
     }
 
+    /// The processes, and the requests that wait for one.
+    pub(super) fn figures(&self) -> ServerProcesses {
+        let state = self.state.lock();
+        let n = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        ServerProcesses {
+            most: n(self.most),
+            busy: n(state.n_open.saturating_sub(state.n_idle())),
+            waiting: n(state.sides.iter().map(|side| side.queue.len().saturating_sub(side.n_left)).sum()),
+        }
+    }
+
+    /// Connections that are kept for further requests.
+    pub(super) fn n_kept(&self) -> usize {
+        self.state.lock().n_idle()
+    }
+
     /// Closes the connections that are idle.
     pub(crate) fn close_idle(&self) {
         let mut state = self.state.lock();
@@ -267,6 +284,10 @@ impl SlotsState {
     /// The first idle connection of use, of whatever event loop.
     fn take_of_any(&mut self, mut is_of_use: impl FnMut(&mut IdleProcess) -> bool) -> Option<IdleProcess> {
         self.sides.iter_mut().find_map(|side| side.take(&mut is_of_use))
+    }
+
+    fn n_idle(&self) -> usize {
+        self.sides.iter().map(|side| side.idle.len()).sum()
     }
 
     /// Drops what is too old or closed.

@@ -1,12 +1,12 @@
 //! Servers and groups of them, as all event loops share them.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use corral_config::address::ListenAddress;
 use corral_config::upstream::{
-    AllowedServers, Balance, HealthCheck, Origin, PassiveHealth, ProxyOptions, Server as ConfiguredServer,
-    Upstream, UpstreamHost,
+    AllowedServers, HealthCheck, Origin, PassiveHealth, ProxyOptions, Server as ConfiguredServer, Upstream,
+    UpstreamHost,
 };
 use corral_ipc::bounded::MOST;
 use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
@@ -14,6 +14,7 @@ use corral_ipc::message::{ServerState, ServerStatus, UpstreamStatus};
 use crate::clock::Millis;
 use crate::counters::Counter;
 use crate::log_throttle::LogThrottle;
+use crate::upstream::durations::{self, ServerDurations};
 use crate::upstream::health::Health;
 use crate::upstream::places::{PlaceQueue, TakenPlaces};
 use crate::upstream::process_slots::ProcessSlots;
@@ -29,8 +30,6 @@ pub(crate) struct ServerGroup {
     pub(crate) servers: Vec<Arc<UpstreamServer>>,
     /// Some servers are only for when others are of no use.
     pub(super) has_backups: bool,
-    /// Heads of responses are looked at for more than the response.
-    pub(crate) judges_heads: bool,
     /// The requests that wait for one of its servers, if some of these take only so many.
     pub(crate) places: Option<PlaceQueue>,
     /// The values of `sticky` cookies, if there are such.
@@ -62,8 +61,8 @@ pub(crate) struct UpstreamServer {
     /// The connections of one whose processes are counted.
     pub(crate) slots: Option<Arc<ProcessSlots>>,
     pub(crate) throttle: LogThrottle,
-    /// One for each event loop.
-    pub(crate) figures: Box<[ServerCounters]>,
+    /// One for each event loop; those of one that takes the place of another go on.
+    pub(crate) figures: Arc<[ServerCounters]>,
 }
 
 /// The work that one event loop has done with a server. No two loops write to the same cache line.
@@ -74,6 +73,11 @@ pub(crate) struct ServerCounters {
     pub(crate) active: Counter,
     pub(crate) requests: Counter,
     pub(crate) failures: Counter,
+    pub(crate) retries: Counter,
+    /// Connections that are kept.
+    pub(super) kept: Counter,
+    /// Made when there is something to measure: an event loop never asks most servers of a large configuration.
+    durations: OnceLock<Box<ServerDurations>>,
 }
 
 /// A request that is with a server. It counts until this is dropped, also when nothing waits for the answer any more.
@@ -85,6 +89,11 @@ impl ServerCounters {
         self.active.add(1);
         self.requests.add(1);
         ActiveRequest(self)
+    }
+
+    /// The durations that are measured.
+    pub(crate) fn times(&self) -> &ServerDurations {
+        self.durations.get_or_init(Box::default)
     }
 }
 
@@ -99,7 +108,6 @@ impl ServerGroup {
     pub(super) fn new(upstream: Upstream, servers: Vec<Arc<UpstreamServer>>) -> Self {
         let is_limited = upstream.servers.iter().any(|server| server.max_conns.is_some());
         Self {
-            judges_heads: !upstream.retry_on.statuses.is_empty() || upstream.balance == Balance::LeastTime,
             has_backups: upstream.servers.iter().any(|server| server.backup),
             places: is_limited.then(|| PlaceQueue::new(&upstream.queue)),
             sticky: upstream
@@ -222,6 +230,13 @@ impl UpstreamServer {
             active: self.n_active(),
             requests: sum(|figures| figures.requests.get()),
             failures: sum(|figures| figures.failures.get()),
+            retries: sum(|figures| figures.retries.get()),
+            kept: sum(|figures| figures.kept.get())
+                + self.slots.as_ref().map_or(0, |slots| slots.n_kept() as u64),
+            times: durations::sum(
+                self.figures.iter().filter_map(|figures| Some(&**figures.durations.get()?)),
+            ),
+            processes: self.slots.as_ref().map(|slots| slots.figures()),
         }
     }
 

@@ -130,6 +130,40 @@ fn servers_of_an_upstream_have_processes() {
     server.get("/").expect(200).expect_body(first);
 }
 
+#[test]
+fn processes_of_a_server_are_counted() {
+    let held = "<?php touch(__DIR__ . '/w/began'); while (!file_exists(__DIR__ . '/w/go')) usleep(2000);";
+    let site = site().file("index.php", WHO).file("held.php", held).writable_folder("w");
+    let fpm = PhpFpm::at_socket("pm = static\npm.max_children = 1");
+    let upstream = json!({ "servers": { fpm.address(): {} }, "protocol": "fastcgi", "processes": 1 });
+    let action = json!({ "fastcgi": "upstreams/php", "root": site.root() });
+    let config = json!({ "upstreams": { "php": upstream }, "routes": [{ "action": action }] });
+    let server = daemon().config(config).start();
+    let expect = |n: [u32; 4]| {
+        let families = ["processes", "processes_busy", "processes_waiting", "connections_kept"];
+        let lines = families.iter().zip(n).map(|(family, n)| {
+            format!("corral_upstream_{family}{{upstream=\"php\",server=\"{}\"}} {n}.0", fpm.address())
+        });
+        let lines: Vec<_> = lines.collect();
+        eventually("they are counted", || {
+            let request = Request::get("/metrics").field("Accept", "application/openmetrics-text");
+            let text = server.control().send(&request).0.expect(200).text();
+            lines.iter().all(|line| text.lines().any(|found| found == line)).then_some(())
+        });
+    };
+    expect([1, 0, 0, 0]);
+    server.get("/").expect(200);
+    expect([1, 0, 0, 1]);
+    let mut first = server.begin(&Request::get("/held.php"));
+    eventually("the script runs", || site.path("w/began").exists().then_some(()));
+    let mut second = server.begin(&Request::get("/"));
+    expect([1, 1, 1, 0]);
+    site.write("w/go", "");
+    first.read_response().expect(200);
+    second.read_response().expect(200);
+    expect([1, 0, 0, 1]);
+}
+
 /// php-fpm gathers its writes (Nagle's algorithm), and waits for what it has sent to be acknowledged.
 #[test]
 fn an_answer_in_several_pieces_waits_for_no_acknowledgement() {

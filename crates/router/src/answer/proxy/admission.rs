@@ -3,6 +3,8 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use corral_ipc::message::Refusal;
+
 use super::shown::shown;
 use crate::clock::Millis;
 use crate::clock::deadline::Elapsed;
@@ -37,6 +39,15 @@ impl NotAdmitted {
         }
     }
 
+    /// The reason for which the request is refused.
+    fn refusal(self) -> Refusal {
+        match self {
+            Self::Absent => Refusal::NoServer,
+            Self::Full => Refusal::QueueFull,
+            Self::TimedOut(_) => Refusal::QueueTimeout,
+        }
+    }
+
     /// Logs it, and answers with an error page.
     pub(super) async fn answer(
         self,
@@ -48,6 +59,7 @@ impl NotAdmitted {
             let (title, request) = (group.title(None), shown(response.request));
             tracing::error!("{title}: {self}, request \"{request}\"{suppressed}");
         }
+        response.reply.refuse(self.refusal());
         if self.status() == 503 {
             response.reply.retry_after = Some(RETRY_AFTER);
         }

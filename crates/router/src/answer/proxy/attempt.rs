@@ -62,8 +62,8 @@ impl<'a> Attempt<'a> {
     }
 
     /// Has a judge look at the head of the response.
-    pub(super) fn judged_by(self, judge: Option<&'a Judge<'a>>) -> Self {
-        Self { judge, ..self }
+    pub(super) fn judged_by(self, judge: &'a Judge<'a>) -> Self {
+        Self { judge: Some(judge), ..self }
     }
 
     /// Whether the server may have had it, on a connection that has ended since.
@@ -96,6 +96,7 @@ impl<'a> Attempt<'a> {
             if !retries.retry(attempt, self.upload) {
                 return Ok(AttemptOutcome::Failed(failure));
             }
+            self.server.figures().retries.add(1);
         }
     }
 
@@ -179,8 +180,7 @@ pub(super) async fn kept_or_open(
     server: &LoopServer,
     freshness: Freshness,
 ) -> Result<(ServerConnection, bool), AttemptFailure> {
-    let kept = server.pool.borrow_mut().take(freshness, response.now());
-    match kept {
+    match server.take_kept(freshness, response.now()) {
         Some(connection) => Ok((connection, true)),
         // In a box of its own, so that a request on a kept connection is not as large.
         None => Ok((Box::pin(open(response, server)).await?, false)),
@@ -261,8 +261,7 @@ pub(super) fn keep(
     connection: ServerConnection,
     server_seconds: Option<u64>,
 ) {
-    let rules = &server.shared.options.keepalive;
-    if server.pool.borrow_mut().put(connection, rules, server_seconds, response.now()) {
+    if server.keep(connection, server_seconds, response.now()) {
         response.services.proxy_servers.idle.notify_one();
     }
 }

@@ -1,5 +1,7 @@
 //! A `proxy` whose server is named by the request.
 
+use corral_ipc::message::Refusal;
+
 use super::shown;
 use crate::clock::Millis;
 use crate::error_chain::Chain;
@@ -31,5 +33,6 @@ async fn refuse(
         let (name, reason, request) = (&servers.shared.rules.name, Chain(reason), shown(response.request));
         tracing::error!("proxy \"{name}\": {reason}, request \"{request}\"{suppressed}");
     }
+    response.reply.refuse(Refusal::NoServer);
     response.send_error(reason.status()).await
 }

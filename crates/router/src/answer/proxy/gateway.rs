@@ -113,6 +113,7 @@ pub(super) async fn run(
         if !retries.retry(FailedAttempt { was_used, ..FailedAttempt::new(&failure) }, upload) {
             return Ok(AttemptOutcome::Failed(failure));
         }
+        server.figures().retries.add(1);
     }
 }
 

@@ -45,8 +45,10 @@ impl Judge<'_> {
         upload: &Upload,
     ) -> Option<ServerFailure> {
         let now = response.now();
+        let took = now.saturating_duration_since(self.sent);
+        server.figures().times().response.note(took);
         if self.group.measures_times() {
-            server.shared.times.note(now.saturating_duration_since(self.sent), Millis::of(now));
+            server.shared.times.note(took, Millis::of(now));
         }
         if !self.group.shared.upstream.retry_on.has(status) {
             server.shared.health.succeeded();

@@ -87,6 +87,7 @@ pub(crate) async fn ask(
         if !may_retry {
             return Ok(Err(failure.into()));
         }
+        server.figures().retries.add(1);
         last = Some(failure);
     }
 }
@@ -162,6 +163,7 @@ async fn ask_server(
         if !retries.permit(attempt, true) {
             return Ok(Err(failure));
         }
+        server.figures().retries.add(1);
     }
 }
 

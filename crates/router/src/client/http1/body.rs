@@ -28,6 +28,8 @@ const SMALL_STEP: usize = 2 * 1024;
 /// A request's body on its way in. The bytes that came along with the head are at the start of the input.
 pub(super) struct Http1Body {
     framing: Decoding,
+    /// Bytes that have come, without their framing.
+    n_come: u64,
     /// The client waits for `100 Continue`.
     expects_continue: bool,
     /// The last read has filled its room, or much came with the head.
@@ -50,7 +52,7 @@ impl Http1Body {
             RequestFraming::Length(len) => Decoding::Length(len),
             RequestFraming::Chunked => Decoding::Chunked(ChunkDecoder::new(rules.bounds.max_body_size)),
         };
-        Self { framing, expects_continue, is_fast: false, whole: None }
+        Self { framing, n_come: 0, expects_continue, is_fast: false, whole: None }
     }
 
     /// Permits so many bytes of a body whose length is not known before.
@@ -62,7 +64,7 @@ impl Http1Body {
 
     /// No body, or none that will be read.
     pub(super) fn none() -> Self {
-        Self { framing: Decoding::Done, expects_continue: false, is_fast: false, whole: None }
+        Self { framing: Decoding::Done, n_come: 0, expects_continue: false, is_fast: false, whole: None }
     }
 
     /// Takes over what was read along with the head, if that is all of the body and nothing else.
@@ -70,6 +72,7 @@ impl Http1Body {
         match self.framing {
             Decoding::Length(left) if left == read.len() as u64 => {
                 self.framing = Decoding::Done;
+                self.n_come = left;
                 self.whole = Some(read);
                 Ok(())
             }
@@ -86,6 +89,11 @@ impl Http1Body {
     /// Whether nothing more of it is to come.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.framing, Decoding::Done)
+    }
+
+    /// Bytes that have come, without their framing.
+    pub(super) fn n_come(&self) -> u64 {
+        self.n_come
     }
 
     /// Whether nothing of it has to be read that is not in the input. Of chunks that is unknown before they are taken
@@ -139,6 +147,7 @@ impl Http1Body {
 
     /// So many bytes have come of a body whose length is known.
     fn count(&mut self, n: usize) {
+        self.n_come += n as u64;
         if let Decoding::Length(left) = &mut self.framing {
             *left -= n as u64;
             if *left == 0 {
@@ -189,7 +198,9 @@ impl Http1Body {
                 self.count(len);
             }
             Decoding::Chunked(decoder) => {
+                let n_before = out.len();
                 let decoded = decoder.decode(input, out, usize::MAX)?;
+                self.n_come += (out.len() - n_before) as u64;
                 input.drain(..decoded.consumed);
                 if decoded.done {
                     self.framing = Decoding::Done;

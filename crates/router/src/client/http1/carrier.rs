@@ -170,6 +170,10 @@ impl Carrier for Http1Carrier<'_> {
         self.incoming.is_done()
     }
 
+    fn n_body_bytes(&self) -> u64 {
+        self.incoming.n_come()
+    }
+
     fn body_comes_uninvited(&self, taken: &[u8]) -> bool {
         self.incoming.comes_uninvited(taken)
     }

@@ -5,6 +5,7 @@ use std::pin::pin;
 
 use corral_config::listener::Http2;
 use corral_http::request::{HeadProgress, RequestHeadError, parse_head};
+use corral_ipc::message::Refusal;
 
 use crate::client::connection::ClientConnection;
 use crate::client::http2;
@@ -40,6 +41,19 @@ pub(crate) enum HeadRefusal {
     PlainOnTls,
     #[error("the client's address has too many connections")]
     Crowded,
+}
+
+impl HeadRefusal {
+    /// The reason to count; none of a client that has left.
+    pub(in crate::client) fn reason(self) -> Option<Refusal> {
+        match self {
+            Self::Malformed(error) => Some(Refusal::of_status(error.status())),
+            Self::TimedOut => Some(Refusal::Timeout),
+            Self::Cut => None,
+            Self::PlainOnTls => Some(Refusal::Malformed),
+            Self::Crowded => Some(Refusal::Connections),
+        }
+    }
 }
 
 impl ClientConnection {

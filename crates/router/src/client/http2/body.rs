@@ -63,6 +63,11 @@ impl Http2Body {
         self.is_done
     }
 
+    /// Bytes that have come.
+    pub(super) fn n_come(&self) -> u64 {
+        self.n_come
+    }
+
     /// Whether what is left comes without a word from here.
     pub(super) fn comes_uninvited(&self, taken: &[u8]) -> bool {
         self.is_done || !self.expects_continue || !taken.is_empty()

@@ -272,6 +272,10 @@ impl Carrier for Http2Carrier<'_> {
         self.body.is_done()
     }
 
+    fn n_body_bytes(&self) -> u64 {
+        self.body.n_come()
+    }
+
     fn body_comes_uninvited(&self, taken: &[u8]) -> bool {
         self.body.comes_uninvited(taken)
     }

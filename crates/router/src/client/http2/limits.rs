@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use corral_ipc::message::Http2Fault;
+use h2::Reason;
 use h2::server::Builder;
 
 use crate::generation::request_settings::RequestSettings;
@@ -50,6 +52,20 @@ fn head_bytes(rules: &RequestSettings) -> u32 {
     u32::try_from(rules.head.max_head.saturating_mul(2)).unwrap_or(u32::MAX)
 }
 
+/// The fault of the client for which a connection ends, if that was it. `h2` has one code for all floods.
+pub(super) fn fault_of(error: &h2::Error) -> Option<Http2Fault> {
+    fault(error.reason().filter(|_| error.is_library()))
+}
+
+/// The same for the code that the client was told.
+fn fault(told: Option<Reason>) -> Option<Http2Fault> {
+    match told? {
+        Reason::NO_ERROR => None,
+        Reason::ENHANCE_YOUR_CALM => Some(Http2Fault::Flood),
+        _ => Some(Http2Fault::Protocol),
+    }
+}
+
 /// How many of its own requests a client may take back: about as many as it waits for, and some more. Each costs work
 /// that is thrown away.
 pub(super) struct ResetAllowance {
@@ -83,5 +99,32 @@ impl ResetAllowance {
 impl Default for ResetAllowance {
     fn default() -> Self {
         Self { left: MOST_RESETS }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_at_fault_where_it_was_told_so() {
+        assert_eq!(fault(None), None);
+        assert_eq!(fault(Some(Reason::NO_ERROR)), None);
+        assert_eq!(fault(Some(Reason::ENHANCE_YOUR_CALM)), Some(Http2Fault::Flood));
+        assert_eq!(fault(Some(Reason::PROTOCOL_ERROR)), Some(Http2Fault::Protocol));
+        // That of a client that gives up itself.
+        assert_eq!(fault_of(&Reason::PROTOCOL_ERROR.into()), None);
+    }
+
+    #[test]
+    fn requests_that_are_waited_for_give_resets_back() {
+        let mut allowance = ResetAllowance::default();
+        (1..MOST_RESETS).for_each(|_| allowance.lose());
+        assert!(!allowance.is_at_end());
+        allowance.regain();
+        allowance.lose();
+        assert!(!allowance.is_at_end());
+        allowance.lose();
+        assert!(allowance.is_at_end() && !allowance.is_at_end(), "once");
     }
 }

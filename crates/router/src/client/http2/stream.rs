@@ -5,6 +5,7 @@ use std::pin::pin;
 
 use corral_http::request::{HeadProgress, RequestHeadError, parse_head};
 use corral_ipc::log;
+use corral_ipc::message::Refusal;
 use h2::RecvStream;
 use h2::server::SendResponse;
 use http::Request as HttpRequest;
@@ -110,7 +111,7 @@ async fn answer(shared: &StreamContext, asked: StreamRequest) {
         }
         Err(Gone) => {
             if carrier.abandon() {
-                shared.resets.borrow_mut().lose();
+                shared.note_reset();
             }
         }
     }
@@ -135,6 +136,7 @@ async fn converse(
 async fn respond_to(exchange: &mut Exchange<'_>, refusal: Option<&StreamRefusal>) -> Result<(), Gone> {
     if let Some(refusal) = refusal {
         let status = refusal.status();
+        exchange.reply.refuse(Refusal::of_status(status));
         tracing::info!("request refused with {status}: {refusal}");
         return exchange.response().send_error(status).await;
     }

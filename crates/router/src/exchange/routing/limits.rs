@@ -7,6 +7,7 @@ use std::time::Duration;
 use corral_config::table::Key;
 use corral_config::template::Exception;
 use corral_config::throttle::{Throttle, ThrottleKey};
+use corral_ipc::message::Refusal;
 use corral_syntax::client_network;
 
 use super::Routing;
@@ -43,6 +44,7 @@ impl<'c> Routing<'_, 'c> {
             if throttle.dry_run {
                 self.route.held.extend(answer.held);
             } else if self.obey(answer) {
+                self.reply.refuse(Refusal::Limit);
                 return Err(RouteTarget::Nothing(throttle.status));
             }
         }

@@ -53,6 +53,8 @@ pub(crate) struct EndedRequest {
     pub(crate) inline: Rest,
     /// The request took long, which was not logged yet.
     pub(crate) slow: Option<Finding>,
+    /// How long it had waited for a worker, if that is known.
+    pub(crate) waited: Option<Duration>,
 }
 
 impl<P: PoolPort> Pool<P> {
@@ -92,10 +94,12 @@ impl<P: PoolPort> Pool<P> {
         self.now = now;
         self.run_time.note(run_time);
         self.crash_loop.end();
+        let n_at_once = self.n_at_once();
         // The end of its worker was heard of before that of its last requests, which have no worker any more.
         let Some(entry) = self.find(worker) else { return Ok(EndedRequest::default()) };
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
+        entry.note_begun(n_at_once, now);
         entry.slow = false;
         entry.has_served = true;
         let is_leaving = entry.leaving;
@@ -107,8 +111,9 @@ impl<P: PoolPort> Pool<P> {
         } else {
             self.refill(worker.index);
         }
+        let waited = Some(held.waited());
         let PoolRequest { payload, inline, .. } = held.request;
-        Ok(EndedRequest { payload, inline, slow })
+        Ok(EndedRequest { payload, inline, slow, waited })
     }
 
     /// Gives a request that has waited ahead for too long to an idle worker.

@@ -17,6 +17,7 @@ use crate::storage::buffers::Rest;
 
 mod growth;
 mod limits;
+mod waits;
 mod worker_choice;
 
 const N_PROCESSORS: usize = 1;

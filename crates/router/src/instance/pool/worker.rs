@@ -1,6 +1,6 @@
 //! A worker as its pool sees it: what it holds and whether it takes more.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_channel::{Lane, N_SLOTS, RequestId, RequestSlot};
 use corral_ipc::message::WorkerId;
@@ -17,6 +17,8 @@ pub(super) struct HeldRequest {
     slot: Option<RequestSlot>,
     pub(super) request: PoolRequest,
     pub(super) since: Instant,
+    /// When nothing was before it any more.
+    pub(super) begun: Option<Instant>,
     /// When it was first seen to run.
     pub(super) running_since: Option<Instant>,
     /// The log has said that the request takes long.
@@ -27,7 +29,20 @@ pub(super) struct HeldRequest {
 
 impl HeldRequest {
     pub(super) fn new(slot: RequestSlot, request: PoolRequest, since: Instant) -> Self {
-        Self { slot: Some(slot), request, since, running_since: None, reported: false, is_timeless: false }
+        Self {
+            slot: Some(slot),
+            request,
+            since,
+            begun: None,
+            running_since: None,
+            reported: false,
+            is_timeless: false,
+        }
+    }
+
+    /// How long it has waited for a worker that runs it.
+    pub(super) fn waited(&self) -> Duration {
+        self.begun.unwrap_or(self.since).saturating_duration_since(self.request.arrived)
     }
 
     /// Whether the worker has begun to run it.
@@ -111,6 +126,14 @@ impl<P> PoolWorker<P> {
     /// Whether it was ever given a request.
     pub(super) fn was_used(&self) -> bool {
         self.epoch != 0
+    }
+
+    /// The last of the requests that it runs at once, if it has as many, may have become one of them now.
+    pub(super) fn note_begun(&mut self, n_at_once: usize, now: Instant) {
+        let last = self.held.len().min(n_at_once).checked_sub(1);
+        if let Some(held) = last.and_then(|last| self.held.get_mut(last)) {
+            held.begun.get_or_insert(now);
+        }
     }
 
     pub(super) fn release(&mut self, position: usize) -> HeldRequest {

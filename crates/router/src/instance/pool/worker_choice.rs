@@ -78,6 +78,7 @@ impl<P: PoolPort> Pool<P> {
 
     /// Takes one request from a worker, if it was not started.
     pub(super) fn take_from(&mut self, worker: usize, position: usize) -> Option<PoolRequest> {
+        let (n_at_once, now) = (self.n_at_once(), self.now);
         let entry = &mut self.workers[worker];
         let held = &entry.held[position];
         if !held.take_back(&entry.port) {
@@ -87,6 +88,7 @@ impl<P: PoolPort> Pool<P> {
             return None;
         }
         let held = entry.release(position);
+        entry.note_begun(n_at_once, now);
         self.n_held -= 1;
         if !entry.leaving && !entry.held.is_empty() {
             self.note_open(worker);
@@ -165,6 +167,7 @@ impl<P: PoolPort> Pool<P> {
     }
 
     fn hand_over(&mut self, worker: usize, request: PoolRequest) -> Result<(), PoolRequest> {
+        let n_at_once = self.n_at_once();
         let entry = &mut self.workers[worker];
         let sent = entry.free_slot().ok_or(SendError::Full).and_then(|slot| {
             entry.port.submit(slot, &request)?;
@@ -184,6 +187,7 @@ impl<P: PoolPort> Pool<P> {
         self.touched.push(worker);
         let (lane, id) = (request.lane, request.id);
         entry.held.push(HeldRequest::new(slot, request, self.now));
+        entry.note_begun(n_at_once, self.now);
         entry.epoch = entry.epoch.wrapping_add(1);
         self.n_held += 1;
         let n_held = entry.held.len();
@@ -192,12 +196,12 @@ impl<P: PoolPort> Pool<P> {
             debug_assert_eq!(idle, Some(worker));
             self.note_open(worker);
             self.compact_open();
-        } else if self.n_at_once() == 1 {
+        } else if n_at_once == 1 {
             let open = self.open.pop_back();
             debug_assert!(open.is_some_and(|(open, _)| open == worker));
             self.open.push_front((worker, self.workers[worker].epoch));
         }
-        if n_held > self.n_at_once() {
+        if n_held > n_at_once {
             self.ahead.push_back((worker, lane, id));
         }
         Ok(())

@@ -42,6 +42,11 @@ impl H2Connections {
         Ok(permit)
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.open.borrow().len()
+    }
+
     /// A permit on the first connection that has one, so that those behind it become idle; drops what is of no use.
     fn permit(&self, rules: &KeepAlive) -> Option<StreamPermit> {
         let mut found = None;

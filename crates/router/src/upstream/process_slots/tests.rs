@@ -66,6 +66,25 @@ async fn a_connection_is_kept_for_the_next_one() {
 }
 
 #[tokio::test]
+async fn processes_and_requests_that_wait_are_counted() {
+    let (slots, now, (connection, _far)) = (slots(2), Instant::now(), connection(b""));
+    let figures = |slots: &ProcessSlots| {
+        let ServerProcesses { most, busy, waiting } = slots.figures();
+        (most, busy, waiting, slots.n_kept())
+    };
+    assert_eq!(figures(&slots), (2, 0, 0, 0));
+    let ((one, _), (two, _)) = (take(&slots, 0, now), take(&slots, 1, now));
+    let waiting = wait(&slots, 0, now);
+    assert_eq!(figures(&slots), (2, 2, 1, 0));
+    drop(waiting);
+    assert_eq!(figures(&slots), (2, 2, 0, 0));
+    assert!(leave(one, connection, now));
+    assert_eq!(figures(&slots), (2, 1, 0, 1));
+    drop(two);
+    assert_eq!(figures(&slots), (2, 0, 0, 1));
+}
+
+#[tokio::test]
 async fn another_event_loop_has_its_process_by_a_new_connection() {
     let (slots, now, (connection, far)) = (slots(1), Instant::now(), connection(b""));
     keep(&slots, connection, now);

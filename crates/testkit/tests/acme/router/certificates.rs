@@ -1,6 +1,7 @@
 //! Which certificate a client gets.
 
 use corral_ipc::message::IssuedSecretKind;
+use corral_testkit::{Request, eventually};
 use serde_json::json;
 
 use super::{Issuer, UNRECOGNISED, certificate, secret};
@@ -17,6 +18,20 @@ fn a_name_without_a_certificate_gets_an_alert_until_it_has_one() {
     issuer.expect_alert("b.example", UNRECOGNISED);
     issuer.provide(vec![secret(IssuedSecretKind::Certificate, "a.example", None)]);
     issuer.expect_alert("a.example", UNRECOGNISED);
+}
+
+/// The metrics have the reason.
+#[test]
+fn handshakes_without_a_certificate_are_counted() {
+    let Some(issuer) = Issuer::start(json!({ "names": ["a.example", "b.example"] })) else { return };
+    issuer.expect_alert("a.example", UNRECOGNISED);
+    issuer.expect_alert("other.example", UNRECOGNISED);
+    let expected = "corral_tls_handshake_failures_total{reason=\"no_certificate\"} 2";
+    eventually("both are counted", || {
+        let request = Request::get("/metrics").field("Accept", "application/openmetrics-text");
+        let text = issuer.daemon.control().send(&request).0.expect(200).text();
+        text.lines().any(|line| line == expected).then_some(())
+    });
 }
 
 #[test]

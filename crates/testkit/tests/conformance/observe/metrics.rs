@@ -1,5 +1,14 @@
 //! `/metrics`: the figures of `/status` and more, in the formats of Prometheus.
 
+mod connections;
+mod http2;
+mod queues;
+mod refusals;
+mod replaced;
+mod requests;
+mod tls;
+mod upstreams;
+
 use std::collections::HashMap;
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -65,8 +65,7 @@ impl MirroredRequest {
 
     async fn send(&mut self) -> Result<(), ServerFailure> {
         // One that has been idle for long may be closed, and a copy is not sent twice.
-        let kept = self.server.pool.borrow_mut().take(Freshness::Fresh, Instant::now());
-        let mut connection = match kept {
+        let mut connection = match self.server.take_kept(Freshness::Fresh, Instant::now()) {
             Some(connection) => connection,
             None => self.server.connect(None).await?,
         };
@@ -81,8 +80,7 @@ impl MirroredRequest {
         buffers::give(input);
         let seconds = read?;
         self.server.shared.health.succeeded();
-        let rules = &self.server.shared.options.keepalive;
-        if self.server.pool.borrow_mut().put(connection, rules, seconds, Instant::now()) {
+        if self.server.keep(connection, seconds, Instant::now()) {
             self.idle.notify_one();
         }
         Ok(())

@@ -3,6 +3,7 @@
 mod announced_worker;
 mod applications;
 mod generations;
+mod inner;
 mod retired_generations;
 mod schedule;
 
@@ -311,6 +312,7 @@ impl ControlThread {
                 .map_or_else(Vec::new, |(_, generation)| generation.servers.status()),
             limits: self.limits(),
             mirrors: self.mirrors(),
+            inner: self.inner(),
             daemon: DaemonStatus::default(),
         }
     }

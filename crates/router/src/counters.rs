@@ -3,10 +3,14 @@
 //! `/status` and the end of the router first let each event loop finish what it is doing, so that a client that has its
 //! reply finds itself counted and logged.
 
+pub(crate) mod inner;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use corral_ipc::message::{DURATION_BOUNDS, DurationFigures, STATUS_CLASSES};
+
+use self::inner::InnerCounters;
 
 /// Figures of one event loop; only that loop writes them.
 #[derive(Debug, Default)]
@@ -21,6 +25,7 @@ pub(crate) struct LoopCounters {
     pub(crate) requests: Counter,
     /// Datagrams that went nowhere.
     pub(crate) dropped_datagrams: Counter,
+    pub(crate) inner: InnerCounters,
 }
 
 /// A number with a single writer.
@@ -34,6 +39,10 @@ impl Counter {
 
     pub(crate) fn subtract(&self, n: u64) {
         self.0.store(self.get().wrapping_sub(n), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
     }
 
     pub(crate) fn get(&self) -> u64 {

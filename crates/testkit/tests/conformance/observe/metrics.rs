@@ -1,5 +1,8 @@
 //! `/metrics`: the figures of `/status` and more, in the formats of Prometheus.
 
+mod inner;
+mod upgrade;
+
 use std::collections::HashMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -20,7 +23,11 @@ fn text(server: &Daemon, accept: &str, media_type: &str) -> String {
 
 /// The samples by their names and labels.
 fn samples(server: &Daemon) -> HashMap<String, f64> {
-    let text = text(server, "application/openmetrics-text", OPEN_METRICS);
+    parse(&text(server, "application/openmetrics-text", OPEN_METRICS))
+}
+
+/// The samples of a text.
+fn parse(text: &str) -> HashMap<String, f64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let sample = |line: &str| {
         let (name, value) = line.rsplit_once(' ').expect("a name and a value");

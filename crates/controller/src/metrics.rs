@@ -1,5 +1,6 @@
 //! `/metrics`: the figures of main and the router as collectors of metrics read them.
 
+mod inner;
 mod traffic;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,6 +17,8 @@ use corral_metrics::{Exposition, Family, HistogramSample, table};
 pub(crate) fn exposition(status: &Status, certificates: &[NameStatus], now: SystemTime) -> Exposition {
     let mut all = Exposition::default();
     daemon(&mut all, &status.daemon, now);
+    inner::of_main(&mut all, &status.daemon.main);
+    inner::of_router(&mut all, &status.inner);
     listeners(&mut all, status);
     connections(&mut all, status);
     traffic::all_listeners(&mut all, &status.traffic);

@@ -13,3 +13,4 @@ pub mod link;
 pub mod log;
 pub mod message;
 pub mod reason;
+pub mod sums;

@@ -3,7 +3,9 @@
 mod controller;
 mod exec;
 mod exit;
+mod inner;
 mod issued_secret;
+mod main_figures;
 mod prototype;
 mod reader;
 mod router;
@@ -22,7 +24,12 @@ pub use self::controller::{
 };
 pub use self::exec::{ExecContext, FolderChoice, FromExec, ToExec, UserNumbers};
 pub use self::exit::Exit;
+pub use self::inner::{
+    AuthenticationFigures, BodyFigures, CODINGS, ChannelFigures, CodingFigures, CompressionFigures,
+    FORWARD_RESULTS, FileCacheFigures, InnerFigures, LoopFigures, LossFigures, RemoteKeyFigures, RoomFigures,
+};
 pub use self::issued_secret::{IssuedSecret, IssuedSecretKind};
+pub use self::main_figures::{LastChange, MainFigures, OwnProcess, ProcessFigures};
 pub use self::prototype::{Endpoint, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{Console, ControlCall, DevMode, DevQuestion, FromRouter, StartedInstance, ToRouter};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
@@ -32,6 +33,7 @@ struct Sample {
 #[derive(Debug)]
 enum SampleValue {
     Count(u64),
+    Seconds(f64),
     Level(f64),
     Histogram(HistogramSample),
 }
@@ -54,6 +56,15 @@ impl Exposition {
     /// If the family is not one of the table, or has other labels.
     pub fn count(&mut self, family: &'static Family, labels: &[&str], n: u64) {
         self.add(family, labels, SampleValue::Count(n));
+    }
+
+    /// Adds a time of a counter.
+    ///
+    /// # Panics
+    ///
+    /// As `count`.
+    pub fn count_seconds(&mut self, family: &'static Family, labels: &[&str], time: Duration) {
+        self.add(family, labels, SampleValue::Seconds(time.as_secs_f64()));
     }
 
     /// Adds the level of a gauge.
@@ -147,6 +158,7 @@ impl SampleValue {
     fn encode(&self, encoder: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
         match self {
             Self::Count(n) => encoder.encode_counter::<NoLabelSet, _, f64>(n, None),
+            Self::Seconds(time) => encoder.encode_counter::<NoLabelSet, _, f64>(time, None),
             Self::Level(level) => encoder.encode_gauge(level),
             Self::Histogram(HistogramSample { sum, buckets }) => {
                 let count = buckets.iter().map(|(_, n)| n).sum();
@@ -179,6 +191,7 @@ mod tests {
         let mut all = Exposition::default();
         all.level(&table::APPLICATION_MEMORY, &["shop"], 5.0);
         all.count(&table::APPLICATION_CRASHES, &["a \"b\"\\\n"], 2);
+        all.count_seconds(&table::PROCESS_CPU, &["main"], Duration::from_millis(1500));
         let histogram = HistogramSample { sum: 0.75, buckets: vec![(0.5, 1), (f64::INFINITY, 2)] };
         all.histogram(&table::HTTP_DURATION, &["*:80"], histogram);
         all
@@ -204,6 +217,7 @@ mod tests {
             "corral_application_memory_bytes{application=\"shop\"} 5.0",
             "# TYPE corral_application_crashes counter",
             "corral_application_crashes_total{application=\"a \\\"b\\\"\\\\\\n\"} 2",
+            "corral_process_cpu_seconds_total{process=\"main\"} 1.5",
             "# TYPE corral_http_request_duration_seconds histogram",
             "corral_http_request_duration_seconds_bucket{le=\"0.5\",listener=\"*:80\"} 1",
             "corral_http_request_duration_seconds_bucket{le=\"+Inf\",listener=\"*:80\"} 3",

@@ -61,11 +61,13 @@ pub enum Section {
     Mirrors,
     /// Automatic certificates.
     Certificates,
+    /// Event loops, channels, caches and bounds of the router.
+    Inside,
 }
 
 impl Section {
     /// All of them, in the order of the page.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Daemon,
         Self::Connections,
         Self::Requests,
@@ -74,6 +76,7 @@ impl Section {
         Self::Limits,
         Self::Mirrors,
         Self::Certificates,
+        Self::Inside,
     ];
 
     /// The heading.
@@ -88,6 +91,7 @@ impl Section {
             Self::Limits => "Limits",
             Self::Mirrors => "Mirrors",
             Self::Certificates => "Certificates",
+            Self::Inside => "Inside the router",
         }
     }
 }

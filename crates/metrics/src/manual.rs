@@ -30,7 +30,11 @@ pub fn alerts() -> String {
             "0m" => String::new(),
             time => format!(", once it has lasted for {time}"),
         };
-        let _ = write!(text, "\n### {name}\n\n{severity}{lasts}. {advice}\n\n```promql\n{}\n```\n", alert.expression);
+        let _ = write!(
+            text,
+            "\n### {name}\n\n{severity}{lasts}. {advice}\n\n```promql\n{}\n```\n",
+            alert.expression
+        );
     }
     text
 }

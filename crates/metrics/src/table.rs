@@ -39,6 +39,23 @@ families! {
         "Changes of the configuration files that were put in force or refused" "";
     UPGRADE_FAILED = Daemon Gauge "corral_upgrade_failed" None []
         "1 when the last upgrade has failed" "";
+    CONFIG_GENERATION = Daemon Gauge "corral_config_generation" None []
+        "The number of the configuration in force" "Each that follows has a higher one, also over an upgrade.";
+    CONFIG_LAST_CHANGE = Daemon Gauge "corral_config_last_change_seconds" Seconds []
+        "When a configuration was last put in force or refused, in seconds since 1970"
+        "The start of the main process is a change as well.";
+    CONFIG_LAST_CHANGE_SUCCEEDED = Daemon Gauge "corral_config_last_change_succeeded" None []
+        "1 when that configuration was put in force, and 0 when the one before went on"
+        "A document that is answered with an error about what it says is not a change.";
+    PROCESS_RESTARTS = Daemon Counter "corral_process_restarts" None ["process"]
+        "Processes of the daemon that were started in the place of one that had ended"
+        "`process` is `router`, `controller` or `reader`, which reads configuration files.";
+    PROCESS_MEMORY = Daemon Gauge "corral_process_memory_bytes" Bytes ["process"]
+        "Memory of the daemon's own processes, with what they share"
+        "`process` is `main`, `router`, `controller` or `reader`.";
+    PROCESS_CPU = Daemon Counter "corral_process_cpu_seconds" Seconds ["process"]
+        "Time of processors that the daemon's own processes have taken"
+        "A process that has ended counts with what it had taken at the last scrape.";
     LISTENER_UP = Daemon Gauge "corral_listener_up" None ["listener"]
         "1 while the listener can be connected to" "";
 
@@ -176,6 +193,61 @@ families! {
         "1 while clients get a certificate for the name" "";
     CERTIFICATE_NEXT_TRY = Certificates Gauge "corral_certificate_next_try_seconds" Seconds ["name"]
         "When an order that has failed is made again, in seconds since 1970" "";
+
+    LOOP_TURNS = Inside Counter "corral_event_loop_turns" None ["loop"]
+        "Times that an event loop has woken up and worked until nothing was left to do" "";
+    LOOP_BUSY = Inside Counter "corral_event_loop_busy_seconds" Seconds ["loop"]
+        "Time that the turns of an event loop took"
+        "Its rate is the busy share: near 1, more threads or processors help.";
+    LOOP_LONGEST = Inside Gauge "corral_event_loop_longest_turn_seconds" Seconds ["loop"]
+        "The longest turn of the last one to two minutes" "All other connections of the event loop wait that long.";
+    CHANNEL_WAKE_UPS = Inside Counter "corral_channel_wake_ups" None ["result"]
+        "Workers that an event loop has given requests"
+        "`result` is `sent` for a worker that slept and was woken by a system call, `saved` for one that was awake.";
+    CHANNEL_BELLS = Inside Counter "corral_channel_bells" None []
+        "Sleeps of event loops that ended because a worker had something to say" "";
+    FILE_CACHE_ENTRIES = Inside Gauge "corral_file_cache_entries" None []
+        "Files that event loops keep open" "";
+    FILE_CACHE_MEMORY = Inside Gauge "corral_file_cache_memory_bytes" Bytes []
+        "Contents of these files that are kept in memory" "";
+    FILE_CACHE_REQUESTS = Inside Counter "corral_file_cache_requests" None ["result"]
+        "Files that were asked for"
+        "`result` is `hit` for one that was open and unchanged, `miss` for a path that was looked up.";
+    COMPRESSION_INPUT = Inside Counter "corral_compression_input_bytes" Bytes ["coding"]
+        "Bytes of bodies that were compressed" "`coding` is `br`, `zstd`, `gzip` or `deflate`.";
+    COMPRESSION_OUTPUT = Inside Counter "corral_compression_output_bytes" Bytes ["coding"]
+        "Bytes that compressors have made of them" "A file that is compressed once and kept counts once in both.";
+    COMPRESSED_FILE_REQUESTS = Inside Counter "corral_compressed_file_requests" None ["result"]
+        "Files that were asked for in a compressed form" "`result` is `hit` for one that was kept, or else `miss`.";
+    COMPRESSED_FILE_MEMORY = Inside Gauge "corral_compressed_file_memory_bytes" Bytes []
+        "Compressed files that are kept in memory" "";
+    FORWARD_REQUESTS = Inside Counter "corral_forward_authentication_requests" None ["result"]
+        "Requests that another server has to permit"
+        "`result` is `passed`, `remembered` from an answer before, `refused`, or `failed` without an answer of use.";
+    REMOTE_KEYS_AGE = Inside Gauge "corral_jwks_age_seconds" Seconds ["place"]
+        "Time since the keys of tokens were fetched from their server"
+        "`place` is that of the authentication in the configuration.";
+    REMOTE_KEYS_FAILURES = Inside Counter "corral_jwks_failures" None ["place"]
+        "Fetches of the keys of tokens that have failed" "The last good ones are used meanwhile.";
+    PASSWORD_CHECKS = Inside Gauge "corral_password_checks" None []
+        "Checks of passwords that wait or run" "";
+    BODY_MEMORY = Inside Gauge "corral_body_memory_bytes" Bytes []
+        "Memory of bodies that wait for clients, servers and applications" "";
+    BODY_MEMORY_LIMIT = Inside Gauge "corral_body_memory_limit_bytes" Bytes []
+        "The bound of that memory" "It is `settings.limits.buffered_bytes`; what does not fit goes to files.";
+    BODY_FILES = Inside Counter "corral_body_file_bytes" Bytes []
+        "Bytes of bodies that were written to files" "";
+    OPEN_FILES = Inside Gauge "corral_open_files" None []
+        "Descriptors that the router has open" "";
+    OPEN_FILES_LIMIT = Inside Gauge "corral_open_files_limit" None []
+        "Descriptors that the router may have open" "A service sets it by `LimitNOFILE=`.";
+    CONNECTIONS_LIMIT = Inside Gauge "corral_connections_limit" None []
+        "Connections of clients that there may be"
+        "It is `settings.limits.connections`, or as many as there are descriptors for.";
+    LOG_ENTRIES_LOST = Inside Counter "corral_access_log_entries_lost" None []
+        "Entries of access logs that could not be written" "";
+    SPANS_LOST = Inside Counter "corral_telemetry_spans_lost" None []
+        "Spans that the collector of telemetry did not get" "It does not answer, or the queue was full.";
 }
 
 #[cfg(test)]

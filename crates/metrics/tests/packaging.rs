@@ -112,7 +112,7 @@ fn panel(family: &Family, id: usize, place: &Value) -> Value {
     let unit = match (family.unit, family.kind) {
         (Unit::Bytes, Kind::Counter) => "Bps",
         (Unit::Bytes, _) => "bytes",
-        (Unit::Seconds, Kind::Gauge) => "dateTimeAsIso",
+        (Unit::Seconds, Kind::Gauge) if family.help.ends_with("since 1970") => "dateTimeAsIso",
         (Unit::Seconds, _) => "s",
         (Unit::None, Kind::Counter) => "reqps",
         (Unit::None, _) => "short",

@@ -21,6 +21,7 @@ pub(crate) mod watched_file;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use corral_auth::files::{self, FileFault};
@@ -28,7 +29,9 @@ use corral_auth::jwt::{Keys, Rules};
 use corral_auth::links::LinkSecrets;
 use corral_config::authentication::{Authentication, Jwt, KeySource, Method};
 use corral_config::table::{Key, Table};
+use corral_ipc::message::RemoteKeyFigures;
 
+pub(crate) use self::hash_queue::n_checks as n_password_checks;
 use self::keys::KeyStore;
 use self::passwords::PasswordFile;
 use self::permissions::Permissions;
@@ -94,6 +97,22 @@ impl Authenticators {
     /// Fetches keys before the first request asks for them. Whether that succeeds is in the log.
     pub(crate) fn prefetch(&self) {
         self.remotes.values().for_each(RemoteKeys::prefetch);
+    }
+
+    /// Figures of the keys that servers have, for each place that uses some.
+    pub(crate) fn remote_keys(
+        &self,
+        places: &Table<Authentication>,
+        now: Instant,
+    ) -> impl Iterator<Item = RemoteKeyFigures> {
+        places.iter().zip(self.each.iter()).filter_map(move |(authentication, authenticator)| {
+            let remotes = authenticator.means.iter().filter_map(|means| match means {
+                AuthMeans::Keys(KeyStore::Remote(remote, _), _) => Some(remote.figures(now)),
+                _ => None,
+            });
+            let worst = remotes.reduce(|one, other| one.joined(&other))?;
+            Some(RemoteKeyFigures { place: authentication.place.clone(), ..worst })
+        })
     }
 
     fn means(

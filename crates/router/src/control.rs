@@ -3,6 +3,7 @@
 mod announced_worker;
 mod applications;
 mod generations;
+mod inner;
 mod retired_generations;
 mod schedule;
 
@@ -318,6 +319,7 @@ impl ControlThread {
                 self.loops.iter().map(|event_loop| &event_loop.counters.traffic),
                 accepted.saturating_sub(closed),
             ),
+            inner: self.inner(),
             daemon: DaemonStatus::default(),
         }
     }

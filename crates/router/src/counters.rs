@@ -3,6 +3,7 @@
 //! `/status` and the end of the router first let each event loop finish what it is doing, so that a client that has its
 //! reply finds itself counted and logged.
 
+pub(crate) mod inner;
 pub(crate) mod traffic;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use corral_ipc::message::{DURATION_BOUNDS, DurationFigures, STATUS_CLASSES};
 
+use self::inner::InnerCounters;
 use self::traffic::TrafficCounters;
 
 /// Figures of one event loop; only that loop writes them.
@@ -26,6 +28,7 @@ pub(crate) struct LoopCounters {
     /// Datagrams that went nowhere.
     pub(crate) dropped_datagrams: Counter,
     pub(crate) traffic: TrafficCounters,
+    pub(crate) inner: InnerCounters,
 }
 
 /// A number with a single writer.
@@ -39,6 +42,10 @@ impl Counter {
 
     pub(crate) fn subtract(&self, n: u64) {
         self.0.store(self.get().wrapping_sub(n), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
     }
 
     pub(crate) fn get(&self) -> u64 {

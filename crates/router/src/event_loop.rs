@@ -4,6 +4,7 @@ mod apps;
 pub(crate) mod command;
 mod listeners;
 mod sleep;
+mod turn_clock;
 
 use std::cell::OnceCell;
 use std::io;
@@ -22,7 +23,7 @@ use self::apps::LoopApps;
 use self::listeners::LoopListeners;
 use self::sleep::LoopSleep;
 use crate::client::internal;
-use crate::counters::LoopCounters;
+use crate::counters::{LoopCounters, inner};
 use crate::event_loop::command::LoopCommand;
 use crate::files;
 use crate::generation::{Generation, LoopGeneration};
@@ -81,9 +82,10 @@ fn run(
     inbox: mpsc::UnboundedReceiver<LoopCommand>,
 ) -> io::Result<()> {
     buffered::join(commons.budget);
+    inner::join(Arc::clone(&counters));
     let services = LoopServices::new(lane, counters, commons.shared);
     let busy = Rc::<BusyApps>::default();
-    let sleep = LoopSleep::new(Rc::clone(&services.deadlines), Rc::clone(&busy));
+    let sleep = LoopSleep::new(&services, Rc::clone(&busy));
     SLEEP.with(|ours| ours.set(Rc::clone(&sleep)).ok()).ok_or(io::ErrorKind::AlreadyExists)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -18,6 +18,7 @@ pub(crate) use self::confined_path::ConfinedPath;
 pub(crate) use self::identity::FileIdentity;
 pub(crate) use self::open_file::OpenFile;
 pub(crate) use self::open_files::{forget_all, keep_sweeping};
+use crate::counters::inner;
 
 /// The file, the folder or the error that a path leads to.
 pub(crate) enum FoundFile {
@@ -66,10 +67,12 @@ pub(crate) fn open(place: &ConfinedPath<'_>, moment: CacheTime) -> FoundFile {
     if let Some(file) = open_files::find(&key) {
         if file.is_current(place, moment) {
             file.note_use(moment.now);
+            inner::note(|counters| counters.file_hits.add(1));
             return FoundFile::File(file);
         }
         open_files::forget(&key);
     }
+    inner::note(|counters| counters.file_misses.add(1));
     let found = open_anew(place, moment.now);
     if let FoundFile::File(file) = &found {
         open_files::keep(&key, file, moment.now);

@@ -1,7 +1,9 @@
 //! Configuration files (`--config`): what a process of its own has read, as this one reads no document.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use corral_config::plan::{AssetKind, Assets};
-use corral_ipc::message::{ConfigFiles, Inserted, Module, ToController, ToReader};
+use corral_ipc::message::{ConfigFiles, Inserted, LastChange, Module, ToController, ToReader};
 
 use crate::options::FilesOptions;
 
@@ -13,6 +15,8 @@ pub(crate) struct Files {
     pub(crate) trouble: Option<String>,
     /// Changes that were put in force or refused.
     pub(crate) n_changes: u64,
+    /// The newest of them.
+    pub(crate) last_change: Option<LastChange>,
 }
 
 /// The content of the files when they were read last.
@@ -23,7 +27,7 @@ pub(crate) struct Loaded {
 
 impl Files {
     pub(crate) fn new(options: Option<FilesOptions>) -> Self {
-        Self { options, loaded: None, trouble: None, n_changes: 0 }
+        Self { options, loaded: None, trouble: None, n_changes: 0, last_change: None }
     }
 
     /// Whether the configuration comes from files.
@@ -46,6 +50,8 @@ impl Files {
 
     /// A change is in force, or was refused for a reason.
     pub(crate) fn settled(&mut self, trouble: Option<String>) {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.last_change = Some(LastChange { at, has_succeeded: trouble.is_none() });
         self.trouble = trouble.filter(|_| self.are_used());
         self.n_changes = self.n_changes.saturating_add(1);
     }

@@ -4,7 +4,7 @@
 use std::os::fd::AsFd;
 use std::rc::Rc;
 
-use corral_ipc::message::{StartPolicy, ToSuccessor};
+use corral_ipc::message::{StartPolicy, Status, ToSuccessor};
 
 use crate::control::OwnControlSocket;
 use crate::given::GivenSockets;
@@ -76,7 +76,7 @@ impl Inheritance {
         self.pid_file = predecessor.pid_file.take().and_then(|path| {
             PidFile::write(path).inspect_err(|error| tracing::error!(target: "alert", "{error:#}")).ok()
         });
-        self.retiring = predecessor.relieve();
+        self.retiring = Some(predecessor.relieve());
     }
 
     /// Whether commands may not begin, as those of the process before have not ended.
@@ -85,8 +85,17 @@ impl Inheritance {
         is_before || self.retiring.as_ref().is_some_and(|retiring| retiring.holds(runs_always))
     }
 
-    /// Hears what has ended there.
-    pub(crate) fn hear(&mut self) {
-        self.retiring.take_if(|retiring| retiring.hear());
+    /// Hears what has ended there. Returns the counters if they were told anew.
+    pub(crate) fn hear(&mut self) -> Option<Status> {
+        let retiring = self.retiring.as_mut()?;
+        let is_over = retiring.hear();
+        let sums = retiring.take_sums();
+        self.retiring.take_if(|_| is_over);
+        sums
+    }
+
+    /// Asks for the counters of the process before, if it still counts.
+    pub(crate) fn ask_sums(&self) {
+        self.retiring.iter().for_each(Retiring::ask_sums);
     }
 }

@@ -63,6 +63,7 @@ mod temp_dir;
 mod terminal;
 #[cfg(test)]
 mod testing;
+mod usage;
 mod users;
 mod watch;
 

@@ -1,5 +1,6 @@
 //! The main process that this one takes over from: what it hands over, and what it is told.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -8,13 +9,20 @@ use std::rc::Rc;
 use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
 use corral_ipc::link::Link;
-use corral_ipc::message::{FromSuccessor, StartPolicy, ToSuccessor};
+use corral_ipc::message::{FromSuccessor, StartPolicy, Status, ToSuccessor};
+use corral_ipc::sums;
 
 use crate::given::GivenSockets;
 use crate::listeners::BoundListener;
 
-/// Set, with any value, in the environment of a process that is to take over; its link is open then.
+/// Set in the environment of a process that is to take over; its link is open then.
 pub(crate) const MARK: &str = "CORRAL_TAKES_OVER";
+
+/// The value of [`MARK`]: a number that says which questions the process knows that set it. The first did not know any.
+pub(crate) const LANGUAGE: &str = "2";
+
+/// From this number on, the process tells its sums.
+const TELLS_SUMS: u32 = 2;
 
 /// Everything that a predecessor has handed over. Its sockets' files are its own until it is told.
 pub(crate) struct Predecessor {
@@ -25,6 +33,9 @@ pub(crate) struct Predecessor {
     pub(crate) given: GivenSockets,
     /// How much of the stored configuration has to work.
     pub(crate) start_policy: StartPolicy,
+    /// The counters that go on in this process.
+    pub(crate) sums: Status,
+    tells_sums: bool,
     /// The predecessor runs commands that no listener reaches.
     has_background: bool,
     /// To be written when this process serves; set once the options have been read.
@@ -37,17 +48,34 @@ impl Predecessor {
     /// # Errors
     /// When the other process has ended meanwhile or speaks another language.
     pub(crate) fn meet() -> anyhow::Result<Option<Self>> {
-        if std::env::var_os(MARK).is_none() {
-            return Ok(None);
-        }
+        let Some(mark) = std::env::var_os(MARK) else { return Ok(None) };
         let link = Link::inherited().with_context(|| format!("{MARK} is for the daemon's own use"))?;
-        Self::receive(link).context("take over from the running daemon").map(Some)
+        Self::receive(link, tells_sums(&mark)).context("take over from the running daemon").map(Some)
     }
 
-    fn receive(link: Link) -> anyhow::Result<Self> {
+    fn receive(link: Link, tells_sums: bool) -> anyhow::Result<Self> {
         let (mut control, mut listeners, mut given) = (None, Vec::new(), GivenSockets::default());
-        let mut has_background = false;
+        let (mut has_background, mut policy, mut sums) = (false, None, None);
+        if tells_sums {
+            link.send(&FromSuccessor::AskSums, &[])?;
+        } else {
+            sums = Some(Status::default());
+        }
         loop {
+            if let (Some(start_policy), Some(sums)) = (policy, sums.as_mut()) {
+                let sums = std::mem::take(sums);
+                return Ok(Self {
+                    link,
+                    control,
+                    listeners,
+                    given,
+                    start_policy,
+                    sums,
+                    tells_sums,
+                    has_background,
+                    pid_file: None,
+                });
+            }
             let received = link.recv::<ToSuccessor>()?;
             if let Some((message, sockets)) = &received
                 && sockets.is_empty()
@@ -68,17 +96,8 @@ impl Predecessor {
                 }
                 Some((ToSuccessor::HasBackground, _)) => has_background = true,
                 Some((ToSuccessor::ServicesEnded | ToSuccessor::RunsEnded, _)) => {}
-                Some((ToSuccessor::Begin { start_policy }, _)) => {
-                    return Ok(Self {
-                        link,
-                        control,
-                        listeners,
-                        given,
-                        start_policy,
-                        has_background,
-                        pid_file: None,
-                    });
-                }
+                Some((ToSuccessor::Begin { start_policy }, _)) => policy = Some(start_policy),
+                Some((ToSuccessor::Sums { sums: told }, _)) => sums = Some(read_sums(&told)),
                 None => bail!("it has ended"),
             }
         }
@@ -96,40 +115,167 @@ impl Predecessor {
     }
 
     /// Tells it that this process serves now, by which it has nothing left but what it has begun.
-    pub(crate) fn relieve(self) -> Option<Retiring> {
+    pub(crate) fn relieve(self) -> Retiring {
         // One that has died meanwhile needs not be told.
         let _ = self.link.send(&FromSuccessor::Serving, &[]);
-        self.has_background.then_some(Retiring { link: self.link, have_services_ended: false })
+        let Self { link, tells_sums, has_background, .. } = self;
+        let retiring =
+            Retiring { link, tells_sums, has_services: has_background, has_runs: has_background, sums: None };
+        retiring.ask_sums();
+        retiring
     }
 }
 
-/// A predecessor that serves no more, and ends its commands.
+/// A predecessor that serves no more, ends its commands, and counts what it has begun.
 pub(crate) struct Retiring {
     link: Link,
-    have_services_ended: bool,
+    tells_sums: bool,
+    /// Commands run there all the time.
+    has_services: bool,
+    /// Commands run there by a schedule, or all the time.
+    has_runs: bool,
+    /// The counters that were told last and not taken yet.
+    sums: Option<Status>,
 }
 
 impl Retiring {
     /// Whether its commands are in the way of others of their kind.
     pub(crate) fn holds(&self, runs_always: bool) -> bool {
-        !(runs_always && self.have_services_ended)
+        if runs_always { self.has_services } else { self.has_runs }
     }
 
-    /// Hears what has ended; true when there is nothing more to hear.
+    /// Asks for the counters as they are now; the answer is heard later.
+    pub(crate) fn ask_sums(&self) {
+        if self.tells_sums {
+            // One that reads nothing has other troubles, and one that has ended has told all.
+            let _ = self.link.try_send(&FromSuccessor::AskSums, &[]);
+        }
+    }
+
+    /// Takes the counters that were told last.
+    pub(crate) fn take_sums(&mut self) -> Option<Status> {
+        self.sums.take()
+    }
+
+    /// Hears what has ended, and what was counted; true when there is nothing more to hear.
     pub(crate) fn hear(&mut self) -> bool {
         loop {
             match self.link.try_recv::<ToSuccessor>() {
-                Ok(Some((ToSuccessor::ServicesEnded, _))) => self.have_services_ended = true,
-                Ok(Some((ToSuccessor::RunsEnded, _)) | None) => return true,
+                Ok(Some((ToSuccessor::ServicesEnded, _))) => self.has_services = false,
+                Ok(Some((ToSuccessor::RunsEnded, _))) => (self.has_services, self.has_runs) = (false, false),
+                Ok(Some((ToSuccessor::Sums { sums }, _))) => self.sums = Some(read_sums(&sums)),
                 Ok(Some(_)) => {}
+                Ok(None) => return true,
                 Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
             }
         }
     }
 }
 
+/// Whether a process that has set this mark tells its sums.
+fn tells_sums(mark: &OsStr) -> bool {
+    mark.to_str().and_then(|mark| mark.parse::<u32>().ok()).is_some_and(|mark| mark >= TELLS_SUMS)
+}
+
+/// The sums of another version may be of no use: counters begin anew then, as collectors expect of a restart.
+fn read_sums(bytes: &[u8]) -> Status {
+    sums::from_bytes(bytes).unwrap_or_else(|error| {
+        tracing::info!("counters begin anew: read those of the process before: {error}");
+        Status::default()
+    })
+}
+
 impl AsFd for Retiring {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.link.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(requests: u64) -> ToSuccessor {
+        let sums = sums::to_bytes(&Status { requests, ..Status::default() }).unwrap();
+        ToSuccessor::Sums { sums }
+    }
+
+    const BEGIN: ToSuccessor = ToSuccessor::Begin { start_policy: StartPolicy::WhatStarts };
+
+    /// A process that takes over after these words of another, and that one's end of the link.
+    #[track_caller]
+    fn meet(tells_sums: bool, words: &[ToSuccessor]) -> (anyhow::Result<Predecessor>, Link) {
+        let (before, after) = Link::pair().unwrap();
+        words.iter().for_each(|word| before.send(word, &[]).unwrap());
+        (Predecessor::receive(after, tells_sums), before)
+    }
+
+    fn next(before: &Link) -> Option<FromSuccessor> {
+        before.try_recv().ok().flatten().map(|(message, _)| message)
+    }
+
+    #[test]
+    fn a_process_that_knows_the_question_is_asked_for_its_sums() {
+        for (mark, tells) in [("1", false), ("2", true), ("17", true), ("", false), ("yes", false)] {
+            assert_eq!(tells_sums(OsStr::new(mark)), tells, "{mark}");
+        }
+        assert!(tells_sums(OsStr::new(LANGUAGE)));
+        let (met, before) = meet(false, &[BEGIN]);
+        assert_eq!(met.unwrap().sums.requests, 0);
+        assert!(next(&before).is_none(), "an older one would kill what says unknown words");
+    }
+
+    #[test]
+    fn sums_are_waited_for_and_the_newest_count() {
+        for words in [[BEGIN, told(3)], [told(3), BEGIN]] {
+            let (met, before) = meet(true, &words);
+            assert_eq!(met.unwrap().sums.requests, 3);
+            assert!(matches!(next(&before), Some(FromSuccessor::AskSums)));
+        }
+        let (met, before) = meet(true, &[BEGIN, told(3)]);
+        before.send(&told(4), &[]).unwrap();
+        let mut retiring = met.unwrap().relieve();
+        before.send(&told(5), &[]).unwrap();
+        assert!(!retiring.hear());
+        assert_eq!(retiring.take_sums().map(|sums| sums.requests), Some(5));
+        assert!(retiring.take_sums().is_none());
+        let words: Vec<_> = std::iter::from_fn(|| next(&before)).collect();
+        assert!(
+            matches!(words[..], [FromSuccessor::AskSums, FromSuccessor::Serving, FromSuccessor::AskSums]),
+            "{words:?}"
+        );
+        drop(before);
+        assert!(retiring.hear());
+    }
+
+    #[test]
+    fn a_process_that_ends_before_it_has_told_all_is_not_taken_over_from() {
+        let (before, after) = Link::pair().unwrap();
+        before.send(&BEGIN, &[]).unwrap();
+        drop(before);
+        assert!(Predecessor::receive(after, true).is_err());
+    }
+
+    #[test]
+    fn sums_that_are_not_understood_are_none() {
+        let (met, _before) = meet(true, &[BEGIN, ToSuccessor::Sums { sums: b"\xc1".to_vec() }]);
+        assert_eq!(met.unwrap().sums.requests, 0);
+    }
+
+    #[test]
+    fn commands_are_in_the_way_until_they_have_ended() {
+        let holds = |words: &[ToSuccessor]| {
+            let (met, before) = meet(false, &[ToSuccessor::HasBackground, BEGIN]);
+            let mut retiring = met.unwrap().relieve();
+            words.iter().for_each(|word| before.send(word, &[]).unwrap());
+            assert!(!retiring.hear());
+            (retiring.holds(true), retiring.holds(false))
+        };
+        assert_eq!(holds(&[]), (true, true));
+        assert_eq!(holds(&[ToSuccessor::ServicesEnded]), (false, true));
+        assert_eq!(holds(&[ToSuccessor::RunsEnded]), (false, false));
+        let (met, _before) = meet(false, &[BEGIN]);
+        let retiring = met.unwrap().relieve();
+        assert!(!retiring.holds(true) && !retiring.holds(false));
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct Questions {
     ended_routers: Status,
     /// The totals that each router has told last.
     last: BTreeMap<RouterId, Status>,
+    /// The counters of the main process before this one.
+    inherited: Status,
     /// When this process was started.
     pub(crate) started: Instant,
 }
@@ -45,6 +47,7 @@ impl Questions {
             owed: Owed::default(),
             ended_routers: Status::default(),
             last: BTreeMap::new(),
+            inherited: Status::default(),
             started: now,
         }
     }
@@ -83,9 +86,11 @@ impl Questions {
     /// Takes out what every router has answered; without figures if the one in charge has given none.
     pub(crate) fn take_complete(&mut self) -> Vec<(Ticket, Option<Status>)> {
         let complete = self.open.extract_if(.., |question| question.missing.is_empty());
+        let inherited = &self.inherited;
         let sum = |Question { ticket, answer, others, .. }| {
             let status = answer.map(|mut status: Status| {
                 status.count_known(&others);
+                status.count_known(inherited);
                 status
             });
             (ticket, status)
@@ -107,7 +112,34 @@ impl Questions {
             }
             self.ended_routers.count(&totals);
             self.ended_routers.bound(MOST_PLACES);
+            self.ended_routers.inner.authentication.remote_keys.truncate(MOST_PLACES);
         }
+    }
+
+    /// The main process before this one has told its counters, which only grow. Applications that it has given up
+    /// meanwhile are remembered.
+    pub(crate) fn inherit(&mut self, mut sums: Status) {
+        let told: BTreeSet<_> = sums.applications.iter().map(|app| app.name.clone()).collect();
+        let before = std::mem::take(&mut self.inherited.applications);
+        sums.applications.extend(before.into_iter().filter(|app| !told.contains(&app.name)));
+        sums.applications.truncate(MOST_PLACES);
+        // One that is about to end has none in force.
+        let generation = self.inherited.daemon.main.generation;
+        sums.daemon.main.generation = sums.daemon.main.generation.max(generation);
+        self.inherited = sums;
+    }
+
+    /// The counters of the main process before this one.
+    pub(crate) fn inherited(&self) -> &Status {
+        &self.inherited
+    }
+
+    /// The counters of all routers that there were, and of the main process before this one.
+    pub(crate) fn sums(&self) -> Status {
+        let mut sums = self.ended_routers.clone();
+        self.last.values().chain([&self.inherited]).for_each(|totals| sums.count(totals));
+        sums.bound(MOST_PLACES);
+        sums
     }
 
     /// The answer of a router that has ended is not waited for, and what it has told before goes on counting.
@@ -149,7 +181,8 @@ impl Questions {
 /// The figures of a router that go on counting when it has ended; its connections are closed then.
 fn totals(status: &Status) -> Status {
     let Status { accepted, refused, requests, dropped_datagrams, .. } = *status;
-    Status { accepted, closed: accepted, refused, requests, dropped_datagrams, ..status.ended() }
+    let inner = status.inner.totals();
+    Status { accepted, closed: accepted, refused, requests, dropped_datagrams, inner, ..status.ended() }
 }
 
 #[cfg(test)]
@@ -246,6 +279,39 @@ mod tests {
             assert_eq!((figures, status.applications[0].running), (expect, 3));
             questions.forget_router(id);
         }
+    }
+
+    #[test]
+    fn counters_of_the_main_process_before_go_on() {
+        let mut questions = Questions::new(Instant::now());
+        questions.inherit(told(100));
+        ask(&mut questions, &[(RouterId(1), Some(10))]);
+        check(&mut questions, Some(110));
+        assert_eq!(questions.sums().requests, 110);
+        // It has finished more meanwhile.
+        questions.inherit(told(103));
+        questions.forget_router(RouterId(1));
+        ask(&mut questions, &[(RouterId(2), Some(1))]);
+        check(&mut questions, Some(114));
+        let sums = questions.sums();
+        assert_eq!((sums.requests, sums.listeners[0].sent, sums.accepted), (114, 114, 114));
+    }
+
+    #[test]
+    fn inherited_applications_are_kept_and_bounded() {
+        let app = |name: String, crashes| AppStatus { name, crashes, ..AppStatus::default() };
+        let mut questions = Questions::new(Instant::now());
+        let applications = vec![app("blog".to_owned(), 1), app("shop".to_owned(), 2)];
+        questions.inherit(Status { applications, ..Status::default() });
+        questions.inherit(Status { applications: vec![app("blog".to_owned(), 3)], ..Status::default() });
+        let known: Vec<_> =
+            questions.inherited().applications.iter().map(|app| (&*app.name, app.crashes)).collect();
+        assert_eq!(known, [("blog", 3), ("shop", 2)]);
+        for part in 0..3 {
+            let applications = (0..MOST_PLACES).map(|n| app(format!("{part}-{n}"), 1)).collect();
+            questions.inherit(Status { applications, ..Status::default() });
+        }
+        assert_eq!(questions.inherited().applications.len(), MOST_PLACES);
     }
 
     #[test]

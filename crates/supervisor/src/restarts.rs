@@ -1,10 +1,11 @@
-//! Restarts of applications: when changed files are looked for, and which requests wait for a restart to be over.
+//! Restarts of applications: when changed files are looked for, and which requests wait for a restart to be over. Those
+//! of the daemon's own processes are counted.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use corral_config::plan::RestartMode;
-use corral_ipc::message::{AppId, Ticket};
+use corral_ipc::message::{AppId, OwnProcess, Ticket};
 
 use crate::configuration::build::Build;
 
@@ -19,9 +20,17 @@ pub(crate) struct Restarts {
     switching: Vec<(Ticket, AppId)>,
     /// Why instances go on that were to be replaced.
     failed: BTreeMap<AppId, String>,
+    /// Starts of the daemon's own processes that took the place of others.
+    pub(crate) of_own_processes: [u64; OwnProcess::ALL.len()],
 }
 
 impl Restarts {
+    /// Counts the start of a process that takes the place of one that has ended.
+    pub(crate) fn count(&mut self, process: OwnProcess) {
+        let n = &mut self.of_own_processes[process as usize];
+        *n = n.saturating_add(1);
+    }
+
     /// When to look at files, unless none are watched.
     pub(crate) fn next_look(&self) -> Option<Instant> {
         self.next_look

@@ -19,6 +19,7 @@ mod signals;
 mod sources;
 mod status;
 mod stopping;
+mod sums;
 mod timers;
 mod upgrading;
 
@@ -44,6 +45,7 @@ use crate::programs::Programs;
 use crate::questions::Questions;
 use crate::restarts::Restarts;
 use crate::stored::Stored;
+use crate::usage::OwnUsage;
 use crate::watch::Watch;
 
 /// The parts that a supervisor is made of.
@@ -74,6 +76,9 @@ pub(crate) struct Supervisor {
     /// The token that protects the control API.
     token: Option<ControlToken>,
     questions: Questions,
+    usage: OwnUsage,
+    /// The successor has asked for the counters, and hears of more.
+    sums_are_wanted: bool,
     restarts: Restarts,
     upgrade: Upgrade<Peer>,
     /// Follows the code for developers who work on the site.
@@ -93,6 +98,9 @@ impl Supervisor {
         let now = Instant::now();
         let DaemonParts { signals, programs, inheritance, stored, files, audience, token } = parts;
         let watch = audience.console.as_ref().and_then(|console| Watch::of(&console.watch));
+        let mut questions = Questions::new(now);
+        let before = inheritance.predecessor.as_ref().map(|predecessor| predecessor.sums.clone());
+        before.into_iter().for_each(|sums| questions.inherit(sums));
         Self {
             signals,
             programs,
@@ -104,7 +112,9 @@ impl Supervisor {
             inheritance,
             audience,
             token,
-            questions: Questions::new(now),
+            questions,
+            usage: OwnUsage::default(),
+            sums_are_wanted: false,
             restarts: Restarts::default(),
             upgrade: Upgrade::default(),
             watch,
@@ -124,6 +134,7 @@ impl Supervisor {
         while !self.is_over() {
             self.turn()?;
         }
+        self.tell_sums();
         self.children.outputs.drain(LONGEST_TURN, |_| true);
         Ok(self.stopping.exit_code())
     }
@@ -153,10 +164,7 @@ impl Supervisor {
         match source {
             Source::Signals => self.on_signals(),
             Source::SuccessorEnd => self.successor_ended(),
-            Source::Predecessor => {
-                self.inheritance.hear();
-                self.release_background();
-            }
+            Source::Predecessor => self.hear_predecessor(),
             Source::Tree => self.watch.iter_mut().for_each(|watch| watch.look(Instant::now())),
             // At the end of the turn: taking out one that has ended moves the others.
             Source::Output(_) => {}

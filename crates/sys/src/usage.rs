@@ -30,7 +30,7 @@ fn is_state_asleep(stat: &str) -> bool {
 }
 
 /// These files are short, and come in one piece.
-fn read(pid: u32, name: &str) -> Option<String> {
+pub(crate) fn read(pid: u32, name: &str) -> Option<String> {
     let mut text = String::with_capacity(512);
     std::fs::File::open(format!("/proc/{pid}/{name}")).ok()?.read_to_string(&mut text).ok()?;
     Some(text)

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use corral_config::json;
 use corral_ipc::message::{
-    AppStatus, ChangeOrigin, DaemonStatus, DurationFigures, FailedListener, LimitStatus, MirrorStatus,
-    ServerState, ServerStatus, Status, TrafficFigures, UpstreamStatus, WaitingFigures,
+    AppStatus, ChangeOrigin, DaemonStatus, DurationFigures, FailedListener, InnerFigures, LimitStatus,
+    MirrorStatus, ServerState, ServerStatus, Status, TrafficFigures, UpstreamStatus, WaitingFigures,
 };
 
 use super::fake_main::Event;
@@ -86,6 +86,7 @@ fn figures() -> Status {
             dropped: 1,
         }],
         traffic: TrafficFigures::default(),
+        inner: InnerFigures::default(),
         daemon: DaemonStatus {
             pid: 7,
             uptime: Duration::from_millis(3_600_999),
@@ -95,6 +96,7 @@ fn figures() -> Status {
             config_files: Some("/etc/corral".to_owned()),
             config_changes: 4,
             upgrade_error: Some("no executable".to_owned()),
+            ..DaemonStatus::default()
         },
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::exit::Exit;
+use super::inner::InnerFigures;
+use super::main_figures::MainFigures;
 use super::serving::{ServerProcesses, ServerTimes, WaitingFigures};
 use super::sums::{count_all, count_known};
 use super::traffic::{TrafficFigures, add};
@@ -12,6 +14,7 @@ use crate::bounded;
 
 /// The figures of `/status`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Status {
     /// Client connections accepted since the router started.
     pub accepted: u64,
@@ -53,12 +56,15 @@ pub struct Status {
     pub mirrors: Vec<MirrorStatus>,
     /// Figures of all listeners together.
     pub traffic: TrafficFigures,
+    /// Figures of the inside of the router.
+    pub inner: InnerFigures,
     /// Figures that only main knows.
     pub daemon: DaemonStatus,
 }
 
 /// The figures of the daemon as a whole, which a router leaves empty.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DaemonStatus {
     /// Number of the main process.
     pub pid: u32,
@@ -81,6 +87,8 @@ pub struct DaemonStatus {
     /// Why the last upgrade has failed.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub upgrade_error: Option<String>,
+    /// Counters of main, and the use that the daemon makes of the machine.
+    pub main: MainFigures,
 }
 
 impl Status {
@@ -92,6 +100,7 @@ impl Status {
         count_all(&mut self.upstreams, &other.upstreams);
         count_all(&mut self.limits, &other.limits);
         count_all(&mut self.mirrors, &other.mirrors);
+        self.inner.learn(&other.inner);
         self.count_totals(other);
     }
 
@@ -109,6 +118,7 @@ impl Status {
 
     fn count_totals(&mut self, other: &Self) {
         self.traffic.count(&other.traffic);
+        self.inner.count_known(&other.inner);
         for (sum, n) in [
             (&mut self.accepted, other.accepted),
             (&mut self.active, other.active),
@@ -137,6 +147,7 @@ pub const DURATION_BOUNDS: [u64; 16] = [
 
 /// Requests of one listener that are over.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ListenerFigures {
     /// As configured.
     pub address: String,
@@ -154,6 +165,7 @@ pub struct ListenerFigures {
 
 /// Requests of one step of a route that are over.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StepFigures {
     /// JSON pointer of the step in the configuration.
     pub place: String,
@@ -163,6 +175,7 @@ pub struct StepFigures {
 
 /// Durations that were measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DurationFigures {
     /// How many are in each range of [`DURATION_BOUNDS`], and how many are longer.
     pub counts: [u64; DURATION_BOUNDS.len() + 1],
@@ -308,6 +321,7 @@ pub const STATE_KINDS: [&str; 21] = [
 
 /// Requests that have left state behind in their workers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LeftState {
     /// All of them.
     pub requests: u64,
@@ -317,6 +331,7 @@ pub struct LeftState {
 
 /// The figures of one application.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AppStatus {
     /// The application's name.
     pub name: String,
@@ -371,6 +386,7 @@ impl AppStatus {
 
 /// The queue of an application, as it was when its length was looked at last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct QueueStatus {
     /// In jobs, if that was ever known.
     pub length: Option<u64>,
@@ -383,6 +399,7 @@ pub struct QueueStatus {
 
 /// The runs of a command that has a schedule.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ScheduleStatus {
     /// When the next one begins, if that is known.
     #[serde(deserialize_with = "bounded::words_if_any")]

@@ -43,6 +43,11 @@ pub enum ToSuccessor {
     ServicesEnded,
     /// The runs of those that have a schedule have ended, too.
     RunsEnded,
+    /// The answer to `AskSums`, and comes again when there is more: the counters of this process and its routers.
+    Sums {
+        /// As [`crate::sums`] writes them.
+        sums: Vec<u8>,
+    },
 }
 
 impl ToSuccessor {
@@ -53,7 +58,11 @@ impl ToSuccessor {
             Self::Control { .. } | Self::Listener { .. } | Self::Given { .. } | Self::GivenControl { .. } => {
                 true
             }
-            Self::Begin { .. } | Self::HasBackground | Self::ServicesEnded | Self::RunsEnded => false,
+            Self::Begin { .. }
+            | Self::HasBackground
+            | Self::ServicesEnded
+            | Self::RunsEnded
+            | Self::Sums { .. } => false,
         }
     }
 }
@@ -68,6 +77,9 @@ pub enum FromSuccessor {
         /// Why.
         reason: String,
     },
+    /// Tell the counters that go on in this process. Answered by `Sums`. Only for a process that has said in the
+    /// environment that it knows the word.
+    AskSums,
 }
 
 impl Incoming for FromSuccessor {

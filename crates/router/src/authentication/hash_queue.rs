@@ -10,6 +10,11 @@ use tokio::sync::Semaphore;
 /// The one queue of the process.
 pub(super) static QUEUE: LazyLock<Arc<HashQueue>> = LazyLock::new(|| Arc::new(HashQueue::new()));
 
+/// Checks that wait or run.
+pub(crate) fn n_checks() -> u64 {
+    QUEUE.waiting.lock().n_all.into()
+}
+
 pub(super) struct HashQueue {
     /// Passwords are hashed by so many threads at a time: event loops get the other processors.
     pub(super) threads: Semaphore,

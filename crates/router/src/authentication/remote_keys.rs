@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use corral_auth::jwt::{KeyOrigin, Keys};
 use corral_config::upstream::UpstreamTls;
+use corral_ipc::message::RemoteKeyFigures;
 use http::{HeaderMap, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
@@ -34,6 +35,9 @@ pub(crate) struct RemoteKeys {
 #[derive(Default)]
 struct FetchState {
     keys: Option<Arc<Keys>>,
+    /// When they came.
+    fetched: Option<Instant>,
+    n_failures: u64,
     /// When the keys are to be fetched again.
     fresh_until: Option<Instant>,
     /// When the last fetch has begun.
@@ -64,6 +68,13 @@ impl RemoteKeys {
         let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
         let (ended, _) = watch::channel(0);
         Ok(Self { url: url.to_owned(), uri, client, state: Mutex::default(), ended })
+    }
+
+    /// The age of the keys and the failures, of no place yet.
+    pub(super) fn figures(&self, now: Instant) -> RemoteKeyFigures {
+        let state = self.state.lock();
+        let age = state.fetched.map(|at| now.saturating_duration_since(at).as_secs());
+        RemoteKeyFigures { place: String::new(), age, failures: state.n_failures }
     }
 
     /// Fetches the keys if there are none yet.
@@ -182,9 +193,11 @@ impl Fetching {
         match result {
             Ok((keys, lifetime)) => {
                 state.keys = Some(Arc::new(keys));
-                state.fresh_until = Some(Instant::now() + lifetime);
+                let now = Instant::now();
+                (state.fetched, state.fresh_until) = (Some(now), Some(now + lifetime));
             }
             Err(error) => {
+                state.n_failures = state.n_failures.saturating_add(1);
                 let effect = match state.keys {
                     Some(_) => "the last good ones are used",
                     None => "requests with tokens get 503",

@@ -9,12 +9,16 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::Notify;
 
+use super::turn_clock::TurnClock;
 use crate::clock::deadline::Deadlines;
+use crate::counters::LoopCounters;
 use crate::instance::{BusyApps, RESCUE};
+use crate::services::LoopServices;
 
 /// How often a loop that has nothing else to do looks whether workers say something before it sleeps. They might do
 /// nothing else.
@@ -23,6 +27,8 @@ const MOST_LOOKS: usize = 16;
 /// The sleep of one event loop.
 pub(super) struct LoopSleep {
     deadlines: Rc<Deadlines>,
+    counters: Arc<LoopCounters>,
+    turns: TurnClock,
     busy: Rc<BusyApps>,
     /// The bells say that this loop sleeps.
     announced: Cell<bool>,
@@ -33,13 +39,21 @@ pub(super) struct LoopSleep {
 }
 
 impl LoopSleep {
-    pub(super) fn new(deadlines: Rc<Deadlines>, busy: Rc<BusyApps>) -> Rc<Self> {
+    pub(super) fn new(services: &LoopServices, busy: Rc<BusyApps>) -> Rc<Self> {
         let (announced, rescue_later, go_on) = (Cell::new(false), Notify::new(), Notify::new());
-        Rc::new(Self { deadlines, busy, announced, rescue_later, go_on })
+        let (deadlines, counters) = (Rc::clone(&services.deadlines), Arc::clone(&services.counters));
+        let turns = TurnClock::new(Arc::clone(&counters));
+        Rc::new(Self { deadlines, counters, turns, busy, announced, rescue_later, go_on })
+    }
+
+    /// The loop is about to sleep, unless there is something to do for its workers.
+    pub(super) fn before(&self) {
+        self.look_after_workers();
+        self.turns.end();
     }
 
     /// Wakes workers, takes answers, and publishes that this loop sleeps unless a task has work to do.
-    pub(super) fn before(&self) {
+    fn look_after_workers(&self) {
         let now = self.deadlines.now();
         self.wake_workers();
         let mut is_needed = self.drain(now) || self.drain_after_workers(now);
@@ -64,8 +78,13 @@ impl LoopSleep {
     }
 
     fn wake_workers(&self) {
-        let mut may_need_rescue = false;
-        self.busy.each(|app| may_need_rescue |= app.wake_workers());
+        let (mut may_need_rescue, counters) = (false, &self.counters.inner);
+        self.busy.each(|app| {
+            let woken = app.wake_workers();
+            counters.wakes_sent.add(woken.n_woken);
+            counters.wakes_saved.add(woken.n_awake);
+            may_need_rescue |= woken.may_need_rescue;
+        });
         if may_need_rescue {
             self.rescue_later.notify_one();
         }
@@ -81,8 +100,12 @@ impl LoopSleep {
 
     pub(super) fn after(&self) {
         self.deadlines.refresh();
+        let now = self.deadlines.now();
+        self.turns.begin(now);
+        let slept = self.announced.get();
         self.stay_awake();
-        self.drain(self.deadlines.now());
+        let is_answered = self.drain(now);
+        self.counters.inner.bells.add(u64::from(slept && is_answered));
     }
 
     fn stay_awake(&self) {
@@ -104,6 +127,8 @@ impl LoopSleep {
         if !self.busy.are_waiting() {
             return false;
         }
+        // Others run now.
+        self.turns.end();
         std::thread::yield_now();
         self.drain(now)
     }

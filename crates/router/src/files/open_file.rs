@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use super::siblings::Siblings;
 use super::{CacheTime, ConfinedPath, FileIdentity};
+use crate::counters::inner;
 
 /// A file up to this size is kept in memory: its reply is one system call instead of two.
 pub(crate) const MAX_IN_MEMORY: u64 = 32 * 1024;
@@ -115,7 +116,11 @@ impl OpenFile {
         let mut content = vec![0; self.size as usize];
         self.file.read_exact_at(&mut content, 0).ok()?;
         let metadata = self.file.metadata().ok()?;
-        FileIdentity::of(&metadata).has_content_of(&self.identity).then(|| content.into_boxed_slice())
+        let is_same = FileIdentity::of(&metadata).has_content_of(&self.identity);
+        is_same.then(|| {
+            inner::note(|counters| counters.file_bytes.add(self.size));
+            content.into_boxed_slice()
+        })
     }
 
     /// The siblings that are there, `style.css.br` beside `style.css`, best first. For a client that takes none of them
@@ -146,5 +151,13 @@ impl OpenFile {
         let mut compressed = self.compressed.borrow_mut();
         compressed.retain(|known| known.2.strong_count() > 0 && (known.0, known.1) != (coding, level));
         compressed.push((coding, level, Arc::downgrade(body)));
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        if let Some(Some(content)) = self.content.get() {
+            inner::note(|counters| counters.file_bytes.subtract(content.len() as u64));
+        }
     }
 }

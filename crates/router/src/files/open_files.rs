@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::OpenFile;
+use crate::counters::inner;
 
 /// Files that one event loop keeps open.
 const MAX_OPEN: usize = 512;
@@ -33,7 +34,10 @@ pub(super) fn find(key: &[u8]) -> Option<Rc<OpenFile>> {
 }
 
 pub(super) fn forget(key: &[u8]) {
-    KEPT.with_borrow_mut(|kept| kept.remove(key));
+    KEPT.with_borrow_mut(|kept| {
+        kept.remove(key);
+        count(kept);
+    });
 }
 
 pub(super) fn keep(key: &[u8], file: &Rc<OpenFile>, now: Instant) {
@@ -47,12 +51,15 @@ pub(super) fn keep(key: &[u8], file: &Rc<OpenFile>, now: Instant) {
         if kept.len() < MAX_OPEN {
             kept.insert(key.to_vec(), Rc::clone(file));
         }
+        count(kept);
     });
 }
 
 /// Closes all of them, unless they are being sent: another configuration may not name them.
 pub(crate) fn forget_all() {
-    KEPT.take();
+    let kept = KEPT.take();
+    count(&HashMap::new());
+    drop(kept);
 }
 
 /// Closes what is not asked for, for ever; sleeps while there is nothing.
@@ -64,12 +71,17 @@ pub(crate) async fn keep_sweeping() {
             tokio::time::sleep(SWEEP_INTERVAL).await;
             KEPT.with_borrow_mut(|kept| {
                 retain_used(kept, Instant::now(), IDLE);
+                count(kept);
                 if kept.is_empty() {
                     kept.shrink_to_fit();
                 }
             });
         }
     }
+}
+
+fn count(kept: &HashMap<Vec<u8>, Rc<OpenFile>>) {
+    inner::note(|counters| counters.file_entries.set(kept.len() as u64));
 }
 
 fn retain_used(kept: &mut HashMap<Vec<u8>, Rc<OpenFile>>, now: Instant, within: Duration) {

@@ -18,7 +18,7 @@ use super::pool::worker::WorkerKey;
 use super::program::ReadyProgram;
 use super::protocol_guard::UnknownRequests;
 use super::state::SharedCall;
-use super::workers::DeadWorker;
+use super::workers::{DeadWorker, WokenWorkers};
 use crate::upstream::{LoopServer, LoopServers};
 
 /// Index bits of a request id; the rest tells the uses of one index apart.
@@ -215,10 +215,9 @@ impl LoopApp {
         self.bell.replace(bell);
     }
 
-    /// Wakes the workers that this loop has put something in front of. True when the application's
-    /// `rescue` should be called in a while.
-    pub(crate) fn wake_workers(&self) -> bool {
-        self.touched.replace(false) && self.app.wake_workers()
+    /// Wakes the workers that this loop has put something in front of.
+    pub(crate) fn wake_workers(&self) -> WokenWorkers {
+        if self.touched.replace(false) { self.app.wake_workers() } else { WokenWorkers::default() }
     }
 
     pub(super) fn lookup(&self, id: RequestId) -> Option<Rc<SharedCall>> {

@@ -37,6 +37,16 @@ pub(crate) struct DeadWorker {
     pub(crate) kill_reason: Option<KillReason>,
 }
 
+/// The workers that were to hear that they have got something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct WokenWorkers {
+    pub(crate) n_woken: u64,
+    /// Workers that were awake, which took no system call.
+    pub(crate) n_awake: u64,
+    /// Whether `rescue` should be called in a while.
+    pub(crate) may_need_rescue: bool,
+}
+
 impl DeadWorker {
     /// The failure of a request that it took with it.
     pub(super) fn failure(&self, request: (Lane, RequestId), exit: Exit) -> AppFailure {
@@ -88,20 +98,24 @@ impl AppInstance {
         self.wake_workers();
     }
 
-    /// Wakes the workers that got something and sleep. Called once for a batch of requests. True when
-    /// `rescue` should be called in a while.
-    pub(crate) fn wake_workers(&self) -> bool {
+    /// Wakes the workers that got something and sleep. Called once for a batch of requests.
+    pub(crate) fn wake_workers(&self) -> WokenWorkers {
+        let mut n_awake = 0;
         let mut sleepers: SmallVec<[Sleeper; 8]> = SmallVec::new();
         let mut retired: SmallVec<[WorkerId; 4]> = SmallVec::new();
         let mut pool = self.pool.lock();
         let broken = pool.replace_broken();
         pool.take_touched(|port| match port {
-            AnyPort::Channel(port) => sleepers.extend(port.channel.claim_sleeper()),
+            AnyPort::Channel(port) => match port.channel.claim_sleeper() {
+                Some(sleeper) => sleepers.push(sleeper),
+                None => n_awake += 1,
+            },
             AnyPort::Program(port) => retired.extend(port.program.retires_now().then_some(port.program.id)),
         });
         let (may_need_rescue, needs_look) = (pool.may_need_rescue(), pool.needs_look());
         let want_worker = !broken.is_empty() && pool.want_worker();
         drop(pool);
+        let n_woken = sleepers.len() as u64;
         for sleeper in sleepers {
             sleeper.wake();
         }
@@ -117,7 +131,7 @@ impl AppInstance {
         if want_worker {
             self.start_worker();
         }
-        may_need_rescue
+        WokenWorkers { n_woken, n_awake, may_need_rescue }
     }
 
     /// Takes a worker in; `concurrency` is how many requests it runs at once, if it knows better than its

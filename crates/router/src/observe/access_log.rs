@@ -18,6 +18,7 @@ use parking_lot::RwLock;
 
 use self::gather::EntryBuffer;
 use self::lost_entries::LostEntries;
+pub(crate) use self::lost_entries::n_lost;
 use crate::control_waker::ControlWaker;
 use crate::storage::buffers;
 use crate::variables::script;
@@ -95,7 +96,7 @@ impl AccessLogWriter {
     }
 
     fn append(&self, entries: &[u8]) -> io::Result<()> {
-        self.lines.write(&*self.file.read(), entries)
+        self.lines.write(&*self.file.read(), entries).inspect_err(|_| lost_entries::count(entries))
     }
 
     /// Writes what has been gathered for long enough. Called from time to time.

@@ -6,6 +6,7 @@
 mod collector;
 mod context;
 mod export;
+mod lost_spans;
 mod span;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 
 pub(crate) use self::context::PARENT_LEN;
 use self::context::TraceParent;
+pub(crate) use self::lost_spans::n_lost;
 use self::span::SpanRecord;
 use crate::request::head::ReceivedRequest;
 use crate::variables::random;
@@ -95,6 +97,7 @@ impl Telemetry {
     pub(crate) fn finish(&self, record: SpanRecord) {
         if self.queue.try_send(record).is_err() {
             self.n_lost.fetch_add(1, Ordering::Relaxed);
+            lost_spans::count(1);
         }
     }
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod cache;
 mod codec;
+pub(crate) mod tally;
 
 use corral_config::pattern::PatternSet;
 use corral_config::settings::{self, Compressor, Encoding, Level};

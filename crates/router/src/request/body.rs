@@ -128,6 +128,7 @@ impl BodyStore {
         if let Some((file, len)) = &mut self.file {
             file.write_all_at(&self.memory, *len)?;
             *len += self.memory.len() as u64;
+            temp::count(self.memory.len());
             self.memory.to_mut().clear();
         }
         Ok(())

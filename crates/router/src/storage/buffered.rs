@@ -36,6 +36,11 @@ impl MemoryBudget {
         self.most.store(bytes, Ordering::Relaxed);
     }
 
+    /// Bytes that are held, and that may be.
+    pub(crate) fn figures(&self) -> (u64, u64) {
+        (self.held.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed))
+    }
+
     fn take(&self, bytes: u64) -> bool {
         let held = self.held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let fits = held <= self.most.load(Ordering::Relaxed);
@@ -101,7 +106,7 @@ mod tests {
         assert!(one.grow(60) && !other.grow(41) && other.grow(40) && other.grow(0));
         one.shrink(10);
         assert!(other.grow(10) && !other.grow(1));
-        assert_eq!((one.bytes(), other.bytes()), (50, 50));
+        assert_eq!((one.bytes(), other.bytes(), budget.figures()), (50, 50, (100, 100)));
         drop(one);
         assert_eq!(held(), 50);
         budget.set_most(10);

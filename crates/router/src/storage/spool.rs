@@ -69,6 +69,7 @@ impl Spool {
         };
         tail.file.write_all_at(piece, tail.written)?;
         tail.written += piece.len() as u64;
+        temp::count(piece.len());
         Ok(())
     }
 

@@ -66,7 +66,7 @@ impl Environment {
         let is_ours =
             |name: &OsString| name == "WATCHDOG_PID" || name.as_encoded_bytes().starts_with(b"LISTEN_");
         let inherited = self.all.iter().filter(|(name, _)| !is_ours(name));
-        let mark = (predecessor::MARK.into(), "1".into());
+        let mark = (predecessor::MARK.into(), predecessor::LANGUAGE.into());
         inherited.chain([&mark]).map(to_variable).collect()
     }
 

@@ -68,7 +68,10 @@ impl Supervisor {
             {
                 children.end_router(id, "says that it has finished, but was not told to");
             }
-            FromRouter::Finished { status } => questions.keep_totals(id, &status),
+            FromRouter::Finished { status } => {
+                questions.keep_totals(id, &status);
+                self.tell_sums();
+            }
         }
         true
     }
@@ -110,6 +113,7 @@ impl Supervisor {
             children.stop_apps_of(id);
         }
         self.questions.forget_router(id);
+        self.tell_sums();
         self.answer_questions();
         self.answer_changes();
         self.watch.iter_mut().for_each(|watch| watch.forget_router(id));

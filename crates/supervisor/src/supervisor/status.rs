@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use corral_ipc::message::{AppStatus, DaemonStatus, FailedListener, Status, Ticket, ToController, ToRouter};
+use corral_ipc::message::{
+    AppStatus, DaemonStatus, FailedListener, MainFigures, OwnProcess, Status, Ticket, ToController, ToRouter,
+};
 
 use super::Supervisor;
 use crate::children::app::App;
@@ -14,26 +16,53 @@ impl Supervisor {
         if self.questions.are_full() {
             return self.children.controller.send(&ToController::Status { ticket, status: None });
         }
-        let ready = self.children.routers.iter().filter(|router| router.role.is_ready);
-        let asked: BTreeSet<_> = ready.map(|router| router.id).collect();
+        let asked = self.ready_routers();
         for id in &asked {
             self.children.tell_router(*id, &ToRouter::Status { ticket });
         }
+        self.inheritance.ask_sums();
         self.questions.ask(ticket, asked);
         self.answer_questions();
+    }
+
+    /// The routers that answer questions.
+    pub(super) fn ready_routers(&self) -> BTreeSet<RouterId> {
+        let ready = self.children.routers.iter().filter(|router| router.role.is_ready);
+        ready.map(|router| router.id).collect()
     }
 
     pub(super) fn take_status(&mut self, id: RouterId, ticket: Ticket, status: Status) {
         let is_in_charge = id == self.children.routers.in_charge.id;
         self.questions.take(id, is_in_charge, ticket, status);
+        self.tell_sums();
         self.answer_questions();
     }
 
     /// Tells the controller what every router has answered.
     pub(super) fn answer_questions(&mut self) {
         for (ticket, mut status) in self.questions.take_complete() {
-            status.iter_mut().for_each(|status| self.complete_status(status));
+            if let Some(status) = &mut status {
+                status.daemon.main = self.main_figures();
+                self.complete_status(status);
+            }
             self.children.controller.send(&ToController::Status { ticket, status });
+        }
+    }
+
+    /// The counters of this process, and the use that the daemon makes of the machine.
+    pub(super) fn main_figures(&mut self) -> MainFigures {
+        let Self { children, usage, .. } = self;
+        let roles = [(OwnProcess::Controller, &children.controller), (OwnProcess::Reader, &children.reader)];
+        let routers = children.routers.iter().map(|router| (OwnProcess::Router, &router.role));
+        let peers = roles.into_iter().chain(routers).filter_map(|(process, role)| {
+            Some((process, role.peer.as_ref()?.pid().as_raw_nonzero().get().unsigned_abs()))
+        });
+        let processes = usage.look([(OwnProcess::Main, std::process::id())].into_iter().chain(peers));
+        MainFigures {
+            generation: self.configuration.in_force().map_or(0, |build| build.generation.0),
+            last_change: self.files.last_change,
+            restarts: self.restarts.of_own_processes,
+            processes,
         }
     }
 
@@ -50,7 +79,9 @@ impl Supervisor {
             config_files: self.files.describe().map(|files| files.names),
             config_changes: self.files.n_changes,
             upgrade_error: self.upgrade.trouble().cloned(),
+            main: std::mem::take(&mut status.daemon.main),
         };
+        status.daemon.count(&self.questions.inherited().daemon);
         let Some(build) = in_force else { return };
         let unbound = build.unbound.iter();
         let unbound = unbound
@@ -59,6 +90,7 @@ impl Supervisor {
         let background = build.apps.iter().skip(build.plan.applications.len());
         status.background =
             background.map(|(id, spec)| background_status(&spec.name, self.children.apps.get(id))).collect();
+        let inherited = self.inherited_applications();
         for figures in status.applications.iter_mut().chain(&mut status.background) {
             let Some((id, _)) = build.find_app(&figures.name) else { continue };
             let Some(app) = self.children.apps.get(id) else { continue };
@@ -67,11 +99,12 @@ impl Supervisor {
             figures.crashes = app.crashes.total;
             figures.last_crash.clone_from(&app.crashes.last);
             figures.warning = self.programs.warning_about(&app.spec);
+            inherited.get(&*figures.name).into_iter().for_each(|before| figures.count_before(before));
         }
     }
 }
 
-fn background_status(name: &str, app: Option<&App>) -> AppStatus {
+pub(super) fn background_status(name: &str, app: Option<&App>) -> AppStatus {
     let name = name.to_owned();
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     AppStatus {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use corral_ipc::message::OwnProcess;
 use corral_sys::signal::Signal;
 
 use super::Supervisor;
@@ -76,9 +77,18 @@ impl Supervisor {
             Timer::Silence => self.end_silent(now),
             // Whatever has its time: it goes on in each turn.
             Timer::Stop => {}
-            Timer::StartRouter => children.start_router(programs, secrets),
-            Timer::StartReader => self.start_reader(),
-            Timer::StartController => self.start_controller(),
+            Timer::StartRouter => {
+                restarts.count(OwnProcess::Router);
+                children.start_router(programs, secrets);
+            }
+            Timer::StartReader => {
+                restarts.count(OwnProcess::Reader);
+                self.start_reader();
+            }
+            Timer::StartController => {
+                restarts.count(OwnProcess::Controller);
+                self.start_controller();
+            }
             Timer::Look => look_at_files(restarts, configuration, children, now),
             Timer::Word => audience.speak(children.outputs.last_word(), now),
             Timer::Change => self.follow_change(),

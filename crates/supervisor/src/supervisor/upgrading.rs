@@ -19,6 +19,10 @@ impl Supervisor {
             return false;
         };
         let event = match message {
+            FromSuccessor::AskSums => {
+                self.answer_successor();
+                return true;
+            }
             FromSuccessor::Serving => UpgradeEvent::Serves,
             FromSuccessor::Failed { reason } => UpgradeEvent::Refused(reason),
         };
@@ -30,6 +34,7 @@ impl Supervisor {
         // Its last words are still in the socket.
         self.read_last_words(Source::Successor);
         self.upgrade_on(UpgradeEvent::Ended, Instant::now());
+        self.sums_are_wanted = false;
     }
 
     /// This process serves what its predecessor did: takes over the rest as well.
@@ -40,7 +45,8 @@ impl Supervisor {
             return self.give_up("the stored configuration cannot be put in force");
         }
         self.inheritance.take_over(in_force.map_or(&[], |build| &build.listeners));
-        self.release_background();
+        // Counted before the first question about the status of this process.
+        self.hear_predecessor();
     }
 }
 

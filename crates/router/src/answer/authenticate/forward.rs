@@ -11,6 +11,7 @@ use super::auth_scope::AuthScope;
 use super::method_result::MethodResult;
 use crate::answer::proxy::subrequest::{self, SubrequestError, SubrequestResponse};
 use crate::authentication::permissions::{Permission, Permissions};
+use crate::counters::inner::{ForwardResult, note_forward};
 use crate::error_chain::Chain;
 use crate::exchange::request::RoutedRequest;
 use crate::exchange::response::ResponseWriter;
@@ -34,6 +35,7 @@ pub(super) async fn ask<'c>(
         .count()
         > 1
     {
+        note_forward(ForwardResult::Refused);
         scope.warn(response, &"it has more than one Authorization");
         return Ok(MethodResult::Unknown(400));
     }
@@ -43,11 +45,13 @@ pub(super) async fn ask<'c>(
     });
     let known = digest.and_then(|(digest, _)| permissions.find(&digest, response.now()));
     if let Some(permission) = known {
+        note_forward(ForwardResult::Remembered);
         return Ok(go_on(forward, permission));
     }
     let reply = match tokio::time::timeout(forward.timeout, answer(response, forward)).await {
         Ok(reply) => reply?,
         Err(_) => {
+            note_forward(ForwardResult::Failed);
             let title = title(response.request, forward);
             scope.fail(response, &format!("{title}: no answer within {:?}", forward.timeout));
             return Ok(MethodResult::Unknown(504));
@@ -56,6 +60,7 @@ pub(super) async fn ask<'c>(
     let reply = match reply {
         Ok(reply) => reply,
         Err(failure) => {
+            note_forward(ForwardResult::Failed);
             let title = title(response.request, forward);
             scope.fail(response, &format!("{title}: {}", Chain(&failure)));
             return Ok(MethodResult::Unknown(failure.status()));
@@ -64,10 +69,12 @@ pub(super) async fn ask<'c>(
     match reply.status() {
         200..300 => {
             let Some(permission) = permission(&reply, forward) else {
+                note_forward(ForwardResult::Failed);
                 scope.fail(response, &"the name of the user has control characters");
                 return Ok(MethodResult::Unknown(502));
             };
             reply.finish(response);
+            note_forward(ForwardResult::Passed);
             if let Some((digest, lifetime)) = digest {
                 permissions.remember(digest, &permission, Instant::now() + lifetime);
             }
@@ -75,6 +82,7 @@ pub(super) async fn ask<'c>(
         }
         400..500 | 300..=303 | 307 | 308 => {
             let status = reply.status();
+            note_forward(ForwardResult::Refused);
             // A redirection to a page of its own is not worth a warning.
             if status >= 400 {
                 let what = format!("{} has answered with status {status}", title(response.request, forward));
@@ -84,6 +92,7 @@ pub(super) async fn ask<'c>(
             Ok(MethodResult::Answered)
         }
         status => {
+            note_forward(ForwardResult::Failed);
             let what = format!("{} has answered with status {status}", title(response.request, forward));
             scope.fail(response, &what);
             Ok(MethodResult::Unknown(if status == 503 { 503 } else { 502 }))

@@ -1,12 +1,27 @@
 //! Writes to an access log that fail: on a full disk that is each of them, and the other log is on the same disk.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 /// Failed writes are told of this often at most.
 const INTERVAL: Duration = Duration::from_secs(60);
+
+/// Entries of all logs that were lost, in the whole process: logs come and go with configurations.
+static N_LOST: AtomicU64 = AtomicU64::new(0);
+
+/// How many entries were lost.
+pub(crate) fn n_lost() -> u64 {
+    N_LOST.load(Ordering::Relaxed)
+}
+
+/// Counts the entries of a write that has failed. The first of them may have been written all the same.
+pub(super) fn count(entries: &[u8]) {
+    let n_lines = entries.split_inclusive(|byte| *byte == b'\n').count();
+    N_LOST.fetch_add(n_lines as u64, Ordering::Relaxed);
+}
 
 /// Entries that were lost since the last line about it.
 #[derive(Default)]
@@ -44,6 +59,17 @@ impl LossCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_entry_of_a_failed_write_is_lost() {
+        let before = n_lost();
+        for (entries, n) in [(&b"one\n"[..], 1), (b"one\ntwo\n", 2), (b"one\ntwo", 2), (b"", 0)] {
+            let known = n_lost();
+            count(entries);
+            assert_eq!(n_lost() - known, n, "{entries:?}");
+        }
+        assert_eq!(n_lost() - before, 5);
+    }
 
     #[test]
     fn failures_are_told_of_once_a_minute() {

@@ -12,8 +12,8 @@ use rustls::ClientConfig;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 
-use super::collector;
 use super::span::SpanRecord;
+use super::{collector, lost_spans};
 
 /// For one batch.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -85,6 +85,7 @@ impl SpanSender {
         };
         if failed.is_some() {
             self.n_lost.fetch_add(n_spans, Ordering::Relaxed);
+            lost_spans::count(n_spans);
         }
         self.say_what_was_lost(failed.as_deref());
     }

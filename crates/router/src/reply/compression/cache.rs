@@ -12,6 +12,7 @@ use tokio::sync::{OnceCell, Semaphore};
 
 use super::ChosenCompressor;
 use super::codec::{self, Effort, Encoder};
+use crate::counters::inner;
 use crate::files::{FileIdentity, OpenFile};
 
 /// Largest file that is compressed as a whole, so that its length can be told.
@@ -52,6 +53,11 @@ static WORKERS: LazyLock<Semaphore> = LazyLock::new(|| {
     Semaphore::new(n_processors.div_ceil(2))
 });
 
+/// Bytes of the compressed files that are kept.
+pub(crate) fn n_bytes() -> u64 {
+    KEPT.lock().n_bytes as u64
+}
+
 /// Whether this file is compressed as a whole and kept, rather than streamed.
 pub(crate) fn is_kept(file: &OpenFile, chosen: ChosenCompressor) -> bool {
     let limit = if codec::is_cheap(chosen.coding, chosen.level) { MAX_WHOLE } else { MAX_WHOLE_THOROUGH };
@@ -65,13 +71,20 @@ pub(crate) fn is_kept(file: &OpenFile, chosen: ChosenCompressor) -> bool {
 /// When the file cannot be read, or is not what it was when it was opened.
 pub(crate) async fn body(file: &OpenFile, chosen: ChosenCompressor) -> io::Result<Arc<[u8]>> {
     if let Some(body) = file.compressed(chosen.coding, chosen.level) {
+        inner::note(|counters| counters.compressed_hits.add(1));
         return Ok(body);
     }
     if !file.identity.is_settled() {
+        inner::note(|counters| counters.compressed_misses.add(1));
         return make(file, chosen).await;
     }
     let key = CompressedKey { identity: file.identity, chosen: (chosen.coding as u8, chosen.level) };
     let entry = Arc::clone(KEPT.lock().entries.entry(key).or_default());
+    let is_made = entry.initialized();
+    inner::note(|counters| match is_made {
+        true => counters.compressed_hits.add(1),
+        false => counters.compressed_misses.add(1),
+    });
     let made = entry.get_or_try_init(|| make(file, chosen)).await.cloned();
     match &made {
         Ok(body) => {

@@ -7,6 +7,8 @@ use corral_http::encoding::ContentCoding;
 use flate2::Compression as ZlibLevel;
 use flate2::write::{GzEncoder, ZlibEncoder};
 
+use super::tally::CountedOutput;
+
 /// How much time and memory may be spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
@@ -18,10 +20,10 @@ pub(crate) enum Effort {
 
 /// Compresses one body.
 pub(crate) enum Encoder {
-    Gzip(GzEncoder<Vec<u8>>),
-    Deflate(ZlibEncoder<Vec<u8>>),
-    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
-    Brotli(Box<CompressorWriter<Vec<u8>>>),
+    Gzip(GzEncoder<CountedOutput>),
+    Deflate(ZlibEncoder<CountedOutput>),
+    Zstd(zstd::stream::write::Encoder<'static, CountedOutput>),
+    Brotli(Box<CompressorWriter<CountedOutput>>),
 }
 
 impl Encoder {
@@ -33,11 +35,12 @@ impl Encoder {
     pub(crate) fn new(coding: ContentCoding, level: Option<i32>, effort: Effort) -> io::Result<Self> {
         let level = level_for(coding, level, effort);
         let is_streamed = effort == Effort::Streamed;
+        let output = CountedOutput::new(coding);
         Ok(match coding {
-            ContentCoding::Gzip => Self::Gzip(GzEncoder::new(Vec::new(), zlib_level(level))),
-            ContentCoding::Deflate => Self::Deflate(ZlibEncoder::new(Vec::new(), zlib_level(level))),
+            ContentCoding::Gzip => Self::Gzip(GzEncoder::new(output, zlib_level(level))),
+            ContentCoding::Deflate => Self::Deflate(ZlibEncoder::new(output, zlib_level(level))),
             ContentCoding::Zstd => {
-                let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), level)?;
+                let mut encoder = zstd::stream::write::Encoder::new(output, level)?;
                 let window = if is_streamed { ZSTD_STREAM_WINDOW } else { ZSTD_WINDOW };
                 if level > ZSTD_NARROW_LEVELS || is_streamed {
                     encoder.window_log(window)?;
@@ -46,7 +49,7 @@ impl Encoder {
             }
             ContentCoding::Br => {
                 let window = if is_streamed { BROTLI_STREAM_WINDOW } else { BROTLI_WINDOW };
-                let writer = CompressorWriter::new(Vec::new(), BROTLI_BUFFER, level.unsigned_abs(), window);
+                let writer = CompressorWriter::new(output, BROTLI_BUFFER, level.unsigned_abs(), window);
                 Self::Brotli(Box::new(writer))
             }
             ContentCoding::Identity => return Err(io::Error::from(io::ErrorKind::Unsupported)),
@@ -55,6 +58,7 @@ impl Encoder {
 
     /// Takes a piece of the body.
     pub(crate) fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.counted().n_input += piece.len() as u64;
         self.inner().write_all(piece)
     }
 
@@ -65,6 +69,10 @@ impl Encoder {
 
     /// Compressed bytes that were not taken yet.
     pub(crate) fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.counted().bytes
+    }
+
+    fn counted(&mut self) -> &mut CountedOutput {
         match self {
             Self::Gzip(encoder) => encoder.get_mut(),
             Self::Deflate(encoder) => encoder.get_mut(),
@@ -75,12 +83,13 @@ impl Encoder {
 
     /// Ends the body; returns what is left of its compressed bytes.
     pub(crate) fn finish(self) -> io::Result<Vec<u8>> {
-        match self {
-            Self::Gzip(encoder) => encoder.finish(),
-            Self::Deflate(encoder) => encoder.finish(),
-            Self::Zstd(encoder) => encoder.finish(),
-            Self::Brotli(encoder) => Ok(encoder.into_inner()),
-        }
+        let mut counted = match self {
+            Self::Gzip(encoder) => encoder.finish()?,
+            Self::Deflate(encoder) => encoder.finish()?,
+            Self::Zstd(encoder) => encoder.finish()?,
+            Self::Brotli(encoder) => encoder.into_inner(),
+        };
+        Ok(std::mem::take(&mut counted.bytes))
     }
 
     fn inner(&mut self) -> &mut dyn Write {
@@ -137,6 +146,9 @@ const ZSTD_NARROW_LEVELS: i32 = 16;
 mod tests {
     use std::io::Read;
 
+    use corral_ipc::message::CODINGS;
+
+    use super::super::tally;
     use super::*;
 
     const ALL: [ContentCoding; 4] =
@@ -175,6 +187,24 @@ mod tests {
                     assert!(decode(coding, &compressed) == body, "{coding:?} {effort:?} {level:?} {n}");
                 }
             }
+        }
+    }
+
+    /// Other tests of this process compress as well.
+    #[test]
+    fn bytes_before_and_behind_are_counted() {
+        for (place, name) in CODINGS.iter().enumerate() {
+            let coding = ALL.into_iter().find(|coding| coding.name() == *name).unwrap();
+            let before = tally::figures()[place].clone();
+            let mut encoder = Encoder::new(coding, Some(1), Effort::Streamed).unwrap();
+            encoder.write(&text(1_000_000)).unwrap();
+            encoder.flush().unwrap();
+            let n_made = encoder.output().len() as u64;
+            assert!(n_made > 0);
+            drop(encoder);
+            let after = tally::figures()[place].clone();
+            assert!(after.input >= before.input + 1_000_000, "{name}: {before:?} {after:?}");
+            assert!(after.output >= before.output + n_made, "{name}: {before:?} {after:?}");
         }
     }
 

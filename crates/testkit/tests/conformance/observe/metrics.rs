@@ -2,11 +2,13 @@
 
 mod connections;
 mod http2;
+mod inner;
 mod queues;
 mod refusals;
 mod replaced;
 mod requests;
 mod tls;
+mod upgrade;
 mod upstreams;
 
 use std::collections::HashMap;
@@ -29,7 +31,11 @@ fn text(server: &Daemon, accept: &str, media_type: &str) -> String {
 
 /// The samples by their names and labels.
 fn samples(server: &Daemon) -> HashMap<String, f64> {
-    let text = text(server, "application/openmetrics-text", OPEN_METRICS);
+    parse(&text(server, "application/openmetrics-text", OPEN_METRICS))
+}
+
+/// The samples of a text.
+fn parse(text: &str) -> HashMap<String, f64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let sample = |line: &str| {
         let (name, value) = line.rsplit_once(' ').expect("a name and a value");

@@ -38,6 +38,7 @@ pub(super) const ALLOWED: super::Table = &[
             "listeners",
             "questions",
             "stored",
+            "usage",
             "decide",
             "watch",
             "given",
@@ -95,5 +96,6 @@ pub(super) const ALLOWED: super::Table = &[
     ("socket_file", &[]),
     ("terminal", &[]),
     ("temp_dir", &["users"]),
+    ("usage", &[]),
     ("users", &[]),
 ];

@@ -1,0 +1,143 @@
+//! Figures that main has about itself and about the processes that it has started.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{AppStatus, DaemonStatus};
+
+/// A process of the daemon's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnProcess {
+    /// The one that has started the others.
+    Main,
+    /// One or several.
+    Router,
+    /// The control API's.
+    Controller,
+    /// The reader of configuration files, if there are any.
+    Reader,
+}
+
+impl OwnProcess {
+    /// All of them, in the order of figures.
+    pub const ALL: [Self; 4] = [Self::Main, Self::Router, Self::Controller, Self::Reader];
+
+    /// The name that people know it by.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Router => "router",
+            Self::Controller => "controller",
+            Self::Reader => "reader",
+        }
+    }
+}
+
+/// Figures of main.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MainFigures {
+    /// The number of the configuration in force; each that follows has a higher one.
+    pub generation: u64,
+    /// The newest change of the configuration, if there was any.
+    pub last_change: Option<LastChange>,
+    /// Starts of processes that took the place of one that had ended, by [`OwnProcess`].
+    pub restarts: [u64; OwnProcess::ALL.len()],
+    /// By [`OwnProcess`].
+    pub processes: [ProcessFigures; OwnProcess::ALL.len()],
+}
+
+/// A change of the configuration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LastChange {
+    /// When it was put in force or refused, since 1970.
+    pub at: Duration,
+    /// Whether it was put in force.
+    pub has_succeeded: bool,
+}
+
+/// The use that the processes of one kind make of the machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessFigures {
+    /// Bytes in RAM; none where no process runs, or the system hides it.
+    pub memory: Option<u64>,
+    /// Time of processors, with that of processes that have ended.
+    pub cpu: Duration,
+}
+
+impl MainFigures {
+    /// Adds the counters of the main process before this one.
+    pub fn count(&mut self, other: &Self) {
+        self.generation = self.generation.saturating_add(other.generation);
+        self.restarts.iter_mut().zip(other.restarts).for_each(|(sum, n)| *sum = sum.saturating_add(n));
+        for (ours, theirs) in self.processes.iter_mut().zip(&other.processes) {
+            ours.cpu = ours.cpu.saturating_add(theirs.cpu);
+        }
+    }
+}
+
+impl DaemonStatus {
+    /// Adds the counters of the main process before this one.
+    pub fn count(&mut self, other: &Self) {
+        self.config_changes = self.config_changes.saturating_add(other.config_changes);
+        self.main.count(&other.main);
+    }
+}
+
+impl AppStatus {
+    /// Adds what the main process before this one has counted of the application.
+    pub fn count_before(&mut self, other: &Self) {
+        self.crashes = self.crashes.saturating_add(other.crashes);
+        if let (Some(ours), Some(theirs)) = (&mut self.schedule, &other.schedule) {
+            ours.runs = ours.runs.saturating_add(theirs.runs);
+            ours.failed = ours.failed.saturating_add(theirs.failed);
+            ours.skipped = ours.skipped.saturating_add(theirs.skipped);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ScheduleStatus;
+
+    #[test]
+    fn counters_go_on_behind_those_of_the_process_before() {
+        let process = |memory, seconds| ProcessFigures { memory, cpu: Duration::from_secs(seconds) };
+        let mut figures = MainFigures {
+            generation: 2,
+            last_change: None,
+            restarts: [0, 1, 2, 3],
+            processes: [process(Some(7), 1); 4],
+        };
+        let before = MainFigures {
+            generation: 10,
+            last_change: Some(LastChange::default()),
+            restarts: [0, 5, 0, u64::MAX],
+            processes: [process(None, 4); 4],
+        };
+        figures.count(&before);
+        assert_eq!((figures.generation, figures.last_change), (12, None));
+        assert_eq!(figures.restarts, [0, 6, 2, u64::MAX]);
+        assert_eq!(figures.processes, [process(Some(7), 5); 4]);
+    }
+
+    #[test]
+    fn applications_go_on_counting_what_main_counts() {
+        let schedule = |runs| ScheduleStatus { runs, failed: 1, skipped: 2, ..ScheduleStatus::default() };
+        let app = |crashes, schedule| AppStatus { crashes, schedule, ..AppStatus::default() };
+        let mut figures = app(3, Some(schedule(4)));
+        figures.count_before(&app(5, Some(schedule(6))));
+        assert_eq!(
+            (figures.crashes, figures.schedule),
+            (8, Some(ScheduleStatus { runs: 10, failed: 2, skipped: 4, ..schedule(0) }))
+        );
+        let mut without = app(1, None);
+        without.count_before(&app(1, Some(schedule(6))));
+        assert_eq!((without.crashes, without.schedule), (2, None));
+    }
+}

@@ -1,0 +1,85 @@
+//! Counters over an upgrade: each main process tells the one that takes over what it and its routers have counted, and
+//! goes on to tell what its last requests add, so that no counter goes backwards.
+//!
+//! The successor asks before it starts a router, and again whenever it is asked for the status itself; that answer
+//! counts in the next one. The process before also tells what it has when a router has finished, and when it ends.
+
+use std::collections::BTreeMap;
+
+use corral_ipc::message::{AppStatus, Status, Ticket, ToRouter, ToSuccessor};
+use corral_ipc::sums;
+
+use super::Supervisor;
+use super::status::background_status;
+
+/// The ticket of questions whose answers are noted, and wanted for nothing else.
+const UNASKED: Ticket = Ticket(u64::MAX);
+
+impl Supervisor {
+    /// The successor asks for the counters: tells what is known, and more as soon as the routers have answered.
+    pub(super) fn answer_successor(&mut self) {
+        self.sums_are_wanted = true;
+        self.tell_sums();
+        self.inheritance.ask_sums();
+        for id in self.ready_routers() {
+            self.children.tell_router(id, &ToRouter::Status { ticket: UNASKED });
+        }
+    }
+
+    /// Tells a successor that wants to know the counters as they are known now.
+    pub(super) fn tell_sums(&mut self) {
+        if !self.sums_are_wanted || self.upgrade.peer().is_none() {
+            return;
+        }
+        let sums = self.sums();
+        match sums::to_bytes(&sums) {
+            Ok(sums) => {
+                let successor = self.upgrade.peer_mut().into_iter();
+                successor.for_each(|peer| peer.send(&ToSuccessor::Sums { sums: sums.clone() }, &[]));
+            }
+            Err(error) => tracing::error!(target: "alert", "tell the successor the counters: {error}"),
+        }
+    }
+
+    /// Hears the process before this one: its counters, and which of its commands have ended.
+    pub(super) fn hear_predecessor(&mut self) {
+        if let Some(sums) = self.inheritance.hear() {
+            self.questions.inherit(sums);
+            self.tell_sums();
+        }
+        self.release_background();
+    }
+
+    /// All counters that are to go on.
+    fn sums(&mut self) -> Status {
+        let mut sums = self.questions.sums();
+        sums.daemon.config_changes = self.files.n_changes;
+        sums.daemon.main = self.main_figures();
+        let inherited = self.questions.inherited();
+        sums.daemon.count(&inherited.daemon);
+        self.add_counts_of_applications(&mut sums.applications);
+        sums
+    }
+
+    /// Adds what main has counted of each application.
+    fn add_counts_of_applications(&self, sums: &mut Vec<AppStatus>) {
+        let apps = self.configuration.in_force().into_iter().flat_map(|build| &build.apps);
+        let inherited = self.inherited_applications();
+        let places: BTreeMap<_, _> = sums.iter().map(|app| app.name.clone()).zip(0..).collect();
+        for (id, spec) in apps {
+            let app = self.children.apps.get(id);
+            let mut figures = background_status(&spec.name, app);
+            figures.crashes = app.map_or(0, |app| app.crashes.total);
+            inherited.get(&*spec.name).into_iter().for_each(|before| figures.count_before(before));
+            match places.get(&spec.name).and_then(|place: &usize| sums.get_mut(*place)) {
+                Some(known) => (known.crashes, known.schedule) = (figures.crashes, figures.schedule),
+                None => sums.push(figures),
+            }
+        }
+    }
+
+    /// The counters of applications of the process before this one, by name.
+    pub(super) fn inherited_applications(&self) -> BTreeMap<&str, &AppStatus> {
+        self.questions.inherited().applications.iter().map(|app| (&*app.name, app)).collect()
+    }
+}

@@ -9,6 +9,7 @@ mod reader;
 mod router;
 mod status;
 mod upgrade;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,10 @@ pub use self::status::{
     ScheduleStatus, ServerState, ServerStatus, Status, StepFigures, UpstreamStatus,
 };
 pub use self::upgrade::{FromSuccessor, ToSuccessor};
+pub use self::worker::{
+    END_CAUSES, EndCause, MOST_WORKERS, RunningRequest, WorkerCounts, WorkerEnding, WorkerState,
+    WorkerStatus, WorkerUsage,
+};
 
 /// One configuration that was handed out; grows with each. The controller numbers what it sends to
 /// main, and main what it sends to the router, as it also prepares generations by itself.

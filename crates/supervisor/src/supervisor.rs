@@ -21,6 +21,7 @@ mod status;
 mod stopping;
 mod timers;
 mod upgrading;
+mod workers;
 
 use std::io;
 use std::process::ExitCode;

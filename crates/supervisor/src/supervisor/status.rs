@@ -32,9 +32,13 @@ impl Supervisor {
     /// Tells the controller what every router has answered.
     pub(super) fn answer_questions(&mut self) {
         for (ticket, mut status) in self.questions.take_complete() {
-            status.iter_mut().for_each(|status| self.complete_status(status));
+            if let Some(status) = &mut status {
+                self.complete_status(status);
+                self.count_workers(status);
+            }
             self.children.controller.send(&ToController::Status { ticket, status });
         }
+        self.answer_worker_questions();
     }
 
     /// Adds what only main knows: what could not be bound, started or stored.

@@ -32,6 +32,7 @@ struct Sample {
 #[derive(Debug)]
 enum SampleValue {
     Count(u64),
+    Amount(f64),
     Level(f64),
     Histogram(HistogramSample),
 }
@@ -54,6 +55,15 @@ impl Exposition {
     /// If the family is not one of the table, or has other labels.
     pub fn count(&mut self, family: &'static Family, labels: &[&str], n: u64) {
         self.add(family, labels, SampleValue::Count(n));
+    }
+
+    /// Adds an amount of a counter that has fractions.
+    ///
+    /// # Panics
+    ///
+    /// As `count`.
+    pub fn amount(&mut self, family: &'static Family, labels: &[&str], amount: f64) {
+        self.add(family, labels, SampleValue::Amount(amount));
     }
 
     /// Adds the level of a gauge.
@@ -139,6 +149,7 @@ impl SampleValue {
     fn encode(&self, encoder: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
         match self {
             Self::Count(n) => encoder.encode_counter::<NoLabelSet, _, f64>(n, None),
+            Self::Amount(amount) => encoder.encode_counter::<NoLabelSet, _, f64>(amount, None),
             Self::Level(level) => encoder.encode_gauge(level),
             Self::Histogram(HistogramSample { sum, buckets }) => {
                 let count = buckets.iter().map(|(_, n)| n).sum();
@@ -171,6 +182,7 @@ mod tests {
         let mut all = Exposition::default();
         all.level(&table::APPLICATION_MEMORY, &["shop"], 5.0);
         all.count(&table::APPLICATION_CRASHES, &["a \"b\"\\\n"], 2);
+        all.amount(&table::APPLICATION_CPU, &["shop"], 1.25);
         let histogram = HistogramSample { sum: 0.75, buckets: vec![(0.5, 1), (f64::INFINITY, 2)] };
         all.histogram(&table::HTTP_DURATION, &["*:80"], histogram);
         all
@@ -185,6 +197,8 @@ mod tests {
             "corral_application_memory_bytes{application=\"shop\"} 5.0",
             "# TYPE corral_application_crashes counter",
             "corral_application_crashes_total{application=\"a \\\"b\\\"\\\\\\n\"} 2",
+            "# TYPE corral_application_cpu_seconds counter",
+            "corral_application_cpu_seconds_total{application=\"shop\"} 1.25",
             "# TYPE corral_http_request_duration_seconds histogram",
             "corral_http_request_duration_seconds_bucket{le=\"0.5\",listener=\"*:80\"} 1",
             "corral_http_request_duration_seconds_bucket{le=\"+Inf\",listener=\"*:80\"} 3",

@@ -20,7 +20,7 @@ use crate::query::Query;
 use crate::reply::{ApiReply, object};
 use crate::state::{ChangeError, ChangeRequest, Changed, Controller, Effect, Storing};
 use crate::uploads::Texts;
-use crate::{exec, files, metrics, openapi, refusals, status, uploads};
+use crate::{exec, files, metrics, openapi, refusals, status, uploads, workers};
 
 /// Answers one request. Must run to its end, because it may change the configuration.
 pub(crate) async fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
@@ -54,6 +54,8 @@ pub(crate) async fn answer(controller: &Controller, call: &ApiRequest<'_>) -> Ap
         ApiResource::Restart => restart(controller, path).await,
         ApiResource::Run => run(controller, path).await,
         ApiResource::Exec => exec::answer(controller, call.uid, path).await,
+        ApiResource::Workers => workers::list(controller, path).await,
+        ApiResource::EndWorker => workers::end(controller, path).await,
         ApiResource::OpenApi => ApiReply::value(openapi::document()),
     }
 }

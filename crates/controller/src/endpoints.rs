@@ -16,6 +16,8 @@ pub(crate) enum ApiResource {
     Restart,
     Run,
     Exec,
+    Workers,
+    EndWorker,
     OpenApi,
 }
 
@@ -23,7 +25,7 @@ pub(crate) enum ApiResource {
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) resource: ApiResource,
-    /// `{name}` is one segment, `{path}` any number of them but none.
+    /// `{path}` is any number of segments but none, another name in braces one segment.
     pub(crate) template: &'static str,
     pub(crate) operations: &'static [Operation],
     /// The answer to another method.
@@ -105,7 +107,7 @@ impl Endpoint {
             let segment = segments.get(idx)?;
             match piece {
                 "{path}" => return Some(&segments[first.unwrap_or(idx)..]),
-                "{name}" => first = first.or(Some(idx)),
+                brace if brace.starts_with('{') => first = first.or(Some(idx)),
                 fixed if **segment != *fixed.as_bytes() => return None,
                 _ => {}
             }
@@ -347,6 +349,39 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
         otherwise: Otherwise::NotAllowed,
     },
     Endpoint {
+        resource: ApiResource::Workers,
+        template: "/control/applications/{name}/workers",
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Json,
+            "The processes of an application, by their numbers, and the requests that they run now.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::EndWorker,
+        template: "/control/applications/{name}/workers/{pid}/drain",
+        operations: &[operation(
+            Method::POST,
+            RequestBodyKind::None,
+            ReplyBody::Success,
+            "Gives a process of an application no more requests; it ends after those that it has.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::EndWorker,
+        template: "/control/applications/{name}/workers/{pid}/end",
+        operations: &[operation(
+            Method::POST,
+            RequestBodyKind::None,
+            ReplyBody::Success,
+            "Ends a process of an application at once. The requests that it runs are answered with 503.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
         resource: ApiResource::OpenApi,
         template: "/openapi.json",
         operations: &[operation(Method::GET, RequestBodyKind::None, ReplyBody::Json, "This description.")],
@@ -379,6 +414,12 @@ mod tests {
             "/control/applications/a/restart",
             Some(("/control/applications/{name}/restart", &["a", "restart"])),
         );
+        check(
+            "/control/applications/a/workers/12/drain",
+            Some(("/control/applications/{name}/workers/{pid}/drain", &["a", "workers", "12", "drain"])),
+        );
+        check("/control/applications/a/workers/12", None);
+        check("/control/applications/a/workers/12/stop", None);
         check("/control/applications/a/restart/x", None);
         check("/control/applications/restart", None);
         check("/configuration", None);

@@ -36,6 +36,7 @@ mod startup;
 mod state;
 mod status;
 mod uploads;
+mod workers;
 mod write_timeout;
 
 use std::future::Future;

@@ -12,7 +12,7 @@ use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::{Link, Packet};
 use corral_ipc::message::{
     ControlCall, FromController, GenerationId, Inserted, IssuedSecret, Revocable, Status, Ticket,
-    ToController,
+    ToController, WorkerEnding, WorkerStatus,
 };
 use corral_sys::watched::Watched;
 use tokio::io::Interest;
@@ -76,6 +76,9 @@ struct LinkState {
 struct WaitingCall {
     generations: HashMap<GenerationId, oneshot::Sender<Result<Warnings, MainError>>>,
     statuses: HashMap<Ticket, oneshot::Sender<Option<Status>>>,
+    workers: HashMap<Ticket, oneshot::Sender<Option<Vec<WorkerStatus>>>>,
+    /// Ends of workers.
+    ends: HashMap<Ticket, oneshot::Sender<bool>>,
     /// Restarts and runs of applications.
     applications: HashMap<Ticket, oneshot::Sender<Result<(), MainError>>>,
     /// Questions of `corral exec`.
@@ -141,6 +144,27 @@ impl MainLink {
         let ticket = self.shared.ticket();
         self.shared.waiting().statuses.insert(ticket, answer);
         self.ask(&FromController::Status { ticket }, answered).await
+    }
+
+    /// Asks for the workers of an application; none when there is no such application, or its router does not answer.
+    pub(crate) async fn workers(&self, name: String) -> Result<Option<Vec<WorkerStatus>>, MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().workers.insert(ticket, answer);
+        self.ask(&FromController::Workers { ticket, name }, answered).await
+    }
+
+    /// Has a worker of an application end; false when this process is not one.
+    pub(crate) async fn end_worker(
+        &self,
+        name: String,
+        pid: u32,
+        ending: WorkerEnding,
+    ) -> Result<bool, MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().ends.insert(ticket, answer);
+        self.ask(&FromController::EndWorker { ticket, name, pid, ending }, answered).await
     }
 
     /// Has a command run at once.
@@ -279,6 +303,8 @@ impl WaitingCall {
                 deliver(self.applications.remove(&ticket), Err(MainError::Revoked));
             }
             ToController::Status { ticket, status } => deliver(self.statuses.remove(&ticket), status),
+            ToController::Workers { ticket, workers } => deliver(self.workers.remove(&ticket), workers),
+            ToController::WorkerTold { ticket, is_found } => deliver(self.ends.remove(&ticket), is_found),
             ToController::Restarted { ticket, error } => {
                 let answer = error.map_or(Ok(()), |reason| Err(MainError::Refused(reason)));
                 deliver(self.applications.remove(&ticket), answer);

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use corral_acme::{NameState, NameStatus};
 use corral_config::json::Value;
 use corral_ipc::message::{
-    AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, LimitStatus, ListenerFigures, MirrorStatus,
-    PROTOCOLS, STATE_KINDS, STATUS_CLASSES, ServerState, Status, UpstreamStatus,
+    AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, END_CAUSES, LimitStatus, ListenerFigures,
+    MirrorStatus, PROTOCOLS, STATE_KINDS, STATUS_CLASSES, ServerState, Status, UpstreamStatus,
 };
 use corral_metrics::{Exposition, Family, HistogramSample, table};
 
@@ -117,6 +117,7 @@ fn application(all: &mut Exposition, app: &AppStatus) {
         all.level(&table::APPLICATION_PROCESSES, &[name, state], n.into());
     }
     all.level(&table::APPLICATION_MEMORY, &[name], level(app.memory));
+    workers(all, app);
     all.count(&table::APPLICATION_CRASHES, &[name], app.crashes);
     all.level(&table::APPLICATION_FAILING, &[name], flag(app.last_error.is_some()));
     if let Some(schedule) = &app.schedule {
@@ -130,6 +131,23 @@ fn application(all: &mut Exposition, app: &AppStatus) {
     if let Some(length) = app.queue.as_ref().and_then(|queue| queue.length) {
         all.level(&table::QUEUE_LENGTH, &[name], level(length));
     }
+}
+
+fn workers(all: &mut Exposition, app: &AppStatus) {
+    let name = app.name.as_str();
+    let busy = app.running.saturating_sub(app.idle);
+    for (state, n) in
+        [("idle", app.idle), ("busy", busy), ("starting", app.starting), ("leaving", app.leaving)]
+    {
+        all.level(&table::WORKERS, &[name, state], n.into());
+    }
+    all.count(&table::WORKERS_STARTED, &[name], app.workers.started);
+    let causes = END_CAUSES.iter().zip(app.workers.ended).filter(|(_, n)| *n > 0);
+    causes.for_each(|(cause, n)| all.count(&table::WORKERS_ENDED, &[name, cause], n));
+    if app.resident > 0 {
+        all.level(&table::APPLICATION_RESIDENT, &[name], level(app.resident));
+    }
+    all.count_seconds(&table::APPLICATION_CPU, &[name], app.cpu);
 }
 
 fn upstream(all: &mut Exposition, group: &UpstreamStatus) {

@@ -50,6 +50,7 @@ fn path_parameter(name: &str) -> Value {
         "path" => {
             "Names and indices on the way to the value, with slashes between them; a slash in a name is %2F."
         }
+        "pid" => "The number of a process.",
         _ => "A slash in the name is %2F.",
     };
     parameter(name, "path", "string", description)
@@ -100,7 +101,7 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
 fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
     let mut options = Vec::new();
     let is_change = operation.answer == ReplyBody::Success
-        && !matches!(endpoint.resource, ApiResource::Restart | ApiResource::Run);
+        && !matches!(endpoint.resource, ApiResource::Restart | ApiResource::Run | ApiResource::EndWorker);
     if is_change {
         let text = "Check the request and change nothing.";
         options.push(parameter("dry_run", "query", "boolean", text));

@@ -7,6 +7,7 @@ mod fake_main;
 mod replies;
 mod startup;
 mod superseding;
+mod workers;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -69,7 +69,8 @@ pub(crate) enum Command {
         control: Control,
     },
 
-    /// Show the figures of a running daemon at a terminal as they change, and restart its applications
+    /// Show the figures of a running daemon at a terminal as they change, restart its applications, and end their
+    /// processes
     Top {
         /// How often the figures are asked for
         #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = pause)]

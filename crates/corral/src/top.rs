@@ -1,4 +1,5 @@
-//! `corral top`: the figures of a running daemon at a terminal as they change, and restarts of its applications.
+//! `corral top`: the figures of a running daemon at a terminal as they change, restarts of its applications, and the
+//! end of single workers.
 
 mod answers;
 mod figures;
@@ -6,10 +7,13 @@ mod happening;
 mod history;
 mod interval;
 mod look;
+mod mark;
 mod rows;
 mod screen;
 mod state;
 mod view;
+mod worker_choice;
+mod workers;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -56,8 +60,9 @@ pub(crate) fn command(daemon: &Daemon, interval: Duration) -> anyhow::Result<Exi
     let (sender, happenings) = mpsc::channel();
     happening::watch_keys(sender.clone());
     happening::watch_signals(signals, sender.clone());
-    happening::watch_daemon(daemon.clone(), interval, sender.clone());
-    let top = Top { daemon, answers, state: TopState::default(), view: View::new(look), sender };
+    let (openings, opened) = mpsc::channel();
+    happening::watch_daemon(daemon.clone(), interval, opened, sender.clone());
+    let top = Top { daemon, answers, state: TopState::default(), view: View::new(look), sender, openings };
     top.run(&mut screen, &happenings)
 }
 
@@ -69,6 +74,8 @@ struct Top<'a> {
     view: View,
     /// For threads that are started later.
     sender: Sender<Happening>,
+    /// The application that is opened, for the thread that asks for its workers.
+    openings: Sender<Option<String>>,
 }
 
 impl Top<'_> {
@@ -94,6 +101,15 @@ impl Top<'_> {
             Happening::Answered { status, at } => self.answers.add(&status, at),
             Happening::Unanswered(reason) => self.answers.fail(&reason),
             Happening::Restarted { application, outcome } => self.state.restarted(&application, outcome),
+            Happening::Listed { application, answer, at } => {
+                if self.state.opened.as_ref() == Some(&application) {
+                    self.answers.add_workers(&application, answer, at);
+                }
+            }
+            Happening::Ended { order, outcome } => {
+                self.state.ended(&order, outcome);
+                self.ask_for_workers();
+            }
             Happening::Signal(number) => return Ok(Some(by_signal(number))),
             Happening::Deaf(error) => return Err(error).context("listen to keys and signals"),
         }
@@ -101,14 +117,30 @@ impl Top<'_> {
     }
 
     fn press(&mut self, key: KeyEvent) -> Option<ExitCode> {
-        match self.state.press(key, &self.answers) {
+        let before = self.state.opened.clone();
+        let effect = self.state.press(key, &self.answers);
+        if self.state.opened != before {
+            self.answers.forget_workers();
+            self.ask_for_workers();
+        }
+        match effect {
             KeyEffect::Nothing => None,
             KeyEffect::Quit => Some(ExitCode::SUCCESS),
             KeyEffect::Restart(application) => {
                 happening::restart(self.daemon.clone(), application, self.sender.clone());
                 None
             }
+            KeyEffect::End(order) => {
+                happening::end(self.daemon.clone(), order, self.sender.clone());
+                None
+            }
         }
+    }
+
+    /// Has the workers of the application that is open asked for at once.
+    fn ask_for_workers(&self) {
+        // The thread ends with this process.
+        let _ = self.openings.send(self.state.opened.clone());
     }
 }
 

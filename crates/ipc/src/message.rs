@@ -14,6 +14,7 @@ mod status;
 mod sums;
 mod traffic;
 mod upgrade;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -44,6 +45,10 @@ pub use self::traffic::{
     TLS_FAILURES, TLS_SESSIONS, TLS_VERSIONS, TlsFailure, TlsFigures, TrafficFigures,
 };
 pub use self::upgrade::{FromSuccessor, ToSuccessor};
+pub use self::worker::{
+    END_CAUSES, EndCause, MOST_WORKERS, RunningRequest, WorkerCounts, WorkerEnding, WorkerState,
+    WorkerStatus, WorkerUsage,
+};
 
 /// One configuration that was handed out; grows with each. The controller numbers what it sends to
 /// main, and main what it sends to the router, as it also prepares generations by itself.

@@ -192,6 +192,7 @@ mod tests {
         all.level(&table::APPLICATION_MEMORY, &["shop"], 5.0);
         all.count(&table::APPLICATION_CRASHES, &["a \"b\"\\\n"], 2);
         all.count_seconds(&table::PROCESS_CPU, &["main"], Duration::from_millis(1500));
+        all.count_seconds(&table::APPLICATION_CPU, &["shop"], Duration::from_millis(1250));
         let histogram = HistogramSample { sum: 0.75, buckets: vec![(0.5, 1), (f64::INFINITY, 2)] };
         all.histogram(&table::HTTP_DURATION, &["*:80"], histogram);
         all
@@ -218,6 +219,8 @@ mod tests {
             "# TYPE corral_application_crashes counter",
             "corral_application_crashes_total{application=\"a \\\"b\\\"\\\\\\n\"} 2",
             "corral_process_cpu_seconds_total{process=\"main\"} 1.5",
+            "# TYPE corral_application_cpu_seconds counter",
+            "corral_application_cpu_seconds_total{application=\"shop\"} 1.25",
             "# TYPE corral_http_request_duration_seconds histogram",
             "corral_http_request_duration_seconds_bucket{le=\"0.5\",listener=\"*:80\"} 1",
             "corral_http_request_duration_seconds_bucket{le=\"+Inf\",listener=\"*:80\"} 3",

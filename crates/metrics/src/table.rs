@@ -134,6 +134,22 @@ families! {
     APPLICATION_MEMORY = Applications Gauge "corral_application_memory_bytes" Bytes ["application"]
         "Memory that the processes have for themselves"
         "A page that a process still shares with the one that has forked it counts in both.";
+    APPLICATION_RESIDENT = Applications Gauge "corral_application_resident_memory_bytes" Bytes ["application"]
+        "Memory of the processes that is in RAM"
+        "Pages that several processes have count for each. The [control API](../control-api.md#workers) tells \
+            the share of each process, its PSS.";
+    APPLICATION_CPU = Applications Counter "corral_application_cpu_seconds" Seconds ["application"]
+        "Time that the processes had a processor, those among them that have ended"
+        "Where all applications together have more than 512 processes, it is up to date after a few questions.";
+    WORKERS = Applications Gauge "corral_workers" None ["application", "state"]
+        "Processes of the application by what they do"
+        "`state` is `idle`, `busy`, `starting`, or `leaving`: after the requests that it has, the process ends.";
+    WORKERS_STARTED = Applications Counter "corral_workers_started" None ["application"]
+        "Processes that were started" "Those that failed to start are not counted.";
+    WORKERS_ENDED = Applications Counter "corral_workers_ended" None ["application", "cause"]
+        "Processes that have ended"
+        "`cause` is `exit`, by itself; `signal`; `requests`, `memory` and `kill_after`, the limits; `idle`; `restart` \
+            of the application; `drained` or `ended` by a person; `broken`, when it broke the rules of the channel.";
     APPLICATION_CRASHES = Applications Counter "corral_application_crashes" None ["application"]
         "Processes that have ended by themselves or by a signal" "";
     APPLICATION_FAILING = Applications Gauge "corral_application_failing" None ["application"]

@@ -6,6 +6,7 @@ mod generations;
 mod inner;
 mod retired_generations;
 mod schedule;
+mod usage_survey;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -33,6 +34,7 @@ use self::announced_worker::{AnnouncedWorker, WorkerAccess};
 use self::applications::KnownApp;
 use self::retired_generations::RetiredGenerations;
 use self::schedule::ControlSchedule;
+use self::usage_survey::UsageSurvey;
 use crate::control_waker::{self, ControlWaker};
 use crate::counters::traffic;
 use crate::dev_reload;
@@ -78,6 +80,8 @@ struct ControlThread {
     resolver: Arc<NameResolver>,
     control_waker: Arc<ControlWaker>,
     schedule: ControlSchedule,
+    /// Which workers' resources are looked at for the next status.
+    survey: UsageSurvey,
     /// Ends when the event loops accept nothing any more, once they are told to finish.
     closing: Option<mpsc::Receiver<()>>,
     /// Ends when they have finished what they had begun.
@@ -145,6 +149,7 @@ pub(crate) fn run(link: Link) -> anyhow::Result<()> {
         resolver: Arc::new(NameResolver::new(runtime.handle().clone())),
         control_waker: Arc::default(),
         schedule: ControlSchedule::new(Instant::now()),
+        survey: UsageSurvey::default(),
         closing: None,
         finishing: None,
     };
@@ -249,6 +254,8 @@ impl ControlThread {
                 let status = self.figures();
                 self.main.send(&FromRouter::Status { ticket, status });
             }
+            ToRouter::Workers { ticket, app } => self.tell_workers(ticket, app),
+            ToRouter::DrainWorker { app, worker } => self.drain_worker(app, worker),
             ToRouter::Finish { keep_idle } => self.finish(keep_idle),
         }
         Ok(())
@@ -296,6 +303,7 @@ impl ControlThread {
         let closed = sum(|event_loop| event_loop.counters.closed.get());
         let active = sum(|event_loop| event_loop.counters.active.get());
         let leases = self.current.as_ref().map_or(&[][..], |(_, generation)| generation.leases.values());
+        self.survey.look(leases);
         Status {
             accepted,
             active,

@@ -32,6 +32,7 @@ mod housekeeping;
 mod lease;
 mod left_state;
 mod leniencies;
+mod listing;
 mod loop_app;
 mod mebibytes;
 mod overload;

@@ -6,4 +6,5 @@ pub(crate) mod forwarded;
 pub(crate) mod head;
 pub(crate) mod identity;
 pub(crate) mod ip_text;
+pub(crate) mod path_pattern;
 pub(crate) mod routing;

@@ -10,6 +10,8 @@ pub(crate) mod routers;
 pub(crate) mod started_worker;
 mod taken_port;
 mod takeover;
+mod worker_records;
+mod workers;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -22,6 +24,7 @@ use self::app::App;
 use self::outputs::Outputs;
 use self::role::Role;
 use self::routers::Routers;
+use self::worker_records::WorkerRecords;
 use crate::ids::{Ids, RouterId};
 use crate::peer::Peer;
 
@@ -54,6 +57,7 @@ pub(crate) struct Children {
     pub(crate) reader: Role,
     pub(crate) routers: Routers,
     pub(crate) apps: BTreeMap<AppId, App>,
+    pub(crate) records: WorkerRecords,
     pub(crate) outputs: Outputs,
     pub(crate) ids: Ids,
     events: VecDeque<AppEvent>,
@@ -67,6 +71,7 @@ impl Children {
             reader: Role::new("reader", now),
             routers: Routers::new(n_threads, now),
             apps: BTreeMap::new(),
+            records: WorkerRecords::default(),
             outputs: Outputs::default(),
             ids: Ids::default(),
             events: VecDeque::new(),

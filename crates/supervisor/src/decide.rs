@@ -13,4 +13,5 @@ pub(crate) mod steps;
 pub(crate) mod stop;
 pub(crate) mod timers;
 pub(crate) mod upgrade;
+pub(crate) mod worker_end;
 pub(crate) mod workers;

@@ -1,10 +1,13 @@
 //! Questions that routers were asked and have not answered.
 
+pub(crate) mod workers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use corral_ipc::message::{GenerationId, Status, Ticket};
 
+use self::workers::WorkerQuestions;
 use crate::decide::owed::Owed;
 use crate::ids::RouterId;
 
@@ -29,6 +32,8 @@ struct Question {
 /// The questions that are open, and what routers have counted that have ended.
 pub(crate) struct Questions {
     open: Vec<Question>,
+    /// Questions about workers.
+    pub(crate) workers: WorkerQuestions,
     /// The generation that a router has not put in force yet.
     owed: Owed,
     ended_routers: Status,
@@ -44,6 +49,7 @@ impl Questions {
     pub(crate) fn new(now: Instant) -> Self {
         Self {
             open: Vec::new(),
+            workers: WorkerQuestions::default(),
             owed: Owed::default(),
             ended_routers: Status::default(),
             last: BTreeMap::new(),
@@ -54,7 +60,7 @@ impl Questions {
 
     /// Whether no further question is taken.
     pub(crate) fn are_full(&self) -> bool {
-        self.open.len() >= MOST_QUESTIONS
+        self.open.len() + self.workers.len() >= MOST_QUESTIONS
     }
 
     /// These routers have been asked for their figures.
@@ -145,6 +151,7 @@ impl Questions {
     /// The answer of a router that has ended is not waited for, and what it has told before goes on counting.
     pub(crate) fn forget_router(&mut self, id: RouterId) {
         self.end_router(id);
+        self.workers.forget_router(id);
         for question in &mut self.open {
             question.missing.remove(&id);
         }
@@ -153,6 +160,7 @@ impl Questions {
     /// The controller that has asked is gone.
     pub(crate) fn clear(&mut self) {
         self.open.clear();
+        self.workers.clear();
     }
 
     /// Notes the generation that a router is to have in force now.
@@ -174,7 +182,7 @@ impl Questions {
     fn asked(&self, is_heard: impl Fn(RouterId) -> bool) -> impl Iterator<Item = (RouterId, Instant)> {
         let asked =
             self.open.iter().flat_map(|question| question.missing.iter().map(|id| (*id, question.asked)));
-        asked.filter(move |(id, _)| is_heard(*id))
+        asked.chain(self.workers.asked()).filter(move |(id, _)| is_heard(*id))
     }
 }
 

@@ -22,6 +22,7 @@ mod stopping;
 mod sums;
 mod timers;
 mod upgrading;
+mod workers;
 
 use std::io;
 use std::process::ExitCode;

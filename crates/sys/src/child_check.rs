@@ -70,6 +70,12 @@ impl VerifiedChild {
         self.pid
     }
 
+    /// Whether no other process can have its number yet: what was found out about that is about this one.
+    #[must_use]
+    pub fn has_number(&self) -> bool {
+        self.pidfd.as_ref().is_none_or(|pidfd| process::pid_behind(pidfd) == Some(self.pid))
+    }
+
     /// Sends it a signal; says whether it was there to get it.
     pub fn kill(&self, with: Signal) -> bool {
         match &self.pidfd {
@@ -143,8 +149,10 @@ mod tests {
         assert_eq!(find(getpid(), pid, None), Ok(Some(pid)));
         let found = VerifiedChild::find(getpid(), child.id(), false, Some(process::pidfd(pid).unwrap()));
         let found = found.unwrap().unwrap();
+        assert!(found.has_number());
         assert!(found.kill(Signal::KILL));
         child.wait().unwrap();
+        assert!(!found.has_number());
         assert!(!found.kill(Signal::KILL) && !found.kill_group(Signal::KILL), "it was collected");
     }
 

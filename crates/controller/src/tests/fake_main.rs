@@ -4,7 +4,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use corral_config::plan::{AssetKind, Assets};
 use corral_ipc::link::Link;
-use corral_ipc::message::{FromController, Revocable, Status, ToController};
+use corral_ipc::message::{
+    FromController, Revocable, Status, ToController, WorkerEnding, WorkerId, WorkerState, WorkerStatus,
+};
 
 /// Something that main was asked or told.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,6 +16,7 @@ pub(super) enum Event {
     Apply { generation: u64, document: String, n_listeners: usize, assets: Assets, store: bool },
     Restart(String),
     Revoke(Revocable),
+    EndWorker { name: String, pid: u32, ending: WorkerEnding },
     Store { kind: AssetKind, name: String, bytes: Option<Vec<u8>> },
 }
 
@@ -43,7 +46,8 @@ impl FakeMain {
     }
 
     /// A document with `/refuse` in it is refused, and the answer to one with `/hold` waits for the test. One with
-    /// `/slow` is never in force, one with `/late` when it is revoked, and nor is a restart of "slow" over.
+    /// `/slow` is never in force, one with `/late` when it is revoked, and nor is a restart of "slow" over. Each
+    /// application has the process 7 as its worker, but "broken", of which nothing is known.
     fn answer(&mut self, message: FromController) -> Option<ToController> {
         match message {
             FromController::Apply { generation, plan, document, assets, store, .. } => {
@@ -81,6 +85,16 @@ impl FakeMain {
                 let is_slow = name == "slow";
                 self.tell(Event::Restart(name));
                 (!is_slow).then_some(ToController::Restarted { ticket, error })
+            }
+            FromController::Workers { ticket, name } => {
+                let one = WorkerStatus { pid: 7, ..WorkerStatus::new(WorkerId(1), WorkerState::Idle) };
+                let workers = (name != "broken").then(|| vec![one]);
+                Some(ToController::Workers { ticket, workers })
+            }
+            FromController::EndWorker { ticket, name, pid, ending } => {
+                let is_found = pid == 7;
+                self.tell(Event::EndWorker { name, pid, ending });
+                Some(ToController::WorkerTold { ticket, is_found })
             }
             FromController::RunApp { ticket, .. } => Some(ToController::Restarted { ticket, error: None }),
             FromController::DescribeExec { ticket, name, uid } => {

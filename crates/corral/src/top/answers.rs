@@ -1,13 +1,14 @@
 //! The answers of the daemon so far: the newest figures, their rates, and the last minute of each application.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
 use super::figures::{Figures, shown};
 use super::history::History;
 use super::interval::{AppRates, Interval};
+use super::workers::Workers;
 
 /// How much longer than the interval an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,6 +21,10 @@ pub(super) struct Answers {
     /// The rates since those before, if there were any.
     pub(super) rates: Option<Interval>,
     histories: BTreeMap<String, History>,
+    /// The workers of the application that is open, when they were told of.
+    workers: Option<Workers>,
+    /// Why they were not told of the last time.
+    workers_failure: Option<String>,
     /// When the newest came.
     at: Instant,
     interval: Duration,
@@ -31,7 +36,16 @@ impl Answers {
     /// Begins with an answer; further ones come in this interval.
     pub(super) fn new(status: &Value, at: Instant, interval: Duration) -> Self {
         let figures = Figures::of(status);
-        Self { figures, rates: None, histories: BTreeMap::new(), at, interval, failure: None }
+        Self {
+            figures,
+            rates: None,
+            histories: BTreeMap::new(),
+            workers: None,
+            workers_failure: None,
+            at,
+            interval,
+            failure: None,
+        }
     }
 
     /// Takes the next answer.
@@ -43,6 +57,29 @@ impl Answers {
             self.histories.entry(name.clone()).or_default().add(self.at, at, *rates);
         }
         (self.figures, self.rates, self.at, self.failure) = (figures, Some(rates), at, None);
+    }
+
+    /// Takes the next answer about the workers of an application, or why there is none.
+    pub(super) fn add_workers(&mut self, application: &str, answer: Result<Value, String>, at: Instant) {
+        match answer {
+            Ok(value) => {
+                let last = self.workers.as_ref();
+                self.workers = Some(Workers::of(application, &value, at, SystemTime::now(), last));
+                self.workers_failure = None;
+            }
+            Err(reason) => self.workers_failure = Some(reason),
+        }
+    }
+
+    /// Forgets the workers: another application is open, or none.
+    pub(super) fn forget_workers(&mut self) {
+        (self.workers, self.workers_failure) = (None, None);
+    }
+
+    /// The workers of an application, or why they are not known, once they were asked for.
+    pub(super) fn workers_of(&self, application: &str) -> Option<Result<&Workers, &str>> {
+        let failure = self.workers_failure.as_deref().map(Err);
+        failure.or_else(|| self.workers.as_ref().filter(|workers| workers.application == application).map(Ok))
     }
 
     /// Notes that the daemon does not answer.
@@ -95,6 +132,23 @@ mod tests {
         assert_eq!(answers.history_of("shop").unwrap().columns(1, |rates| rates.latency), [Some(1.0)]);
         answers.add(&json!({ "daemon": {"pid": 7} }), at(3));
         assert!(answers.rates_of("shop").is_none() && answers.history_of("shop").is_none());
+    }
+
+    #[test]
+    fn workers_are_those_of_the_application_that_is_open() {
+        let begin = Instant::now();
+        let mut answers = Answers::new(&status(10), begin, Duration::from_secs(1));
+        assert!(answers.workers_of("shop").is_none());
+        answers.add_workers("shop", Ok(json!({ "7": {"state": "idle"} })), begin);
+        let numbers = |workers: &Workers| workers.all.keys().copied().collect::<Vec<_>>();
+        assert_eq!(answers.workers_of("shop").map(|workers| workers.map(numbers)), Some(Ok(vec![7])));
+        assert!(answers.workers_of("blog").is_none());
+        answers.add_workers("shop", Err("away".to_owned()), begin);
+        assert!(matches!(answers.workers_of("shop"), Some(Err("away"))));
+        answers.add_workers("shop", Ok(json!({})), begin);
+        assert_eq!(answers.workers_of("shop").map(|workers| workers.map(numbers)), Some(Ok(vec![])));
+        answers.forget_workers();
+        assert!(answers.workers_of("shop").is_none());
     }
 
     #[test]

@@ -3,17 +3,19 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, bail};
 use corral_sys::poll::{self, Interest};
 use corral_sys::signal::SignalFd;
 use ratatui::crossterm::event::{self, Event, KeyEvent};
 use serde_json::Value;
 
+use super::workers::{EndOrder, Workers};
 use crate::asset;
-use crate::client::Daemon;
+use crate::client::{ApiCall, Daemon};
 use crate::status;
 
 /// A thing that has happened.
@@ -32,6 +34,17 @@ pub(super) enum Happening {
     /// An application has new processes, or has not got them for this reason.
     Restarted {
         application: String,
+        outcome: Result<(), String>,
+    },
+    /// The daemon has told of the workers of an application, or has not, for this reason.
+    Listed {
+        application: String,
+        answer: Result<Value, String>,
+        at: Instant,
+    },
+    /// A worker was told to end, or was not, for this reason.
+    Ended {
+        order: EndOrder,
         outcome: Result<(), String>,
     },
     /// A signal with this number asks this process to end.
@@ -71,19 +84,66 @@ pub(super) fn watch_signals(mut signals: SignalFd, sender: Sender<Happening>) {
     });
 }
 
-/// Asks the daemon in this interval.
-pub(super) fn watch_daemon(daemon: Daemon, interval: Duration, sender: Sender<Happening>) {
+/// Asks the daemon in this interval. The workers of an application are asked for as long as it is open, and at once
+/// when it is opened.
+pub(super) fn watch_daemon(
+    daemon: Daemon,
+    interval: Duration,
+    openings: Receiver<Option<String>>,
+    sender: Sender<Happening>,
+) {
     thread::spawn(move || {
+        let mut opened = None;
+        let mut next = Instant::now() + interval;
         loop {
-            thread::sleep(interval);
-            let happening = match status::read(&daemon) {
-                Ok(status) => Happening::Answered { status, at: Instant::now() },
-                Err(error) => Happening::Unanswered(format!("{error:#}")),
-            };
-            if sender.send(happening).is_err() {
-                return;
+            match openings.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(application) => opened = application,
+                Err(RecvTimeoutError::Timeout) => {
+                    send(&sender, ask(&daemon));
+                    next = Instant::now() + interval;
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if let Some(application) = &opened {
+                send(&sender, list(&daemon, application));
             }
         }
+    });
+}
+
+fn ask(daemon: &Daemon) -> Happening {
+    match status::read(daemon) {
+        Ok(status) => Happening::Answered { status, at: Instant::now() },
+        Err(error) => Happening::Unanswered(format!("{error:#}")),
+    }
+}
+
+fn list(daemon: &Daemon, application: &str) -> Happening {
+    let read = || -> anyhow::Result<Value> {
+        let answer = daemon.get(&Workers::path(application))?;
+        if answer.status == 404 {
+            bail!("it is gone, or the daemon is an older one");
+        }
+        serde_json::from_slice(&answer.into_body()?).context("the answer is not JSON")
+    };
+    let answer = read().map_err(|error| format!("{error:#}"));
+    Happening::Listed { application: application.to_owned(), answer, at: Instant::now() }
+}
+
+/// Has a worker end.
+pub(super) fn end(daemon: Daemon, order: EndOrder, sender: Sender<Happening>) {
+    thread::spawn(move || {
+        let tell = || -> anyhow::Result<()> {
+            let path = order.path();
+            let call = ApiCall { method: "POST", path: &path, body: Some(b""), if_match: None };
+            let answer = daemon.ask(call)?;
+            if answer.status == 404 {
+                bail!("it has ended already");
+            }
+            answer.into_body().map(drop)
+        };
+        let outcome = tell().map_err(|error| format!("{error:#}"));
+        send(&sender, Happening::Ended { order, outcome });
     });
 }
 

@@ -4,13 +4,13 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::answers::Answers;
 use super::figures::shown;
+use super::mark;
 use super::rows::RowChoice;
+use super::worker_choice::WorkerChoice;
+use super::workers::{EndOrder, Ending};
 
 /// The longest filter, in characters.
 const LONGEST_FILTER: usize = 40;
-
-/// The lines that one key skips.
-const SCREENFUL: isize = 10;
 
 /// The choices that were made with keys.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub(super) struct TopState {
     selected: Option<String>,
     /// The application that is shown alone.
     pub(super) opened: Option<String>,
+    /// The order of its workers, and the mark in that list.
+    pub(super) workers: WorkerChoice,
     pub(super) mode: KeyMode,
     /// The outcome of what was done last, until the next key.
     pub(super) message: Option<String>,
@@ -37,6 +39,8 @@ pub(super) enum KeyMode {
     Filter,
     /// They answer whether this application is to be restarted.
     RestartQuestion(String),
+    /// They answer whether a worker is to end.
+    EndQuestion(EndOrder),
     /// They close the list of keys.
     Help,
 }
@@ -48,6 +52,8 @@ pub(super) enum KeyEffect {
     Quit,
     /// The application with this name is to be restarted.
     Restart(String),
+    /// A worker is to end.
+    End(EndOrder),
 }
 
 impl TopState {
@@ -69,6 +75,7 @@ impl TopState {
                 KeyEffect::Nothing
             }
             KeyMode::RestartQuestion(application) => self.answer(key.code, application),
+            KeyMode::EndQuestion(order) => self.answer_end(key.code, order),
             KeyMode::Help => KeyEffect::Nothing,
         }
     }
@@ -79,10 +86,15 @@ impl TopState {
             KeyCode::Char('?') => self.mode = KeyMode::Help,
             KeyCode::Char('R') => self.ask(answers),
             KeyCode::Esc | KeyCode::Backspace if self.opened.is_some() => self.opened = None,
-            _ if self.opened.is_some() => {}
+            KeyCode::Char('d') if self.opened.is_some() => self.ask_end(Ending::Drain, answers),
+            KeyCode::Char('x') if self.opened.is_some() => self.ask_end(Ending::Now, answers),
+            _ if self.opened.is_some() => self.choose_worker(key, answers),
             KeyCode::Esc if self.choice.filter.is_empty() => return KeyEffect::Quit,
             KeyCode::Esc => self.choice.filter.clear(),
-            KeyCode::Enter => self.opened = self.marked(answers).map(str::to_owned),
+            KeyCode::Enter => {
+                self.opened = self.marked(answers).map(str::to_owned);
+                self.workers = WorkerChoice::default();
+            }
             KeyCode::Char('s') => self.choice.key = self.choice.key.next(),
             KeyCode::Char('r') => self.choice.is_reversed = !self.choice.is_reversed,
             KeyCode::Char('/') => self.mode = KeyMode::Filter,
@@ -153,18 +165,38 @@ impl TopState {
 
     fn move_mark(&mut self, key: KeyCode, answers: &Answers) {
         let rows = self.choice.rows(answers);
-        let Some(at) = self.mark(&rows) else { return };
-        let step = match key {
-            KeyCode::Up | KeyCode::Char('k') => -1,
-            KeyCode::Down | KeyCode::Char('j') => 1,
-            KeyCode::PageUp => -SCREENFUL,
-            KeyCode::PageDown => SCREENFUL,
-            KeyCode::Home => isize::MIN,
-            KeyCode::End => isize::MAX,
-            _ => return,
-        };
-        let to = at.saturating_add_signed(step).min(rows.len() - 1);
-        self.selected = rows.get(to).map(|row| (*row).to_owned());
+        let to = self.mark(&rows).and_then(|at| mark::moved(at, rows.len(), key));
+        if let Some(row) = to.and_then(|to| rows.get(to)) {
+            self.selected = Some((*row).to_owned());
+        }
+    }
+
+    /// Sorts the workers of the application that is open, or moves the mark among them.
+    fn choose_worker(&mut self, key: KeyCode, answers: &Answers) {
+        let workers = self.opened.as_deref().and_then(|name| answers.workers_of(name)?.ok());
+        self.workers.press(key, workers);
+    }
+
+    /// Asks whether the worker with the mark is to end.
+    fn ask_end(&mut self, ending: Ending, answers: &Answers) {
+        let Some(application) = &self.opened else { return };
+        let workers = answers.workers_of(application).and_then(Result::ok);
+        if let Some(pid) = workers.and_then(|workers| self.workers.marked(workers)) {
+            self.mode = KeyMode::EndQuestion(EndOrder { application: application.clone(), pid, ending });
+        }
+    }
+
+    fn answer_end(&mut self, key: KeyCode, order: EndOrder) -> KeyEffect {
+        if !matches!(key, KeyCode::Char('y' | 'Y')) {
+            return KeyEffect::Nothing;
+        }
+        self.message = Some(order.begun());
+        KeyEffect::End(order)
+    }
+
+    /// Takes the outcome of an order to end a worker.
+    pub(super) fn ended(&mut self, order: &EndOrder, outcome: Result<(), String>) {
+        self.message = Some(order.outcome(outcome));
     }
 }
 
@@ -179,7 +211,9 @@ mod tests {
 
     fn answers() -> Answers {
         let status = json!({ "applications": {"a": {}, "bad\u{1b}": {}, "shop": {}} });
-        Answers::new(&status, Instant::now(), Duration::from_secs(1))
+        let mut answers = Answers::new(&status, Instant::now(), Duration::from_secs(1));
+        answers.add_workers("shop", Ok(json!({ "7": {}, "8": {} })), Instant::now());
+        answers
     }
 
     /// Presses keys: letters as they are, and others by signs.
@@ -298,6 +332,36 @@ mod tests {
         assert_eq!(state.message.as_deref(), Some("bad\\u{1b}: it\\ndies"));
         press(&mut state, "x");
         assert_eq!(state.message, None);
+    }
+
+    #[test]
+    fn a_worker_is_ended_after_a_question() {
+        let mut state = TopState::default();
+        let order = |pid, ending| EndOrder { application: "shop".to_owned(), pid, ending };
+        press(&mut state, "jj⏎d");
+        assert_eq!(state.mode, KeyMode::EndQuestion(order(7, Ending::Drain)));
+        for no in ["n", "⏎", "⎋", "d", "x"] {
+            assert_eq!(press(&mut state, no), KeyEffect::Nothing);
+            assert_eq!(state.mode, KeyMode::Commands);
+            press(&mut state, "d");
+        }
+        assert_eq!(press(&mut state, "y"), KeyEffect::End(order(7, Ending::Drain)));
+        assert_eq!(state.message.as_deref(), Some("process 7 is being told to end after its requests"));
+        assert_eq!(press(&mut state, "jxY"), KeyEffect::End(order(8, Ending::Now)));
+        state.ended(&order(8, Ending::Now), Ok(()));
+        assert_eq!(state.message.as_deref(), Some("process 8 ends"));
+        assert_eq!(press(&mut state, "kx"), KeyEffect::Nothing);
+        assert_eq!((state.mode, state.message), (KeyMode::EndQuestion(order(7, Ending::Now)), None));
+    }
+
+    #[test]
+    fn no_worker_is_ended_that_is_not_seen() {
+        // In the list of applications, and in one whose workers are not known.
+        for keys in ["d", "x", "jjd", "⏎d", "⏎x", "j⏎d", "⏎jd"] {
+            let mut state = TopState::default();
+            assert_eq!(press(&mut state, keys), KeyEffect::Nothing, "{keys}");
+            assert_eq!(state.mode, KeyMode::Commands, "{keys}");
+        }
     }
 
     #[test]

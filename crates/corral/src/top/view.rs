@@ -5,6 +5,7 @@ mod head;
 mod help;
 mod overview;
 mod words;
+mod workers;
 
 use std::time::Instant;
 
@@ -26,12 +27,14 @@ pub(super) struct View {
     look: Look,
     /// How far the list was scrolled.
     table: TableState,
+    /// The same of the list of workers.
+    workers: TableState,
 }
 
 impl View {
     /// For a terminal with these looks.
     pub(super) fn new(look: Look) -> Self {
-        Self { look, table: TableState::new() }
+        Self { look, table: TableState::new(), workers: TableState::new() }
     }
 
     /// Draws what is known, as it was chosen.
@@ -56,7 +59,9 @@ impl View {
         frame.render_widget(told(state, answers, now, look), notice);
         match (&state.mode, &state.opened) {
             (KeyMode::Help, _) => frame.render_widget(help::paragraph(look), body),
-            (_, Some(name)) => application::render(frame, body, name, answers, look),
+            (_, Some(name)) => {
+                application::render(frame, body, name, &state.workers, answers, look, &mut self.workers);
+            }
             (_, None) => overview::render(frame, body, state, answers, look, &mut self.table),
         }
         frame.render_widget(Line::raw(keys(state)), foot);
@@ -67,12 +72,13 @@ impl View {
 fn told(state: &TopState, answers: &Answers, now: Instant, look: Look) -> Line<'static> {
     let text = match &state.mode {
         KeyMode::RestartQuestion(name) => Some(format!("Restart \"{}\"? [y/N]", shown(name))),
+        KeyMode::EndQuestion(order) => Some(order.question()),
         KeyMode::Filter => Some(format!("filter: {}_", shown(&state.choice.filter))),
         KeyMode::Commands | KeyMode::Help => answers.absence(now).or_else(|| state.message.clone()),
     };
     match text {
         Some(text) => Line::styled(text, look.notice()),
-        None if state.opened.is_some() => Line::default(),
+        None if state.opened.is_some() => Line::raw(state.workers.words()),
         None => Line::raw(state.choice.words()),
     }
 }
@@ -81,9 +87,12 @@ fn told(state: &TopState, answers: &Answers, now: Instant, look: Look) -> Line<'
 fn keys(state: &TopState) -> &'static str {
     match (&state.mode, &state.opened) {
         (KeyMode::RestartQuestion(_), _) => "y restart   any other key: no",
+        (KeyMode::EndQuestion(_), _) => "y end it   any other key: no",
         (KeyMode::Filter, _) => "Enter keep   Esc remove",
         (KeyMode::Help, _) => "any key goes back",
-        (KeyMode::Commands, Some(_)) => "q quit   Esc back   R restart   ? help",
+        (KeyMode::Commands, Some(_)) => {
+            "q quit  Esc back  s sort  r reverse  d drain  x end  R restart  ? help"
+        }
         (KeyMode::Commands, None) => {
             "q quit   Enter open   s sort   r reverse   / filter   R restart   ? help"
         }
@@ -92,7 +101,7 @@ fn keys(state: &TopState) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
@@ -190,6 +199,50 @@ mod tests {
         }
     }
 
+    /// The same with two workers of the shop.
+    fn answers_with_workers() -> Answers {
+        let mut answers = answers();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let started = now - 330;
+        let workers = |cpu: f64| {
+            json!({
+                "4194304": {
+                    "state": "busy", "started": started, "requests": 123_456, "memory": {"rss": 67_108_864}, "cpu": cpu,
+                    "in_progress": 3, "request": {"method": "GET", "path": "/users/:n/posts", "seconds": 1.25}
+                },
+                "77": {"state": "idle", "requests": 0, "memory": {"rss": 1_048_576}, "in_progress": 0}
+            })
+        };
+        let begin = Instant::now();
+        answers.add_workers("shop", Ok(workers(1.0)), begin);
+        answers.add_workers("shop", Ok(workers(1.5)), begin + Duration::from_secs(2));
+        answers
+    }
+
+    #[test]
+    fn the_workers_of_an_application_are_shown() {
+        let answers = answers_with_workers();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines = lines(80, 24, &pressed(&[KeyCode::Enter], &answers), &answers);
+        assert_eq!(lines[2], "processes sorted by time of their request, highest first");
+        assert_eq!(words(&lines[7]), "PROCESS STATE AGE REQUESTS MEMORY CPU FOR RUNS");
+        assert!(lines[8].starts_with(">  4194304 busy      5 min "), "{lines:#?}");
+        assert!(lines[8].contains(" 123456  64.0 MiB   25 %  1.2 s GET /users/:n/"), "{lines:#?}");
+        assert_eq!(words(&lines[9]), "77 idle - 0 1.0 MiB -");
+        assert!(lines[23].contains("d drain  x end"), "{lines:#?}");
+    }
+
+    #[test]
+    fn workers_that_are_not_known_are_told() {
+        let mut answers = answers();
+        let state = pressed(&[KeyCode::Enter], &answers);
+        assert_eq!(lines(80, 24, &state, &answers)[7], "its processes are being asked for");
+        answers.add_workers("shop", Err("no\nanswer".to_owned()), Instant::now());
+        assert_eq!(lines(80, 24, &state, &answers)[7], "its processes are not known: no\\nanswer");
+        answers.add_workers("shop", Ok(json!({})), Instant::now());
+        assert_eq!(lines(80, 24, &state, &answers)[7], "it has no processes");
+    }
+
     #[test]
     fn an_application_that_has_gone_is_told() {
         let mut answers = answers();
@@ -203,9 +256,17 @@ mod tests {
 
     #[test]
     fn questions_help_and_filters_are_shown() {
-        let answers = answers();
+        let answers = answers_with_workers();
         for (keys, expected) in [
             (&[KeyCode::Char('R')][..], "Restart \"shop\"? [y/N]"),
+            (
+                &[KeyCode::Enter, KeyCode::Char('d')],
+                "Let process 4194304 of \"shop\" end after its requests? [y/N]",
+            ),
+            (
+                &[KeyCode::Enter, KeyCode::Char('x')],
+                "End process 4194304 of \"shop\" at once, with its requests? [y/N]",
+            ),
             (&[KeyCode::Char('/'), KeyCode::Char('b')], "filter: b_"),
             (&[KeyCode::Char('/'), KeyCode::Char('y')], "no application has \"y\" in its name"),
             (&[KeyCode::Char('?')], "restarts the application"),
@@ -226,7 +287,7 @@ mod tests {
 
     #[test]
     fn every_size_has_a_picture() {
-        let answers = answers();
+        let answers = answers_with_workers();
         let states = [&[KeyCode::Enter][..], &[], &[KeyCode::Char('?')]].map(|keys| pressed(keys, &answers));
         for state in &states {
             for (width, height) in [(1, 1), (20, 5), (71, 12), (72, 11), (72, 12), (80, 13), (300, 100)] {
@@ -254,7 +315,7 @@ mod tests {
 
     #[test]
     fn without_colours_no_cell_has_one() {
-        let answers = answers();
+        let answers = answers_with_workers();
         let plain = Look { has_colours: false, has_unicode: false };
         for keys in [&[KeyCode::Enter][..], &[], &[KeyCode::Char('R')], &[KeyCode::Char('?')]] {
             let state = pressed(keys, &answers);

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use corral_config::plan::{Asset, AssetKind, Assets, Plan};
 use serde::{Deserialize, Serialize};
 
-use super::{ControlCall, GenerationId, IssuedSecret, Module, Status, Ticket};
+use super::{ControlCall, GenerationId, IssuedSecret, Module, Status, Ticket, WorkerEnding, WorkerStatus};
 use crate::link::{Incoming, MAX_MESSAGE};
 
 /// From the controller to main.
@@ -39,6 +39,24 @@ pub enum FromController {
     Status {
         /// Returned with the answer.
         ticket: Ticket,
+    },
+    /// Tell of the workers of an application. Answered by `Workers`.
+    Workers {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// The application's name.
+        name: String,
+    },
+    /// End a worker of an application. Answered by `WorkerTold`.
+    EndWorker {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// The application's name.
+        name: String,
+        /// The worker's process.
+        pid: u32,
+        /// When it is to end.
+        ending: WorkerEnding,
     },
     /// Start a new set of processes and retire the old one. Answered by `Restarted`.
     RestartApp {
@@ -152,6 +170,21 @@ pub enum ToController {
         ticket: Ticket,
         /// The figures, or none when the router does not answer.
         status: Option<Status>,
+    },
+    /// The answer to `Workers`.
+    Workers {
+        /// As asked.
+        ticket: Ticket,
+        /// At most [`MOST_WORKERS`](super::MOST_WORKERS) for each running instance, or none when there is no such
+        /// application, or its router does not answer.
+        workers: Option<Vec<WorkerStatus>>,
+    },
+    /// The answer to `EndWorker`.
+    WorkerTold {
+        /// As asked.
+        ticket: Ticket,
+        /// Whether the process is a worker of the application. It has been told.
+        is_found: bool,
     },
     /// The answer to `RestartApp` and `RunApp`.
     Restarted {

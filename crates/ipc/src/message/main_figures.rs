@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AppStatus, DaemonStatus};
+use super::traffic::add;
+use super::{AppStatus, DaemonStatus, WorkerCounts};
 
 /// A process of the daemon's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +98,16 @@ impl AppStatus {
             ours.failed = ours.failed.saturating_add(theirs.failed);
             ours.skipped = ours.skipped.saturating_add(theirs.skipped);
         }
+    }
+
+    /// Adds the workers that the main process before this one has counted, and the time that they had.
+    pub fn count_workers_before(&mut self, other: &Self) {
+        let WorkerCounts { started, ended } = &mut self.workers;
+        add(
+            ended.iter_mut().chain([started]),
+            &[&other.workers.ended[..], &[other.workers.started]].concat(),
+        );
+        self.cpu = self.cpu.saturating_add(other.cpu);
     }
 }
 

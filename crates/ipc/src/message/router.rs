@@ -11,7 +11,10 @@ use corral_config::plan::{AppSpec, Assets};
 use corral_sys::descriptor_kind::DescriptorKind;
 use serde::{Deserialize, Serialize};
 
-use super::{AppId, Endpoint, Exit, FailedListener, GenerationId, IssuedSecret, Status, Ticket, WorkerId};
+use super::{
+    AppId, EndCause, Endpoint, Exit, FailedListener, GenerationId, IssuedSecret, Status, Ticket, WorkerId,
+    WorkerStatus,
+};
 use crate::bounded;
 use crate::link::Incoming;
 
@@ -145,6 +148,20 @@ pub enum ToRouter {
         /// Returned with the answer.
         ticket: Ticket,
     },
+    /// Tell of the workers of an instance. Answered by `Workers`.
+    Workers {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// The instance.
+        app: AppId,
+    },
+    /// Give a worker nothing more, and let it end after the requests that it has.
+    DrainWorker {
+        /// The worker's application.
+        app: AppId,
+        /// The worker's number.
+        worker: WorkerId,
+    },
     /// Use these from now on. Answered by `Provided`. The first one comes before any generation.
     Provide {
         /// Returned with the answer.
@@ -237,9 +254,20 @@ pub enum FromRouter {
         app: AppId,
         /// The worker's number.
         worker: WorkerId,
+        /// For the figures.
+        cause: EndCause,
         /// For the log.
         #[serde(deserialize_with = "bounded::words")]
         reason: String,
+    },
+    /// A worker was told to end after the requests that it has.
+    WorkerDismissed {
+        /// The worker's application.
+        app: AppId,
+        /// The worker's number.
+        worker: WorkerId,
+        /// For the figures.
+        cause: EndCause,
     },
     /// A program gets no requests any more and has none: let it end.
     RetireWorker {
@@ -267,6 +295,16 @@ pub enum FromRouter {
         ticket: Ticket,
         /// The figures of the router.
         status: Status,
+    },
+    /// The answer to a question for the workers of an instance.
+    Workers {
+        /// As asked.
+        ticket: Ticket,
+        /// As asked.
+        app: AppId,
+        /// At most [`MOST_WORKERS`](super::MOST_WORKERS); of processes nothing but the numbers.
+        #[serde(deserialize_with = "bounded::list")]
+        workers: Vec<WorkerStatus>,
     },
     /// Every event loop answers with what was provided.
     Provided {

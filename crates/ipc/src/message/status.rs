@@ -10,6 +10,7 @@ use super::main_figures::MainFigures;
 use super::serving::{ServerProcesses, ServerTimes, WaitingFigures};
 use super::sums::{count_all, count_known};
 use super::traffic::{TrafficFigures, add};
+use super::worker::WorkerCounts;
 use crate::bounded;
 
 /// The figures of `/status`.
@@ -341,6 +342,8 @@ pub struct AppStatus {
     pub starting: u32,
     /// Workers without a request.
     pub idle: u32,
+    /// Workers that end after the requests that they have.
+    pub leaving: u32,
     /// Requests handed over or queued.
     pub active_requests: u32,
     /// Requests that are over, by [`STATUS_CLASSES`].
@@ -351,11 +354,17 @@ pub struct AppStatus {
     pub waiting: WaitingFigures,
     /// Bytes of memory that the workers have for themselves.
     pub memory: u64,
+    /// Bytes of their memory that are in RAM, where what several have counts for each.
+    pub resident: u64,
+    /// The time that they have had a processor. Main adds that of those that have ended, since it was started.
+    pub cpu: Duration,
     /// Counts of the requests that have left state behind in their workers.
     pub left_state: LeftState,
     /// Why the last worker or prototype failed, while none runs.
     #[serde(deserialize_with = "bounded::words_if_any")]
     pub last_error: Option<String>,
+    /// How many workers there were; known to main alone.
+    pub workers: WorkerCounts,
     /// Processes that have ended by themselves or by a signal; known to main alone.
     pub crashes: u64,
     /// Which one was the last of them, and how it ended.

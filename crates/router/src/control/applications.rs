@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use corral_channel::{Bell, ChannelShape, LaneReceiver, WorkerPort};
 use corral_config::address::ListenAddress;
 use corral_config::plan::RuntimeSpec;
-use corral_ipc::message::{AppId, Exit, FromRouter, StartedInstance, WorkerId};
+use corral_ipc::message::{AppId, EndCause, Exit, FromRouter, StartedInstance, Ticket, WorkerId};
 
 use super::announced_worker::{AnnouncedWorker, ProgramHost, WorkerAccess, address_of};
 use super::{ControlThread, send};
@@ -155,7 +156,8 @@ impl ControlThread {
             (None, Ok(access)) => known.early.push((worker, pid, access)),
             (None, Err(error)) => {
                 let reason = format!("{error:#}");
-                self.main.send(&FromRouter::KillWorker { app: id, worker, reason });
+                let cause = EndCause::Broken;
+                self.main.send(&FromRouter::KillWorker { app: id, worker, cause, reason });
             }
         }
         Ok(())
@@ -164,7 +166,8 @@ impl ControlThread {
     /// A worker that cannot be used counts as one that could not be started.
     fn turn_away(&self, id: AppId, app: &AppInstance, worker: WorkerId, error: &anyhow::Error) {
         let reason = format!("{error:#}");
-        self.main.send(&FromRouter::KillWorker { app: id, worker, reason: reason.clone() });
+        let (cause, words) = (EndCause::Broken, reason.clone());
+        self.main.send(&FromRouter::KillWorker { app: id, worker, cause, reason: words });
         self.fail_requests(id, app, &reason);
     }
 
@@ -205,6 +208,18 @@ impl ControlThread {
                 }
             }
         }
+    }
+
+    /// Tells main of the workers of an instance; of none when it is not known here.
+    pub(super) fn tell_workers(&self, ticket: Ticket, app: AppId) {
+        let instance = self.apps.get(&app).and_then(|known| known.app.as_ref());
+        let workers = instance.map(|instance| instance.workers(Instant::now())).unwrap_or_default();
+        self.main.send(&FromRouter::Workers { ticket, app, workers });
+    }
+
+    pub(super) fn drain_worker(&self, app: AppId, worker: WorkerId) {
+        let instance = self.apps.get(&app).and_then(|known| known.app.as_ref());
+        instance.into_iter().for_each(|instance| instance.drain(worker, Instant::now()));
     }
 
     pub(super) fn drop_worker(&mut self, app: AppId, worker: WorkerId, exit: Exit) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use corral_channel::message;
-use corral_ipc::message::{FromRouter, WorkerId};
+use corral_ipc::message::{EndCause, FromRouter, WorkerId};
 use corral_sys::usage;
 
 use super::app::AppInstance;
@@ -55,12 +55,12 @@ impl AppInstance {
         let (name, worker) = (&self.spec.name, finding.worker);
         match finding.verdict {
             WorkerVerdict::Kill(excess) => {
-                let option = match excess {
-                    WorkerExcess::Time(_) => "limits.kill_after",
-                    WorkerExcess::Memory(_) => "limits.memory.hard",
+                let (option, cause) = match excess {
+                    WorkerExcess::Time(_) => ("limits.kill_after", EndCause::KillAfter),
+                    WorkerExcess::Memory(_) => ("limits.memory.hard", EndCause::Memory),
                 };
                 let reason = format!("{finding} ({option})");
-                self.main.send(&FromRouter::KillWorker { app: self.id, worker, reason });
+                self.main.send(&FromRouter::KillWorker { app: self.id, worker, cause, reason });
             }
             WorkerVerdict::Replace(_) => {
                 tracing::info!("\"{name}\": replacing a worker: {finding} (limits.memory.soft)");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corral_channel::{Lane, RequestId};
-use corral_ipc::message::FromRouter;
+use corral_ipc::message::{EndCause, FromRouter};
 
 use super::app::AppInstance;
 use super::pool::worker::WorkerKey;
@@ -65,6 +65,7 @@ impl AppInstance {
             return;
         }
         let reason = format!("process {} accepts no connections: {why}", program.pid);
-        self.main.send(&FromRouter::KillWorker { app: self.id, worker: program.id, reason });
+        let (worker, cause) = (program.id, EndCause::Broken);
+        self.main.send(&FromRouter::KillWorker { app: self.id, worker, cause, reason });
     }
 }

@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use corral_config::plan::MemoryBounds;
 use corral_ipc::message::{AppStatus, WaitingFigures};
-use corral_sys::usage;
+use corral_sys::usage::ProcessUsage;
 
 use super::app::AppInstance;
+use super::pool::usage;
 use crate::control_waker;
 
 impl AppInstance {
@@ -47,13 +48,17 @@ impl AppInstance {
     }
 
     pub(crate) fn status(&self) -> AppStatus {
-        let figures = self.pool.lock().figures();
+        let (figures, usage) = {
+            let pool = self.pool.lock();
+            (pool.figures(), pool.usage())
+        };
         let requests = self.request_counts.sum();
         AppStatus {
             name: self.spec.name.clone(),
             running: figures.running,
             starting: figures.starting,
             idle: figures.idle,
+            leaving: figures.leaving,
             active_requests: figures.active_requests,
             requests: requests.by_status,
             durations: requests.durations,
@@ -62,17 +67,24 @@ impl AppInstance {
                 durations: requests.waits,
                 refused: requests.refused,
             },
-            memory: self.memory(),
+            memory: usage.anonymous,
+            resident: usage.resident,
+            cpu: usage.cpu,
             last_error: self.last_error.lock().clone(),
             left_state: self.left_state.figures(),
             ..AppStatus::default()
         }
     }
 
-    /// Bytes that its workers have for themselves. Asks the system outside of the lock: event loops need that.
-    fn memory(&self) -> u64 {
-        let pids = self.pool.lock().pids();
-        pids.into_iter().filter_map(usage::anonymous_memory).sum()
+    /// Looks at the resources that up to so many workers use; returns how many those were. Asks the system outside of
+    /// the lock: event loops need that.
+    pub(crate) fn measure(&self, most: usize) -> usize {
+        let looks = self.pool.lock().looks();
+        let looks = usage::oldest(looks, most);
+        let seen = looks.iter().filter_map(|look| Some((look.worker, ProcessUsage::of(look.pid)?)));
+        let seen: Vec<_> = seen.collect();
+        self.pool.lock().note_usage(&seen, Instant::now());
+        looks.len()
     }
 
     /// Whether its workers have no request, and none is on its way to them.

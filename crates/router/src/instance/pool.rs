@@ -18,6 +18,7 @@ pub(super) mod bounds;
 mod broken;
 mod crash_loop;
 pub(super) mod growth;
+pub(super) mod listing;
 pub(super) mod members;
 pub(super) mod pool_request;
 pub(super) mod port;
@@ -25,6 +26,7 @@ mod run_time;
 pub(super) mod serving;
 mod staffing;
 mod start_failures;
+pub(super) mod usage;
 pub(super) mod verdict;
 mod watch;
 pub(super) mod worker;
@@ -35,7 +37,7 @@ use std::time::Instant;
 
 use corral_channel::{Lane, RequestId};
 use corral_config::plan::Processes;
-use corral_ipc::message::WorkerId;
+use corral_ipc::message::{EndCause, WorkerId};
 use slab::Slab;
 
 use self::bounds::PoolBounds;
@@ -64,6 +66,8 @@ pub(crate) struct Pool<P> {
     touched: Vec<usize>,
     /// Workers that broke the rules of the channel and that main was not told of.
     broken: Vec<BrokenWorker>,
+    /// Workers that were told to quit and that main was not told of.
+    dismissed: Vec<(WorkerId, EndCause)>,
     n_held: usize,
     n_starting: u32,
     processes: Processes,
@@ -86,6 +90,7 @@ pub(crate) struct PoolFigures {
     pub(crate) running: u32,
     pub(crate) starting: u32,
     pub(crate) idle: u32,
+    pub(crate) leaving: u32,
     pub(crate) active_requests: u32,
     pub(crate) waiting: u32,
 }
@@ -100,6 +105,7 @@ impl<P: PoolPort> Pool<P> {
             queue: VecDeque::new(),
             touched: Vec::new(),
             broken: Vec::new(),
+            dismissed: Vec::new(),
             n_held: 0,
             n_starting: 0,
             processes,
@@ -144,10 +150,12 @@ impl<P: PoolPort> Pool<P> {
     }
 
     pub(crate) fn figures(&self) -> PoolFigures {
+        let running = self.n_running();
         PoolFigures {
-            running: self.n_running(),
+            running,
             starting: self.n_starting,
             idle: self.idle.len() as u32,
+            leaving: (self.workers.len() as u32).saturating_sub(running),
             active_requests: self.n_active() as u32,
             waiting: self.n_waiting() as u32,
         }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use corral_channel::{Lane, RequestId, Sleeper};
 use corral_config::plan::{AppSpec, PoolGrowth, WorkerConcurrency};
-use corral_ipc::message::{AppId, Exit, FromRouter, WorkerId};
+use corral_ipc::message::{AppId, EndCause, Exit, FromRouter, WorkerId};
 use smallvec::SmallVec;
 
 use super::app::{AppCounts, AppInstance};
@@ -105,6 +105,7 @@ impl AppInstance {
         let mut retired: SmallVec<[WorkerId; 4]> = SmallVec::new();
         let mut pool = self.pool.lock();
         let broken = pool.replace_broken();
+        let dismissed = pool.take_dismissed();
         pool.take_touched(|port| match port {
             AnyPort::Channel(port) => match port.channel.claim_sleeper() {
                 Some(sleeper) => sleepers.push(sleeper),
@@ -122,11 +123,15 @@ impl AppInstance {
         if needs_look {
             self.waiting.notify_one();
         }
+        for (worker, cause) in dismissed {
+            self.main.send(&FromRouter::WorkerDismissed { app: self.id, worker, cause });
+        }
         for worker in retired {
             self.main.send(&FromRouter::RetireWorker { app: self.id, worker });
         }
         for BrokenWorker { worker, reason } in broken {
-            self.main.send(&FromRouter::KillWorker { app: self.id, worker, reason });
+            let cause = EndCause::Broken;
+            self.main.send(&FromRouter::KillWorker { app: self.id, worker, cause, reason });
         }
         if want_worker {
             self.start_worker();

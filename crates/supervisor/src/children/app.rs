@@ -10,6 +10,7 @@ use corral_ipc::message::{ToPrototype, WorkerId};
 use corral_sys::child_check::VerifiedChild;
 use corral_sys::signal::Signal;
 
+use crate::children::worker_records::CpuTotal;
 use crate::decide::background::{Background, Now};
 use crate::decide::life::{Due, LifePhase, PrototypeLife, Starts};
 use crate::decide::workers::Workers;
@@ -49,6 +50,8 @@ pub(crate) struct App {
     /// Event loops that the bell is for.
     pub(crate) n_lanes: u16,
     pub(crate) crashes: Crashes,
+    /// The time that its processes have had processors.
+    pub(crate) cpu: CpuTotal,
     /// Numbers of processes that had ended before they could be looked at, as their prototype knows them.
     pub(crate) unseen: BTreeMap<WorkerId, u32>,
     /// The files that ask for a restart, as they were when it was started.
@@ -73,6 +76,7 @@ impl App {
             bell: Vec::new(),
             n_lanes: 1,
             crashes: Crashes::default(),
+            cpu: CpuTotal::default(),
             unseen: BTreeMap::new(),
             watched: Fingerprints::default(),
             strays: false,
@@ -167,12 +171,14 @@ impl App {
     pub(crate) fn ended(&mut self, worker: WorkerId, now: Instant) -> Option<(Option<VerifiedChild>, bool)> {
         let (process, was_told) = self.workers.ended(worker)?;
         self.life.lost_worker(now);
+        self.cpu.worker_changed();
         Some((process, was_told || self.life.is_stopping()))
     }
 
     /// The prototype is gone. Returns the workers that it leaves behind.
     pub(crate) fn prototype_died(&mut self, now: Instant) -> BTreeMap<WorkerId, Option<VerifiedChild>> {
         self.prototype = None;
+        self.cpu.prototype_ended();
         self.bell.clear();
         self.unseen.clear();
         self.life.died(now);

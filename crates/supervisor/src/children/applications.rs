@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
-use corral_ipc::message::{AppId, ToPrototype, ToRouter, WorkerId};
+use corral_ipc::message::{AppId, EndCause, ToPrototype, ToRouter, WorkerId};
 
 use super::{AppEvent, Children};
 use crate::children::app::App;
@@ -128,6 +128,8 @@ impl Children {
     /// All processes of an instance have ended, and none will be started.
     pub(super) fn remove_app(&mut self, id: AppId) {
         let Some(app) = self.apps.remove(&id) else { return };
+        let was_last = !self.apps.values().any(|other| other.spec.name == app.spec.name);
+        self.records.end_instance(&app.spec.name, app.cpu.total(), was_last);
         if let Some(router) = app.router {
             self.tell_router(router, &ToRouter::AppGone { app: id });
         }
@@ -153,6 +155,7 @@ impl Children {
             // They are asked nothing any more, and leave in order: the end of a router may be that of the daemon.
             for worker in app.workers.lose_router() {
                 app.tell(&ToPrototype::Retire { worker });
+                self.records.end(&app.spec.name, EndCause::Restart);
             }
         }
         if let Some(kept) = kept {
@@ -222,12 +225,13 @@ impl Children {
         }
     }
 
-    pub(crate) fn kill_worker(&mut self, id: AppId, worker: WorkerId, reason: &str) {
+    pub(crate) fn kill_worker(&mut self, id: AppId, worker: WorkerId, cause: EndCause, reason: &str) {
         // Otherwise it has ended meanwhile.
         if let Some(app) = self.apps.get_mut(&id)
             && app.workers.kill(worker)
         {
             tracing::warn!("\"{}\" application: killing a worker: {reason}", app.spec.name);
+            app.workers.note_cause(worker, cause);
             app.tell(&ToPrototype::Kill { worker });
         }
     }
@@ -243,7 +247,10 @@ impl Children {
     /// Tells all workers of an instance to end.
     pub(crate) fn retire_workers(&mut self, id: AppId) {
         let workers: Vec<_> = self.apps.get(&id).into_iter().flat_map(|app| app.workers.running()).collect();
-        workers.into_iter().for_each(|worker| self.retire_worker(id, worker));
+        for worker in workers {
+            self.note_cause(id, worker, EndCause::Restart);
+            self.retire_worker(id, worker);
+        }
     }
 
     /// A router could not take an instance over.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use corral_ipc::log::clean;
-use corral_ipc::message::{AppId, Exit, ToPrototype, WorkerId};
+use corral_ipc::message::{AppId, EndCause, Exit, ToPrototype, WorkerId};
 use corral_sys::child_check::VerifiedChild;
 
 use super::{AppEvent, Children};
@@ -58,9 +58,13 @@ impl Children {
             CommandStep::Start => self.start_process(id, programs),
             CommandStep::End(worker) => {
                 self.complain_of(id, "it takes too long: ending it");
+                self.note_cause(id, worker, EndCause::KillAfter);
                 self.retire_worker(id, worker);
             }
-            CommandStep::Retire(worker) => self.retire_worker(id, worker),
+            CommandStep::Retire(worker) => {
+                self.note_cause(id, worker, EndCause::Idle);
+                self.retire_worker(id, worker);
+            }
             CommandStep::Delayed => {
                 let what =
                     format!("its time has come, and {MOST_RUNS} commands run: it waits for one of them");
@@ -111,6 +115,8 @@ impl Children {
         let Some(app) = self.apps.get_mut(&id) else { return };
         let pid = app.number_of(worker, number, process.as_ref());
         app.workers.forked(worker, process);
+        app.cpu.worker_changed();
+        self.records.start(&app.spec.name);
         app.background.iter_mut().for_each(|work| work.begun(worker, Now::at(Instant::now())));
         tracing::info!("\"{}\" application started, process {pid}", app.spec.name);
         self.events.push_back(AppEvent::Decided(id));

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
 use corral_config::address::ListenAddress;
-use corral_ipc::message::{AppId, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
+use corral_ipc::message::{AppId, EndCause, Exit, FromPrototype, ToPrototype, ToRouter, WorkerId};
 use corral_ipc::reason;
 use corral_sys::child_check::VerifiedChild;
 use corral_sys::signal::{Ended, Pid, Signal};
@@ -13,6 +13,7 @@ use super::{AppEvent, Children, taken_port};
 use crate::children::app::App;
 use crate::children::started_worker::StartedWorker;
 use crate::decide::life::LifePhase;
+use crate::decide::worker_end::WorkerEnd;
 use crate::decide::workers::ForkOrder;
 use crate::peer::Peer;
 use crate::programs::Programs;
@@ -146,6 +147,8 @@ impl Children {
         let pid = process.as_ref().map_or(0, |process| process.pid().as_raw_nonzero().get().unsigned_abs());
         let number = app.number_of(worker, started.number(), process.as_ref());
         app.workers.forked(worker, process);
+        app.cpu.worker_changed();
+        self.records.start(&app.spec.name);
         app.strays = started.strays();
         let router = app.router.and_then(|router| self.routers.peer_mut(router));
         let Some(router) = router else { return self.fork_next(id) };
@@ -205,14 +208,19 @@ impl Children {
             return;
         };
         let unseen = app.unseen.remove(&worker);
+        let noted = app.workers.take_cause(worker);
         // One of a router that has died was taken out before.
-        let Some((process, is_expected)) = app.ended(worker, Instant::now()) else {
+        let Some((process, was_told)) = app.ended(worker, Instant::now()) else {
             return;
         };
+        let (is_stopping, has_share) = (app.life.is_stopping(), app.spec.limits.requests.is_some());
+        let end = WorkerEnd { exit, noted, was_told, is_stopping, has_share };
+        self.records.end(&app.spec.name, end.cause());
+        let is_wanted = matches!(noted, Some(EndCause::Drained | EndCause::Ended));
         let pid = process.map(|process| process.pid().as_raw_nonzero().get().unsigned_abs());
         let pid = pid.or(unseen).unwrap_or_default();
         let is_run = app.background.as_ref().is_some_and(|work| !work.runs_always());
-        let is_expected = is_expected || is_run;
+        let is_expected = was_told || is_run || is_wanted;
         let name = &app.spec.name;
         match exit {
             Exit::Code(code) => {
@@ -267,7 +275,9 @@ impl Children {
         // A program goes with all that it has started.
         let kill_orphan = if app.runs_programs() { VerifiedChild::kill_group } else { VerifiedChild::kill };
         let router = app.router;
+        let (name, is_stopping) = (app.spec.name.clone(), app.life.is_stopping());
         for (worker, process) in app.prototype_died(Instant::now()) {
+            self.records.end(&name, if is_stopping { EndCause::Restart } else { EndCause::Signal });
             // They would wait for ever: no process forks beside them or hears when they end.
             let _ = process.is_some_and(|process| kill_orphan(&process, Signal::KILL));
             let exit = Exit::Signal(Signal::KILL.as_raw());

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use corral_config::plan::{AppSpec, RuntimeSpec};
-use corral_ipc::message::WorkerId;
+use corral_ipc::message::{EndCause, WorkerId};
 
 /// A worker that a prototype was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub(crate) struct Workers<P> {
     retiring: BTreeSet<WorkerId>,
     /// Workers that are to be ended at once.
     killing: BTreeSet<WorkerId>,
+    /// The reasons for ends that are about to come.
+    causes: BTreeMap<WorkerId, EndCause>,
     /// Workers to fork after those.
     n_wanted: u32,
 }
@@ -63,6 +65,7 @@ impl<P> Workers<P> {
             stale: BTreeSet::new(),
             retiring: BTreeSet::new(),
             killing: BTreeSet::new(),
+            causes: BTreeMap::new(),
             n_wanted: 0,
         }
     }
@@ -70,6 +73,16 @@ impl<P> Workers<P> {
     /// The numbers of those that run.
     pub(crate) fn running(&self) -> impl Iterator<Item = WorkerId> {
         self.running.keys().copied()
+    }
+
+    /// The workers that run, with their processes, as far as they are known.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = (WorkerId, &P)> {
+        self.running.iter().filter_map(|(worker, process)| Some((*worker, process.as_ref()?)))
+    }
+
+    /// Programs that are not ready for requests yet.
+    pub(crate) fn starting(&self) -> impl Iterator<Item = (WorkerId, &P)> {
+        self.begun.iter().map(|(worker, process)| (*worker, process))
     }
 
     /// Whether none runs.
@@ -173,6 +186,18 @@ impl<P> Workers<P> {
         self.running.contains_key(&worker) && self.retiring.insert(worker)
     }
 
+    /// A worker that runs is about to end, for this reason.
+    pub(crate) fn note_cause(&mut self, worker: WorkerId, cause: EndCause) {
+        if self.running.contains_key(&worker) {
+            self.causes.insert(worker, cause);
+        }
+    }
+
+    /// Takes the reason for the end of a worker, if there is one.
+    pub(crate) fn take_cause(&mut self, worker: WorkerId) -> Option<EndCause> {
+        self.causes.remove(&worker)
+    }
+
     /// A worker has ended. Returns its process, and whether it was told to; nothing for one that is not known.
     pub(crate) fn ended(&mut self, worker: WorkerId) -> Option<(Option<P>, bool)> {
         let process = self.running.remove(&worker)?;
@@ -194,6 +219,7 @@ impl<P> Workers<P> {
         for numbers in [&mut self.forking, &mut self.stale, &mut self.retiring, &mut self.killing] {
             numbers.clear();
         }
+        self.causes.clear();
         std::mem::take(&mut self.running)
     }
 
@@ -202,6 +228,7 @@ impl<P> Workers<P> {
         self.stale.append(&mut self.forking);
         self.retiring.clear();
         self.killing.clear();
+        self.causes.clear();
         self.n_wanted = 0;
         std::mem::take(&mut self.running).into_keys().collect()
     }
@@ -251,6 +278,26 @@ mod tests {
         assert_eq!(workers.ended(WorkerId(1)), Some((None, true)));
         assert_eq!(workers.ended(WorkerId(2)), Some((None, false)));
         assert_eq!(workers.ended(WorkerId(2)), None);
+    }
+
+    #[test]
+    fn only_what_runs_has_a_reason_to_end() {
+        let mut workers = Workers::<()>::new(&program("a"));
+        workers.want_spare();
+        fork(&mut workers, 1);
+        workers.has_begun(WorkerId(1), ());
+        workers.note_cause(WorkerId(1), EndCause::Idle);
+        assert_eq!((workers.starting().count(), workers.processes().count()), (1, 0));
+        assert_eq!(workers.take_cause(WorkerId(1)), None);
+        workers.forked(WorkerId(1), Some(()));
+        assert_eq!((workers.starting().count(), workers.processes().count()), (0, 1));
+        workers.note_cause(WorkerId(1), EndCause::Idle);
+        workers.note_cause(WorkerId(1), EndCause::Drained);
+        assert_eq!(workers.take_cause(WorkerId(1)), Some(EndCause::Drained), "the last one counts");
+        assert_eq!(workers.take_cause(WorkerId(1)), None);
+        workers.note_cause(WorkerId(1), EndCause::Idle);
+        workers.lose_router();
+        assert_eq!(workers.take_cause(WorkerId(1)), None);
     }
 
     #[test]

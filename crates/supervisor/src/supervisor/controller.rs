@@ -81,6 +81,10 @@ impl Supervisor {
             }
             FromController::KeepStoredAside => self.stored.keep_aside(),
             FromController::Status { ticket } => self.ask_status(ticket),
+            FromController::Workers { ticket, name } => self.ask_workers(ticket, &name),
+            FromController::EndWorker { ticket, name, pid, ending } => {
+                self.end_worker(ticket, &name, pid, ending);
+            }
             FromController::RunApp { ticket, name } => self.run_now(ticket, &name),
             FromController::DescribeExec { ticket, name, uid } => self.describe_exec(ticket, &name, uid),
             FromController::RestartApp { ticket, name } => {

@@ -35,6 +35,8 @@ impl Supervisor {
             FromRouter::StartWorker { app }
             | FromRouter::KillWorker { app, .. }
             | FromRouter::RetireWorker { app, .. }
+            | FromRouter::WorkerDismissed { app, .. }
+            | FromRouter::Workers { app, .. }
             | FromRouter::AppNotTaken { app, .. }
             | FromRouter::AppUnused { app }
                 if children.apps.get(&app).is_some_and(|app| app.router != Some(id)) =>
@@ -42,7 +44,11 @@ impl Supervisor {
                 children.end_router(id, "speaks of an application that is not its own");
             }
             FromRouter::StartWorker { app } => children.start_worker(id, app, programs),
-            FromRouter::KillWorker { app, worker, reason } => children.kill_worker(app, worker, &reason),
+            FromRouter::KillWorker { app, worker, cause, reason } => {
+                children.kill_worker(app, worker, cause, &reason);
+            }
+            FromRouter::WorkerDismissed { app, worker, cause } => children.note_cause(app, worker, cause),
+            FromRouter::Workers { ticket, app, workers } => self.take_workers(id, ticket, app, workers),
             FromRouter::RetireWorker { app, worker } => children.retire_worker(app, worker),
             FromRouter::AppNotTaken { app, reason } => children.app_not_taken(app, &reason),
             FromRouter::AppUnused { app } => {

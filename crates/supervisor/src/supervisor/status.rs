@@ -44,9 +44,11 @@ impl Supervisor {
             if let Some(status) = &mut status {
                 status.daemon.main = self.main_figures();
                 self.complete_status(status);
+                self.count_workers(status);
             }
             self.children.controller.send(&ToController::Status { ticket, status });
         }
+        self.answer_worker_questions();
     }
 
     /// The counters of this process, and the use that the daemon makes of the machine.

@@ -65,14 +65,22 @@ impl Supervisor {
     fn add_counts_of_applications(&self, sums: &mut Vec<AppStatus>) {
         let apps = self.configuration.in_force().into_iter().flat_map(|build| &build.apps);
         let inherited = self.inherited_applications();
+        let present = self.children.cpu_by_name();
         let places: BTreeMap<_, _> = sums.iter().map(|app| app.name.clone()).zip(0..).collect();
         for (id, spec) in apps {
             let app = self.children.apps.get(id);
             let mut figures = background_status(&spec.name, app);
             figures.crashes = app.map_or(0, |app| app.crashes.total);
-            inherited.get(&*spec.name).into_iter().for_each(|before| figures.count_before(before));
+            self.children.fill_in_workers(&mut figures, &present);
+            if let Some(before) = inherited.get(&*spec.name) {
+                figures.count_before(before);
+                figures.count_workers_before(before);
+            }
             match places.get(&spec.name).and_then(|place: &usize| sums.get_mut(*place)) {
-                Some(known) => (known.crashes, known.schedule) = (figures.crashes, figures.schedule),
+                Some(known) => {
+                    (known.crashes, known.schedule) = (figures.crashes, figures.schedule);
+                    (known.workers, known.cpu) = (figures.workers, figures.cpu);
+                }
                 None => sums.push(figures),
             }
         }

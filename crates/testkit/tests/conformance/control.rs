@@ -3,3 +3,4 @@
 mod api;
 mod browsers;
 mod values;
+mod workers;

@@ -11,8 +11,8 @@ use corral_config::plan::{AssetKind, Assets, Plan};
 use corral_config::settings::LogSettings;
 use corral_ipc::link::Link;
 use corral_ipc::message::{
-    AppId, AppStatus, FailedListener, FromController, FromReader, FromRouter, GenerationId, StartPolicy,
-    Status, Ticket, WorkerId,
+    AppId, AppStatus, EndCause, FailedListener, FromController, FromReader, FromRouter, GenerationId,
+    RunningRequest, StartPolicy, Status, Ticket, WorkerId, WorkerState, WorkerStatus, WorkerUsage,
 };
 use corral_sys::socket::{self, Wait};
 use corral_testkit::attacker::{TARRYING, can_take_links, link_of, tarry};
@@ -183,14 +183,19 @@ fn what_a_router_says_out_of_its_time_or_of_nobody_is_of_no_consequence() {
         // Not those of the house.
         let (app, worker) = (AppId(n as u32 | 1 << 20), WorkerId(n as u32 | 1 << 20));
         let status = Status { accepted: u64::MAX, requests: u64::MAX, ..Status::default() };
+        let cause = EndCause::Broken;
         for message in [
             FromRouter::Ready,
             FromRouter::Prepared { generation: GenerationId(n), failed: vec![] },
             FromRouter::NotPrepared { generation: GenerationId(n), reason: text() },
             FromRouter::Committed { generation: GenerationId(n) },
             FromRouter::StartWorker { app },
-            FromRouter::KillWorker { app, worker, reason: text() },
-            FromRouter::KillWorker { app: AppId(1), worker, reason: text() },
+            FromRouter::KillWorker { app, worker, cause, reason: text() },
+            FromRouter::KillWorker { app: AppId(1), worker, cause, reason: text() },
+            FromRouter::WorkerDismissed { app, worker, cause },
+            FromRouter::WorkerDismissed { app: AppId(1), worker, cause },
+            FromRouter::Workers { ticket: Ticket(n), app, workers: vec![forged_worker(); 10] },
+            FromRouter::Workers { ticket: Ticket(n), app: AppId(1), workers: vec![forged_worker()] },
             FromRouter::RetireWorker { app, worker },
             FromRouter::RetireWorker { app: AppId(1), worker },
             FromRouter::AppNotTaken { app, reason: text() },
@@ -205,6 +210,55 @@ fn what_a_router_says_out_of_its_time_or_of_nobody_is_of_no_consequence() {
     assert_eq!(house.server.expect_processes("router", 1), [router]);
     assert!(is_alive(house.worker));
     house.server.control().put("/config/settings", &json!({ "http": { "max_body_size": 7 } })).expect_done();
+}
+
+/// A worker that does not exist, with a path that no router would tell.
+fn forged_worker() -> WorkerStatus {
+    let words = || FORGED.repeat(100);
+    let request = RunningRequest {
+        method: words(),
+        path: words(),
+        script: words(),
+        time: Duration::from_secs(u64::MAX),
+    };
+    let usage =
+        WorkerUsage { started: Some(Duration::MAX), cpu: Some(Duration::MAX), ..WorkerUsage::default() };
+    WorkerStatus {
+        pid: 1,
+        requests: Some(u64::MAX),
+        in_progress: u32::MAX,
+        request: Some(request),
+        usage,
+        ..WorkerStatus::new(WorkerId(u32::MAX), WorkerState::Idle)
+    }
+}
+
+/// Which processes there are is for main to say, whatever a router tells of them.
+#[test]
+fn a_router_invents_no_workers() {
+    if !can_take_links() {
+        return;
+    }
+    let house = House::new();
+    let (_, link) = house.insider("router");
+    let speak = || {
+        let message = |ticket| {
+            let (ticket, workers) = (Ticket(ticket), vec![forged_worker(); 3]);
+            FromRouter::Workers { ticket, app: AppId(1), workers }
+        };
+        let mut sent = (0..100).map(|ticket| link.send(&message(ticket), &[]));
+        sent.find(io::Result::is_err).map_or(Beside::Again, |_| Beside::Done)
+    };
+    meanwhile(speak, || {
+        for _ in 0..20 {
+            let list = house.server.control().get("/control/applications/php/workers").json();
+            let numbers: Vec<_> = list.as_object().expect("an object").keys().cloned().collect();
+            assert_eq!(numbers, [house.worker.to_string()], "{list:#}");
+        }
+    });
+    let end = Request::post("/control/applications/php/workers/1/end");
+    assert_eq!(house.server.control().send(&end).0.status, 404);
+    house.expect_served();
 }
 
 #[test]
@@ -303,6 +357,7 @@ fn a_flood_of_a_router_holds_nobody_up_and_costs_little() {
         &|n| FromRouter::KillWorker {
             app: AppId(1),
             worker: WorkerId(n as u32 | 1 << 20),
+            cause: EndCause::Memory,
             reason: FORGED.to_owned(),
         },
     ];

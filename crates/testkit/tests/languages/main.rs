@@ -84,7 +84,7 @@ suite! {
             of_all_sizes for_slow_clients removed_meanwhile truncated_meanwhile process_killed_meanwhile
             restarted_meanwhile again_and_again;
         processes:
-            environment working_directory user output several restart_under_load;
+            environment working_directory user output several one_by_one restart_under_load;
         at_once:
             in_one_process queue own_variables computing_beside_others long_beside_others
             failures_beside_others gone_beside_others limit_of_requests stop;

@@ -1,6 +1,6 @@
 //! The processes of an application: what they run in, how many there are, and how they are replaced.
 
-use corral_testkit::{Load, eventually, is_alive};
+use corral_testkit::{Load, Request, eventually, is_alive};
 use serde_json::{Value, json};
 
 use crate::at_once::meet;
@@ -52,6 +52,35 @@ pub(crate) fn several(runtime: &Runtime) {
     let pids = meet(&server);
     // A process that cannot know its own number has shown by meeting that there are as many.
     assert!(pids.len() == 4 || pids.contains(UNKNOWN), "{pids:?}");
+}
+
+/// Each is told of with the request that it runs. One that is drained ends behind that, and another takes its place.
+pub(crate) fn one_by_one(runtime: &Runtime) {
+    let server = runtime.serve();
+    let list = || server.control().get("/control/applications/app/workers").json();
+    let mut client = server.begin(&Request::get("/stream?secret"));
+    client.read_until_text("first");
+    let (pid, worker) = eventually("it is busy", || {
+        let list = list();
+        let (pid, worker) = list.as_object()?.iter().find(|(_, worker)| worker["state"] == "busy")?;
+        Some((pid.parse::<u32>().ok()?, worker.clone()))
+    });
+    let request = &worker["request"];
+    assert_eq!((&request["method"], &request["path"]), (&json!("GET"), &json!("/stream")), "{worker}");
+    assert!(worker["memory"]["rss"].as_u64() > Some(0) && worker["cpu"].is_number(), "{worker}");
+    assert!(worker["started"].is_u64(), "{worker}");
+    let drain = Request::post(&format!("/control/applications/app/workers/{pid}/drain"));
+    server.control().send(&drain).0.expect(200);
+    eventually("another one takes its place", || {
+        let list = list();
+        let mut others = list.as_object()?.iter().filter(|(other, _)| **other != pid.to_string());
+        others.any(|(_, worker)| worker["state"] == "idle").then_some(())
+    });
+    assert!(is_alive(pid), "it has a request");
+    server.site.write("go", "");
+    client.read_until_text("second");
+    drop(client);
+    eventually("it ends", || (!is_alive(pid)).then_some(()));
 }
 
 pub(crate) fn restart_under_load(runtime: &Runtime) {

@@ -5,7 +5,8 @@ mod window;
 use std::process::Command;
 
 use corral_testkit::{
-    Address, Daemon, Run, Signal, Site, daemon, eventually, executables, is_alive, python_app, signal, site,
+    Address, Daemon, Request, Run, Signal, Site, daemon, eventually, executables, is_alive, python_app,
+    signal, site,
 };
 use serde_json::{Value, json};
 
@@ -136,6 +137,76 @@ fn an_application_is_restarted_after_a_question() {
     eventually("another process answers", || (server.get("/").text() != before).then_some(()));
 }
 
+/// Numbers of processes in a list of workers, from top to bottom.
+fn listed_processes(lines: &[String]) -> Vec<u32> {
+    let rows = lines.iter().skip_while(|line| !line.contains("PROCESS")).skip(1);
+    rows.map_while(|line| line.get(2..)?.split_whitespace().next()?.parse().ok()).collect()
+}
+
+#[test]
+fn workers_are_shown_and_one_is_drained_after_a_question() {
+    let site = number();
+    let server = daemon().python(python_app(&site).with("processes", json!(2))).start();
+    let mut processes = server.expect_processes("\"python\" worker", 2);
+    processes.sort_unstable();
+    let mut window = Window::open(&server);
+    window.expect_order(&["python"]);
+    window.types("\r");
+    window.expect_lines("both processes", |lines| {
+        let mut listed = listed_processes(lines);
+        listed.sort_unstable();
+        listed == processes
+    });
+    window.expect(" idle ");
+    window.expect("MiB");
+    // From the lowest number on.
+    window.types("sssssr");
+    window.expect("processes sorted by number, lowest first");
+    window.expect_lines("the order", |lines| listed_processes(lines) == processes);
+    let lines = window.lines();
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+    window.types("jd");
+    window.expect(&format!("Let process {} of \"python\" end after its requests? [y/N]", processes[1]));
+    window.types("n");
+    window.expect_gone("end after its requests?");
+    assert!(is_alive(processes[1]));
+    window.types("dy");
+    eventually("it ends", || (!is_alive(processes[1])).then_some(()));
+    window.expect_lines("another one", |lines| {
+        let listed = listed_processes(lines);
+        listed.len() == 2 && listed.contains(&processes[0]) && !listed.contains(&processes[1])
+    });
+    assert!(is_alive(processes[0]));
+    server.get("/").expect(200);
+    window.types("\x7f");
+    window.expect_order(&["python"]);
+}
+
+#[test]
+fn a_worker_that_hangs_is_seen_and_ended() {
+    let site = site().file(
+        "app.py",
+        "import time\ndef application(environ, start_response):\n    if environ['PATH_INFO'] != '/':\n        \
+         time.sleep(1000)\n    start_response('200 OK', [])\n    return [b'x']\n",
+    );
+    let server = daemon().python(python_app(&site)).start();
+    let mut client = server.connect();
+    client.write(Request::get("/users/77?secret").encode());
+    let mut window = Window::open(&server);
+    window.expect_order(&["python"]);
+    window.types("\r");
+    window.expect(" GET /users/:n");
+    window.expect(" busy ");
+    window.types("x");
+    window.expect(" at once, with its requests? [y/N]");
+    window.types("y");
+    client.read_response().expect(503);
+    window.expect_gone("GET /users/:n");
+    window.expect(" idle ");
+    assert!(!window.written().contains("secret"));
+    server.get("/").expect(200);
+}
+
 #[test]
 fn a_restart_that_fails_is_told() {
     let site = number();
@@ -219,7 +290,12 @@ fn colours_are_left_out_where_they_are_not_wanted() {
     let show = |variables: &str| {
         let mut window = Window::open_with(&server, variables);
         window.expect_order(&["shop"]);
-        for (keys, text) in [("R", "Restart \"shop\"?"), ("n\r", "application \"shop\""), ("?", "keys")] {
+        for (keys, text) in [
+            ("R", "Restart \"shop\"?"),
+            ("n\r", "application \"shop\""),
+            ("s", "processes sorted by CPU"),
+            ("?", "keys"),
+        ] {
             window.types(keys);
             window.expect(text);
         }

@@ -1,22 +1,23 @@
-//! One application: its figures, what there is to say of it, and its last minute.
+//! One application: its figures, what there is to say of it, its workers, and its last minute.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
-use ratatui::widgets::{Paragraph, Sparkline, Wrap};
+use ratatui::widgets::{Paragraph, Sparkline, TableState, Wrap};
 
-use super::words;
+use super::{words, workers};
 use crate::top::answers::Answers;
 use crate::top::figures::{AppFigures, shown};
 use crate::top::history::History;
 use crate::top::interval::AppRates;
 use crate::top::look::Look;
+use crate::top::worker_choice::WorkerChoice;
 
 /// The height of a chart with its title, where there are this many lines for all.
-const HIGH: (u16, u16) = (4, 16);
+const HIGH: (u16, u16) = (4, 30);
 
-/// The height of a chart with its title in a small window.
-const LOW: u16 = 2;
+/// The same in a small window; there is none in a smaller one.
+const LOW: (u16, u16) = (2, 14);
 
 /// A figure of the last minute, as bars.
 struct Chart {
@@ -30,24 +31,46 @@ const REQUESTS: Chart =
 const LATENCY: Chart = Chart { title: "latency", value: |rates| rates.latency, words: words::millis };
 
 /// Draws all of it.
-pub(super) fn render(frame: &mut Frame<'_>, area: Rect, name: &str, answers: &Answers, look: Look) {
+pub(super) fn render(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    name: &str,
+    choice: &WorkerChoice,
+    answers: &Answers,
+    look: Look,
+    table: &mut TableState,
+) {
     let wrap = Wrap { trim: true };
     let Some(app) = answers.figures.applications.get(name) else {
         let text = format!("there is no application \"{}\" any more", shown(name));
         frame.render_widget(Paragraph::new(text).wrap(wrap), area);
         return;
     };
-    let chart = if area.height < HIGH.1 { LOW } else { HIGH.0 };
+    let chart =
+        [HIGH, LOW].into_iter().find(|(_, least)| area.height >= *least).map_or(0, |(height, _)| height);
     let figures = figures(name, app, answers.rates_of(name), look);
-    let heights =
-        [Constraint::Length(3), Constraint::Fill(1), Constraint::Length(chart), Constraint::Length(chart)];
-    let [above, middle, requests, latency] = Layout::vertical(heights).areas(area);
+    let heights = [
+        Constraint::Length(3),
+        Constraint::Length(height_of(&app.remarks, area)),
+        Constraint::Fill(1),
+        Constraint::Length(chart),
+        Constraint::Length(chart),
+    ];
+    let [above, middle, below, requests, latency] = Layout::vertical(heights).areas(area);
     frame.render_widget(Paragraph::new(figures), above);
     let remarks: Vec<_> = app.remarks.iter().map(|remark| Line::raw(remark.as_str())).collect();
     frame.render_widget(Paragraph::new(remarks).wrap(wrap), middle);
+    workers::render(frame, below, name, choice, answers, look, table);
     let history = answers.history_of(name);
     REQUESTS.render(frame, requests, history, look);
     LATENCY.render(frame, latency, history, look);
+}
+
+/// The lines that remarks take, as far as they leave room for the workers.
+fn height_of(remarks: &[String], area: Rect) -> u16 {
+    let width = usize::from(area.width.max(1));
+    let lines = remarks.iter().map(|remark| remark.chars().count().div_ceil(width).max(1)).sum::<usize>();
+    u16::try_from(lines).unwrap_or(u16::MAX).min(area.height / 3)
 }
 
 /// Three lines.

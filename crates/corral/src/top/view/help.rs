@@ -13,6 +13,7 @@ const KEYS: &[(&str, &str)] = &[
     ("s, r", "sorts by the next figure; reverses the order"),
     ("/", "filters by name: Enter keeps the filter, Esc removes it"),
     ("R", "restarts the application, after a question"),
+    ("d, x", "end the process with the mark, in an application: d after its requests, x at once"),
 ];
 
 /// A line for each key.

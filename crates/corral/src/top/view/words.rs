@@ -30,6 +30,16 @@ pub(super) fn millis(millis: f64) -> String {
     }
 }
 
+/// A number of seconds, of which the larger part is enough.
+pub(super) fn age(seconds: u64) -> String {
+    match seconds {
+        ..100 => format!("{seconds} s"),
+        ..6_000 => format!("{} min", seconds / 60),
+        ..360_000 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
 /// A number of bytes.
 pub(super) fn memory(bytes: u64) -> String {
     const MEBIBYTE: f64 = 1_048_576.0;
@@ -67,6 +77,7 @@ mod tests {
             millis,
             &[(0.0, "0.0 ms"), (9.96, "10 ms"), (250.0, "250 ms"), (1_500.0, "1.5 s"), (3e5, "300 s")],
         );
+        check(age, &[(0, "0 s"), (99, "99 s"), (100, "1 min"), (7_200, "2 h"), (864_000, "10 d")]);
         check(memory, &[(0, "0.0 MiB"), (67_108_864, "64.0 MiB"), (3 << 30, "3.0 GiB")]);
     }
 }

@@ -60,7 +60,7 @@ impl<P: PoolPort> Pool<P> {
         let mut worker = self.workers.remove(index);
         self.n_held -= worker.held.len();
         let mut started = Vec::new();
-        let is_fresh = !worker.leaving && !worker.has_served;
+        let is_fresh = !worker.leaving && worker.n_served == 0;
         for held in worker.held.drain(..).rev() {
             if held.take_back(&worker.port) {
                 self.queue.push_front(held.request);

@@ -101,7 +101,8 @@ impl<P: PoolPort> Pool<P> {
         let held = entry.release(position);
         entry.note_begun(n_at_once, now);
         entry.slow = false;
-        entry.has_served = true;
+        entry.n_served = entry.n_served.saturating_add(1);
+        entry.last_end = now;
         let is_leaving = entry.leaving;
         self.n_held -= 1;
         let slow = self.bounds.was_slow(&self.workers[worker.index], &held, run_time);

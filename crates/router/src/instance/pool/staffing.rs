@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use corral_config::plan::PoolGrowth;
+use corral_ipc::message::{EndCause, WorkerId};
 
 use super::Pool;
 use super::pool_request::PoolRequest;
@@ -81,7 +82,7 @@ impl<P: PoolPort> Pool<P> {
             if now.duration_since(self.workers[index].idle_since) < self.processes.idle_timeout {
                 return;
             }
-            self.dismiss(index, now);
+            self.dismiss(index, EndCause::Idle, now);
             if self.processes.growth == PoolGrowth::ByWaiting {
                 return;
             }
@@ -96,9 +97,21 @@ impl<P: PoolPort> Pool<P> {
         }
     }
 
+    /// Tells a worker to quit after what it runs now, as a person wants it. One that leaves already is told nothing.
+    pub(crate) fn drain(&mut self, worker: WorkerId, now: Instant) {
+        let index = self.index_of(worker).filter(|index| !self.workers[*index].leaving);
+        index.into_iter().for_each(|index| self.dismiss(index, EndCause::Drained, now));
+    }
+
+    /// Takes the workers that were told to quit since this was asked last, and why.
+    pub(crate) fn take_dismissed(&mut self) -> Vec<(WorkerId, EndCause)> {
+        std::mem::take(&mut self.dismissed)
+    }
+
     /// Tells a worker to quit after what it runs now.
-    pub(super) fn dismiss(&mut self, worker: usize, now: Instant) {
+    pub(super) fn dismiss(&mut self, worker: usize, cause: EndCause, now: Instant) {
         self.leaving(self.key_at(worker), now);
+        self.dismissed.push((self.workers[worker].id, cause));
         self.workers[worker].port.quit();
         self.touched.push(worker);
     }

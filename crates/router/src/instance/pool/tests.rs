@@ -17,6 +17,7 @@ use crate::storage::buffers::Rest;
 
 mod growth;
 mod limits;
+mod listing;
 mod waits;
 mod worker_choice;
 
@@ -172,6 +173,7 @@ impl Scene {
                 self.pool.done(self.keys[number(1) as usize], lane, id, 10, self.now).expect("it was held");
             }
             "rescue" => self.pool.rescue(self.now),
+            "drain" => self.pool.drain(WorkerId(number(1)), self.now),
             "leave" => self.pool.leaving(self.keys[number(1) as usize], self.now),
             "die" => {
                 let removed = self.pool.remove_worker(WorkerId(number(1)), self.now).expect("it was there");

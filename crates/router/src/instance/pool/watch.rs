@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use corral_ipc::message::WorkerId;
+use corral_ipc::message::{EndCause, WorkerId};
 use smallvec::SmallVec;
 
 use super::Pool;
@@ -39,11 +39,6 @@ impl<P: PoolPort> Pool<P> {
         found
     }
 
-    /// The processes of all workers, as far as they are known.
-    pub(crate) fn pids(&self) -> Vec<u32> {
-        self.workers.iter().map(|(_, worker)| worker.pid).filter(|pid| *pid != 0).collect()
-    }
-
     /// The workers whose memory is bounded. One that has had no request yet is as small as they get.
     pub(crate) fn growing(&self) -> Vec<(WorkerId, u32)> {
         let growing =
@@ -64,7 +59,7 @@ impl<P: PoolPort> Pool<P> {
                 found.push(self.condemn(index, 0, WorkerExcess::Memory(used), now));
             } else if is_over(memory.soft, used) && !worker.leaving {
                 found.push(worker.finding(WorkerVerdict::Replace(used), 0));
-                self.dismiss(index, now);
+                self.dismiss(index, EndCause::Memory, now);
             }
         }
         found

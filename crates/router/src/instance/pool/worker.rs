@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use corral_channel::{Lane, N_SLOTS, RequestId, RequestSlot};
 use corral_ipc::message::WorkerId;
+use corral_sys::usage::ProcessUsage;
 use smallvec::SmallVec;
 
 use super::pool_request::PoolRequest;
@@ -85,8 +86,12 @@ pub(super) struct PoolWorker<P> {
     /// Counts the changes of `held`: tells whether an entry of the pool's `open` is still true.
     pub(super) epoch: u32,
     next_slot: usize,
-    /// The worker has answered a request.
-    pub(super) has_served: bool,
+    /// Requests that have ended.
+    pub(super) n_served: u64,
+    /// When the last of them has.
+    pub(super) last_end: Instant,
+    /// The resources that its process used when that was looked at last.
+    pub(super) usage: Option<(Instant, ProcessUsage)>,
 }
 
 impl<P> PoolWorker<P> {
@@ -104,7 +109,9 @@ impl<P> PoolWorker<P> {
             idle_since: now,
             epoch: 0,
             next_slot: 0,
-            has_served: false,
+            n_served: 0,
+            last_end: now,
+            usage: None,
         }
     }
 

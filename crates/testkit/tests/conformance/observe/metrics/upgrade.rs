@@ -12,12 +12,11 @@ use serde_json::json;
 use super::{expect_sample, parse, samples};
 
 /// Families of applications, servers, limits and mirrors count by their own rules.
-const LEFT_OUT: [&str; 4] = ["corral_application_", "corral_upstream_", "corral_limit_", "corral_mirror_"];
 
 fn is_counter(name: &str) -> bool {
     let family = name.split('{').next().unwrap_or_default();
     let counts = ["_total", "_count", "_bucket", "_sum"].iter().any(|end| family.ends_with(end));
-    counts && !LEFT_OUT.iter().any(|prefix| name.starts_with(prefix))
+    counts
 }
 
 /// The highest values that a collector has seen so far.

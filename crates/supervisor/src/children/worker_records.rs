@@ -1,0 +1,132 @@
+//! How many workers applications had, and how long they had processors: by name, so that the counts go on when an
+//! application is restarted. They leave with it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use corral_ipc::message::{EndCause, WorkerCounts};
+
+/// The records of all applications.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerRecords(BTreeMap<String, WorkerRecord>);
+
+/// The record of one application.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WorkerRecord {
+    pub(crate) counts: WorkerCounts,
+    /// The time on processors of instances that have ended.
+    pub(crate) cpu: Duration,
+}
+
+impl WorkerRecords {
+    /// A worker has begun.
+    pub(crate) fn start(&mut self, name: &str) {
+        let started = &mut self.record(name).counts.started;
+        *started = started.saturating_add(1);
+    }
+
+    /// A worker has ended.
+    pub(crate) fn end(&mut self, name: &str, cause: EndCause) {
+        self.record(name).counts.end(cause);
+    }
+
+    /// An instance has ended that has had processors for so long; whether it was the last one with its name.
+    pub(crate) fn end_instance(&mut self, name: &str, cpu: Duration, was_last: bool) {
+        if was_last {
+            self.0.remove(name);
+            return;
+        }
+        let sum = &mut self.record(name).cpu;
+        *sum = sum.saturating_add(cpu);
+    }
+
+    /// The record of an application.
+    pub(crate) fn of(&self, name: &str) -> WorkerRecord {
+        self.0.get(name).copied().unwrap_or_default()
+    }
+
+    fn record(&mut self, name: &str) -> &mut WorkerRecord {
+        if !self.0.contains_key(name) {
+            self.0.insert(name.to_owned(), WorkerRecord::default());
+        }
+        self.0.get_mut(name).expect("it was just added if it was missing")
+    }
+}
+
+/// The time that the processes of one instance have had processors. It never becomes less, although it is read at
+/// different moments: that of workers that run, and that of the prototype, which has the time of those that have ended.
+#[derive(Debug, Default)]
+pub(crate) struct CpuTotal {
+    /// The time of prototypes that have ended, with their workers.
+    past: Duration,
+    /// The time of the prototype, unless a worker of it has ended since that was read.
+    prototype: Option<Duration>,
+    /// The highest sum of this prototype and its workers.
+    present: Duration,
+}
+
+impl CpuTotal {
+    /// The workers that run have had processors for so long; the time of the prototype is read if it has changed.
+    pub(crate) fn note(&mut self, workers: Duration, read_prototype: impl FnOnce() -> Option<Duration>) {
+        self.prototype = self.prototype.or_else(read_prototype);
+        let sum = self.prototype.unwrap_or_default().saturating_add(workers);
+        self.present = self.present.max(sum);
+    }
+
+    /// A worker has begun or ended.
+    pub(crate) fn worker_changed(&mut self) {
+        self.prototype = None;
+    }
+
+    /// The prototype has ended.
+    pub(crate) fn prototype_ended(&mut self) {
+        self.past = self.total();
+        (self.prototype, self.present) = (None, Duration::ZERO);
+    }
+
+    /// All of it.
+    pub(crate) fn total(&self) -> Duration {
+        self.past.saturating_add(self.present)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_go_on_until_the_last_instance_has_ended() {
+        let mut records = WorkerRecords::default();
+        records.start("a");
+        records.start("a");
+        records.end("a", EndCause::Signal);
+        records.start("b");
+        let ten = Duration::from_secs(10);
+        records.end_instance("a", ten, false);
+        let record = records.of("a");
+        assert_eq!((record.counts.started, record.counts.ended[1], record.cpu), (2, 1, ten));
+        records.end_instance("a", ten, true);
+        assert_eq!(records.of("a").counts, WorkerCounts::default());
+        assert_eq!((records.of("b").counts.started, records.of("c").counts.started), (1, 0));
+    }
+
+    #[test]
+    fn time_on_processors_never_becomes_less() {
+        let second = Duration::from_secs;
+        let mut cpu = CpuTotal::default();
+        cpu.note(second(5), || Some(second(1)));
+        assert_eq!(cpu.total(), second(6));
+        cpu.note(second(6), || panic!("nothing has changed"));
+        assert_eq!(cpu.total(), second(7));
+        // A worker with 4 s has ended, which the prototype has now; or has not been told yet.
+        cpu.worker_changed();
+        cpu.note(second(2), || None);
+        assert_eq!(cpu.total(), second(7));
+        cpu.note(second(3), || Some(second(5)));
+        assert_eq!(cpu.total(), second(8));
+        cpu.prototype_ended();
+        assert_eq!(cpu.total(), second(8));
+        cpu.note(second(1), || Some(second(1)));
+        assert_eq!(cpu.total(), second(10));
+    }
+}

@@ -184,6 +184,7 @@ const TABLES: &[(&str, &[Source])] = &[
     ("settings.js_limits", &[Source::new("{}", "/settings/js_limits")]),
     ("settings.log", &[Source::new("{}", "/settings/log")]),
     ("settings.telemetry", &[Source::new("{}", "/settings/telemetry")]),
+    ("settings.telemetry.metrics", &[Source::new("{}", "/settings/telemetry/metrics")]),
     ("compression", &[Source::new("{}", "/settings/http/compression")]),
     ("compression.compressors", &[Source::new("{}", "/settings/http/compression/compressors")]),
     ("access_log", &[Source::new("{}", "/access_log")]),

@@ -2,11 +2,14 @@
 
 mod controller;
 mod exec;
+mod exemplar;
 mod exit;
+mod fine_durations;
 mod issued_secret;
 mod prototype;
 mod reader;
 mod router;
+mod slow;
 mod status;
 mod upgrade;
 
@@ -18,11 +21,14 @@ pub use self::controller::{
     ChangeOrigin, ConfigFiles, ControlToken, FromController, Inserted, Revocable, StartPolicy, ToController,
 };
 pub use self::exec::{ExecContext, FolderChoice, FromExec, ToExec, UserNumbers};
+pub use self::exemplar::{DurationExemplar, merge_exemplars};
 pub use self::exit::Exit;
+pub use self::fine_durations::{FINE_SCHEMA, FIRST_FINE, FineDurations, N_FINE};
 pub use self::issued_secret::{IssuedSecret, IssuedSecretKind};
 pub use self::prototype::{Endpoint, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{Console, DevMode, DevQuestion, FromRouter, StartedInstance, ToRouter};
+pub use self::slow::{MOST_SLOW, SlowRequest, keep_slowest};
 pub use self::status::{
     AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, FailedListener, LeftState, LimitStatus,
     ListenerFigures, MirrorStatus, PROTOCOLS, QueueStatus, RunStatus, STATE_KINDS, STATUS_CLASSES,

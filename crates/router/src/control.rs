@@ -213,6 +213,7 @@ impl ControlThread {
                 self.main.send(&FromRouter::Provided { ticket });
             }
             ToRouter::Told { ticket, words } => dev_reload::answer(ticket, words),
+            ToRouter::ExportMetrics { request } => self.export(request),
             ToRouter::Listener { generation, address } => {
                 self.pending(generation).sockets.push((address, fds));
             }
@@ -311,6 +312,7 @@ impl ControlThread {
                 .map_or_else(Vec::new, |(_, generation)| generation.servers.status()),
             limits: self.limits(),
             mirrors: self.mirrors(),
+            slow: event_loop::slow_requests(&self.loops),
             daemon: DaemonStatus::default(),
         }
     }

@@ -3,10 +3,16 @@
 //! `/status` and the end of the router first let each event loop finish what it is doing, so that a client that has its
 //! reply finds itself counted and logged.
 
+pub(crate) mod exemplars;
+pub(crate) mod fine_durations;
+pub(crate) mod slow_requests;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use corral_ipc::message::{DURATION_BOUNDS, DurationFigures, STATUS_CLASSES};
+
+use self::slow_requests::SlowRequests;
 
 /// Figures of one event loop; only that loop writes them.
 #[derive(Debug, Default)]
@@ -21,6 +27,8 @@ pub(crate) struct LoopCounters {
     pub(crate) requests: Counter,
     /// Datagrams that went nowhere.
     pub(crate) dropped_datagrams: Counter,
+    /// The slowest requests.
+    pub(crate) slow: SlowRequests,
 }
 
 /// A number with a single writer.
@@ -52,8 +60,7 @@ impl DurationCounts {
     /// Counts one.
     pub(crate) fn note(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let range = DURATION_BOUNDS.partition_point(|bound| *bound < micros);
-        self.counts[range].add(1);
+        self.counts[duration_range(micros)].add(1);
         self.micros.add(micros);
     }
 
@@ -62,6 +69,11 @@ impl DurationCounts {
         sum.counts.iter_mut().zip(&self.counts).for_each(|(sum, counter)| *sum += counter.get());
         sum.micros = sum.micros.wrapping_add(self.micros.get());
     }
+}
+
+/// The place of a duration in microseconds among the ranges of `DURATION_BOUNDS`.
+fn duration_range(micros: u64) -> usize {
+    DURATION_BOUNDS.partition_point(|bound| *bound < micros)
 }
 
 /// The place of a status among `STATUS_CLASSES`. One that HTTP does not have says no good.

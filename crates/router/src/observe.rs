@@ -2,5 +2,7 @@
 
 pub(crate) mod access_log;
 pub(crate) mod console;
+pub(crate) mod path_pattern;
 pub(crate) mod request_counts;
+pub(crate) mod slow_request;
 pub(crate) mod telemetry;

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::exemplar::{self, DurationExemplar, merge_exemplars};
 use super::exit::Exit;
+use super::fine_durations::FineDurations;
+use super::slow::{self, SlowRequest, keep_slowest};
 use crate::bounded;
 
 /// The figures of `/status`.
@@ -49,6 +52,9 @@ pub struct Status {
     /// Copies of requests for other servers, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub mirrors: Vec<MirrorStatus>,
+    /// The slowest requests of the last minutes, the slowest first.
+    #[serde(deserialize_with = "slow::list")]
+    pub slow: Vec<SlowRequest>,
     /// Figures that only main knows.
     pub daemon: DaemonStatus,
 }
@@ -120,6 +126,8 @@ impl Status {
         ] {
             *sum = sum.saturating_add(n);
         }
+        self.slow.extend(other.slow.iter().cloned());
+        keep_slowest(&mut self.slow);
     }
 }
 
@@ -146,6 +154,11 @@ pub struct ListenerFigures {
     pub durations: DurationFigures,
     /// Bytes of bodies that clients have got.
     pub sent: u64,
+    /// The durations in finer ranges.
+    pub fine: FineDurations,
+    /// Traced requests of some of the ranges.
+    #[serde(deserialize_with = "exemplar::list")]
+    pub exemplars: Vec<DurationExemplar>,
 }
 
 /// Requests of one step of a route that are over.
@@ -180,6 +193,8 @@ impl ListenerFigures {
         let others = other.requests.iter().flatten().chain(&other.durations.counts);
         let others = others.chain([&other.durations.micros, &other.sent]);
         sums.zip(others).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
+        self.fine.count(&other.fine);
+        merge_exemplars(&mut self.exemplars, &other.exemplars);
     }
 }
 

@@ -115,7 +115,7 @@ impl AppInstance {
         Ok(())
     }
 
-    /// A worker reported the end of a request. False when it does not hold such a request.
+    /// A worker reported the end of a request. Its process; none when it does not hold such a request.
     pub(crate) fn done(
         &self,
         worker: WorkerKey,
@@ -123,17 +123,17 @@ impl AppInstance {
         id: RequestId,
         run_time: u32,
         now: Instant,
-    ) -> bool {
+    ) -> Option<u32> {
         let mut pool = self.pool.lock();
         let ended = pool.done(worker, lane, id, run_time, now).ok();
         self.conclude_if_unused(pool);
-        let Some(EndedRequest { payload, inline, slow }) = ended else { return false };
+        let EndedRequest { payload, inline, slow, pid } = ended?;
         buffers::give(payload);
         inline.give();
         if let Some(slow) = slow {
             self.report(&slow);
         }
-        true
+        Some(pid)
     }
 
     /// The answer is not waited for any more: forgets the request, or tells its worker.
@@ -183,6 +183,11 @@ impl AppInstance {
     /// Whether no other request has to end before this one is run.
     pub(crate) fn is_in_hand(&self, lane: Lane, id: RequestId) -> bool {
         self.pool.lock().is_in_hand(lane, id)
+    }
+
+    /// Since when a worker has run the request, and its process; none while the request waits.
+    pub(crate) fn running_since(&self, lane: Lane, id: RequestId) -> Option<(Instant, u32)> {
+        self.pool.lock().running_since(lane, id)
     }
 
     /// Does something with the sending half of a worker's channel.

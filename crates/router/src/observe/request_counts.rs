@@ -9,6 +9,8 @@ use corral_config::route::RouteStep;
 use corral_config::table::{Key, Table};
 use corral_ipc::message::{ListenerFigures, PROTOCOLS, STATUS_CLASSES, StepFigures};
 
+use crate::counters::exemplars::Exemplars;
+use crate::counters::fine_durations::FineDurationCounts;
 use crate::counters::{Counter, DurationCounts, status_class};
 
 /// The requests of one listener.
@@ -24,7 +26,10 @@ pub(crate) struct ListenerCounts {
 pub(crate) struct ListenerLoopCounts {
     requests: [[Counter; STATUS_CLASSES.len()]; PROTOCOLS.len()],
     durations: DurationCounts,
+    fine: FineDurationCounts,
     sent: Counter,
+    /// Traced requests; for this loop as well.
+    pub(crate) exemplars: Exemplars,
 }
 
 /// The requests of all steps of routes.
@@ -101,7 +106,9 @@ impl ListenerCounts {
             let counters = counts.requests.iter().flatten();
             sum.requests.iter_mut().flatten().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
             counts.durations.add_to(&mut sum.durations);
+            counts.fine.add_to(&mut sum.fine);
             sum.sent += counts.sent.get();
+            counts.exemplars.add_to(&mut sum.exemplars);
         }
         sum
     }
@@ -114,6 +121,7 @@ impl ListenerLoopCounts {
         self.sent.add(request.sent);
         if request.status != Some(101) {
             self.durations.note(request.took);
+            self.fine.note(request.took);
         }
     }
 }

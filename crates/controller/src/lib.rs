@@ -14,6 +14,7 @@ mod bundle;
 mod conditions;
 mod endpoints;
 mod exec;
+mod exporting;
 mod files;
 mod folders;
 mod insertions;
@@ -30,6 +31,8 @@ mod reply;
 mod salvage;
 mod scripts;
 mod server;
+#[allow(dead_code, reason = "for what shows requests to people")]
+mod slow;
 mod startup;
 mod state;
 mod status;
@@ -128,6 +131,7 @@ async fn serve(
         ended = socket.serve(controller.clone(), access) => ended,
         () = files::follow(&controller, replacements) => Ok(()),
         () = orders.run() => Ok(()),
+        () = exporting::run(&controller) => Ok(()),
     }
 }
 

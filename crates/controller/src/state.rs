@@ -12,6 +12,7 @@ use corral_ipc::message::{ConfigFiles, FromController, GenerationId, Inserted, M
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
+use crate::exporting::wanted::WantedExport;
 use crate::folders;
 use crate::insertions::Insertions;
 use crate::issuing;
@@ -44,6 +45,8 @@ struct ControllerState {
     changing: Mutex<GenerationId>,
     /// Changes and restarts that go on or wait for that.
     queue: Arc<ChangeQueue>,
+    /// Figures for a collector.
+    exports: WantedExport,
 }
 
 /// A configuration that is in force.
@@ -199,12 +202,18 @@ impl Controller {
                 in_force,
                 changing,
                 queue: Arc::default(),
+                exports: WantedExport::default(),
             }),
         }
     }
 
     pub(crate) fn main(&self) -> &MainLink {
         &self.shared.main
+    }
+
+    /// The figures that the configuration in force wants for a collector.
+    pub(crate) fn exports(&self) -> &WantedExport {
+        &self.shared.exports
     }
 
     /// The orders for certificates.
@@ -445,6 +454,7 @@ impl ChangeLock<'_> {
         };
         let warnings = applied.map_err(conceal)?;
         corral_ipc::log::obey(config.settings.log);
+        self.controller.exports().obey(config.settings.telemetry.as_ref());
         self.controller.engine().set_wanted(issuing::wanted_certificates(config, assets));
         Ok(warnings)
     }

@@ -15,6 +15,7 @@ pub(super) enum Event {
     Restart(String),
     Revoke(Revocable),
     Store { kind: AssetKind, name: String, bytes: Option<Vec<u8>> },
+    Export(Vec<u8>),
 }
 
 pub(super) struct FakeMain {
@@ -102,6 +103,10 @@ impl FakeMain {
             }
             FromController::Listening => {
                 self.tell(Event::Listening);
+                None
+            }
+            FromController::ExportMetrics { request } => {
+                self.tell(Event::Export(request));
                 None
             }
         }

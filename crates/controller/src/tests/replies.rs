@@ -80,6 +80,7 @@ fn figures() -> Status {
             failed: 2,
             dropped: 1,
         }],
+        slow: Vec::new(),
         daemon: DaemonStatus {
             pid: 7,
             uptime: Duration::from_millis(3_600_999),

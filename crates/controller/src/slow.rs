@@ -1,4 +1,4 @@
-//! The slowest requests of the last minutes as JSON: what was asked, who answered, and where the time went. Times are
+//! The slowest requests of the last minutes as JSON: the request, what answered it, and where the time went. Times are
 //! seconds.
 
 use std::time::Duration;
@@ -58,10 +58,12 @@ mod tests {
             upstream: Duration::ZERO,
         };
         let text = String::from_utf8(value(&[slow]).compact()).unwrap();
-        assert_eq!(
-            text,
-            r#"[{"time":1764205000.100,"method":"GET","path":"/users/:n","listener":"*:80","application":"blog","step":null,"status":200,"duration":1.500,"queue":0.100,"worker":1.200,"upstream":0.000,"client":0.200}]"#
-        );
+        let expect = [
+            r#"[{"time":1764205000.100,"method":"GET","path":"/users/:n","listener":"*:80","application":"blog""#,
+            r#""step":null,"status":200,"duration":1.500,"queue":0.100,"worker":1.200,"upstream":0.000"#,
+            r#""client":0.200}]"#,
+        ];
+        assert_eq!(text, expect.join(","));
     }
 
     #[test]

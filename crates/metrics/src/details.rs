@@ -10,7 +10,7 @@ use prometheus_client::encoding::{NativeHistogram, NativeHistogramBuckets};
 /// The label of an exemplar, as tracing systems of Prometheus look for it.
 const TRACE_ID: &str = "trace_id";
 
-/// What is known of a distribution beside its buckets.
+/// Further knowledge about a distribution, beside its buckets.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HistogramDetails {
     /// At most one for each bucket.
@@ -24,7 +24,7 @@ pub struct HistogramDetails {
 pub struct Exemplar {
     /// The place of its bucket.
     pub bucket: usize,
-    /// Its trace.
+    /// The trace that it is of.
     pub trace_id: u128,
     /// The number that was measured.
     pub value: f64,
@@ -35,14 +35,14 @@ pub struct Exemplar {
 /// Buckets whose bounds grow by the same factor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FineBuckets {
-    /// There are 2 to the power of this number of buckets for each doubling.
+    /// The buckets of each doubling are 2 to the power of this number.
     pub schema: i32,
     /// The number of the first bucket, whose upper bound is 2 to the power of the number divided by the buckets of a
     /// doubling.
     pub first: i32,
     /// How many are in each bucket.
     pub counts: Vec<u64>,
-    /// Those below all buckets.
+    /// How many are below all buckets.
     pub below: u64,
 }
 
@@ -53,8 +53,8 @@ impl FineBuckets {
         2_f64.powf(f64::from(self.first - 1) / per_doubling)
     }
 
-    /// The buckets with something in them, as runs of neighbours: how far each is behind the one before, and its length;
-    /// then how much each count is above the one before.
+    /// The buckets with something in them, as runs of neighbours: how far each is behind the one before, and its
+    /// length; then how much each count is above the one before.
     fn spans(&self) -> (Vec<(i32, u32)>, Vec<i64>) {
         let (mut spans, mut deltas) = (Vec::<(i32, u32)>::new(), Vec::new());
         let (mut gap, mut before) = (self.first, 0);

@@ -92,7 +92,8 @@ mod tests {
             ("application/vnd.google.protobuf", Format::Prometheus),
             ("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily", Format::Prometheus),
             (
-                "application/vnd.google.protobuf; Proto=\"io.prometheus.client.MetricFamily\"; encoding=delimited; q=0.1",
+                "application/vnd.google.protobuf; Proto=\"io.prometheus.client.MetricFamily\"; encoding=delimited;\
+                 q=0.1",
                 Format::Protobuf,
             ),
             (

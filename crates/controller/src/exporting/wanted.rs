@@ -5,7 +5,7 @@ use std::time::Duration;
 use corral_config::settings::TelemetrySettings;
 use tokio::sync::watch;
 
-/// What the configuration in force says of figures for a collector.
+/// The figures that a configuration wants for a collector: how often, and of which service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FigureExport {
     pub(super) interval: Duration,
@@ -55,9 +55,8 @@ mod tests {
     use super::*;
 
     fn settings(telemetry: &str) -> Option<TelemetrySettings> {
-        let document = format!(
-            "{{\"settings\": {{\"telemetry\": {{\"endpoint\": \"http://h/v1/traces\", \"protocol\": \"http\"{telemetry}}}}}}}"
-        );
+        let usual = r#""endpoint": "http://h/v1/traces", "protocol": "http""#;
+        let document = format!("{{\"settings\": {{\"telemetry\": {{{usual}{telemetry}}}}}}}");
         let document = json::parse(document.as_bytes()).unwrap();
         validate(&document, &Known::validated_elsewhere()).unwrap().settings.telemetry
     }

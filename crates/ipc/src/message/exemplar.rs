@@ -12,7 +12,7 @@ use crate::bounded;
 pub struct DurationExemplar {
     /// Which of the ranges of [`DURATION_BOUNDS`] its duration is in.
     pub range: u8,
-    /// Its trace.
+    /// The trace that the request is of.
     pub trace_id: u128,
     /// How long it took, in microseconds.
     pub micros: u64,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::bounded;
 
-/// There are 2 to the power of this number of ranges for each doubling.
+/// The ranges of each doubling are 2 to the power of this number.
 pub const FINE_SCHEMA: i32 = 2;
 
 /// The number of the first range: a range's upper bound in seconds is 2 to the power of a quarter of its number.
@@ -18,7 +18,7 @@ pub const N_FINE: usize = 92;
 /// Durations that were measured, in fine ranges.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FineDurations {
-    /// Those that are shorter than all ranges.
+    /// How many are shorter than all ranges.
     pub short: u64,
     /// For each range, as far as there is something in one.
     #[serde(deserialize_with = "counts")]

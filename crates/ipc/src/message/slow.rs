@@ -43,7 +43,7 @@ pub struct SlowRequest {
 }
 
 impl SlowRequest {
-    /// The rest of its time: the client's, who sends the request and takes the reply, and the router's own.
+    /// The rest of the time: of the client, which sends the request and takes the reply, and of the router itself.
     #[must_use]
     pub fn rest(&self) -> Duration {
         self.took.saturating_sub(self.queue).saturating_sub(self.worker).saturating_sub(self.upstream)

@@ -36,7 +36,7 @@ impl SlowRequests {
         kept.push((now, describe()));
     }
 
-    /// Those that are recent.
+    /// All that are recent.
     pub(crate) fn list(&self, now: Instant) -> Vec<SlowRequest> {
         let mut kept = self.0.lock();
         forget_old(&mut kept, now);

@@ -44,7 +44,7 @@ pub(crate) struct TimedPart {
     pub(crate) ended: Instant,
 }
 
-/// What a request's time was spent with.
+/// Ways in which a request spends time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartKind {
     /// Waiting for a process.

@@ -69,7 +69,7 @@ impl UpstreamLog {
         }
     }
 
-    /// It gave no complete answer.
+    /// No complete answer comes of it.
     pub(crate) fn note_failure(&mut self, failure: String) {
         if let Some(entry) = self.0.last_mut().filter(|entry| entry.is_open()) {
             entry.failure = Some(failure);

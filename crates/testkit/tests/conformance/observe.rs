@@ -3,5 +3,6 @@
 mod access_log;
 mod metrics;
 mod request_id;
+mod slow;
 mod status;
 mod telemetry;

@@ -1,5 +1,8 @@
 //! How collectors are spoken to: OTLP over HTTP or gRPC, with or without TLS. Spans and figures share connections.
 
+use std::fmt::Debug;
+use std::time::Duration;
+
 use anyhow::Context as _;
 use corral_config::settings::{TelemetryProtocol, TelemetrySettings};
 use hyper_rustls::builderstates::WantsProtocols1;
@@ -17,6 +20,9 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::figures::FigureExporter;
 use super::losses::TIMEOUT;
+
+/// A client gives up later than what sends, which knows what to say then.
+const CLIENT_TIMEOUT: Duration = TIMEOUT.saturating_mul(2);
 
 /// The ways to the collectors of one configuration.
 pub(super) struct Exporters {
@@ -55,9 +61,9 @@ fn connector(settings: &TelemetrySettings, mut trust: ClientConfig) -> anyhow::R
 
 fn over_http<C>(settings: &TelemetrySettings, connector: C) -> anyhow::Result<Exporters>
 where
-    C: Connect + Clone + std::fmt::Debug + Send + Sync + 'static,
+    C: Connect + Clone + Debug + Send + Sync + 'static,
 {
-    let client = HyperClient::new(connector, TIMEOUT, None);
+    let client = HyperClient::new(connector, CLIENT_TIMEOUT, None);
     let builder = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary);
     let builder = builder.with_endpoint(&settings.endpoint).with_timeout(TIMEOUT);
     let spans = builder.with_http_client(client.clone()).build()?;
@@ -69,7 +75,7 @@ where
 fn over_grpc(settings: &TelemetrySettings, connector: Option<Connector>) -> anyhow::Result<Exporters> {
     let connector = connector.map(|connector| connector.enable_http2().build());
     let channel = |url: &str| -> anyhow::Result<Channel> {
-        let endpoint = Endpoint::from_shared(url.to_owned())?.timeout(TIMEOUT);
+        let endpoint = Endpoint::from_shared(url.to_owned())?.timeout(CLIENT_TIMEOUT);
         Ok(match &connector {
             Some(connector) => endpoint.connect_with_connector_lazy(connector.clone()),
             None => endpoint.connect_lazy(),

@@ -49,9 +49,9 @@ pub(super) fn print_parent(parent: &TraceParent) -> [u8; PARENT_LEN] {
 /// A part of a request, by which its span is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PartName {
-    /// The number that somebody else was told.
+    /// The number that a server or an application was told.
     Told(u32),
-    /// The place among the spans of the request, of one that nobody was told of.
+    /// The place among the spans of the request, of one that no other process knows.
     Place(u32),
 }
 

@@ -1,4 +1,4 @@
-//! What a collector did not get: counted, and said from time to time.
+//! Losses on the way to a collector: counted, and said from time to time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ pub(super) struct Losses {
     endpoint: String,
     /// In the plural.
     kind: &'static str,
-    /// Those that found no place in the queue, or that could not be sent.
+    /// How many found no place in the queue, or could not be sent.
     n_lost: Arc<AtomicU64>,
     last_word: Option<Instant>,
 }

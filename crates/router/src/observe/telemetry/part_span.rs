@@ -25,7 +25,7 @@ pub(super) struct PartSpan {
     began: Duration,
     ended: Duration,
     attributes: Vec<KeyValue>,
-    /// Why it was no success.
+    /// Why it failed, if it did.
     failure: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn of(span_id: u64, reply: &Reply, (started, took): (Instant, Duratio
 /// A span, and the number by which what got the request knows it.
 type TracedPart = (Option<u32>, PartSpan);
 
-/// Of several that were told the same number, the last one has it: it is the one that answered.
+/// Gives each span its number. Where several were told the same one, the last has it: that is the one which answered.
 fn name_spans(span_id: u64, parts: &mut [TracedPart]) {
     let mut named = Vec::new();
     for (place, (told, span)) in parts.iter_mut().enumerate().rev() {

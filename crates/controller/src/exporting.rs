@@ -18,7 +18,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 /// Exports for as long as the process runs. Nothing wakes up while no figures are wanted.
 pub(crate) async fn run(controller: &Controller) {
     let mut wanted = controller.exports().follow();
-    let mut is_said = false;
+    let mut exporter = Exporter { controller, start: None, is_said: false };
     loop {
         let export = wanted.borrow_and_update().clone();
         let changed = match &export {
@@ -26,7 +26,7 @@ pub(crate) async fn run(controller: &Controller) {
             Some(export) => tokio::select! {
                 changed = wanted.changed() => changed,
                 () = sleep(export.interval) => {
-                    send(controller, &export.service, &mut is_said).await;
+                    exporter.send(&export.service).await;
                     continue;
                 }
             },
@@ -37,28 +37,44 @@ pub(crate) async fn run(controller: &Controller) {
     }
 }
 
-/// Sends the figures of this moment. What cannot be had or sent is left out, as the next ones say the same and more.
-async fn send(controller: &Controller, service: &str, is_said: &mut bool) {
-    let Ok(Some(figures)) = controller.main().status().await else { return };
-    let now = SystemTime::now();
-    let host = corral_sys::machine::hostname();
-    let origin = FigureOrigin {
-        service,
-        host: &String::from_utf8_lossy(&host),
-        version: env!("CARGO_PKG_VERSION"),
-        start: now.checked_sub(figures.daemon.uptime).unwrap_or(now),
-        now,
-    };
-    let all = metrics::exposition(&figures, &controller.engine().status(), now);
-    let request = all.into_otlp(&origin);
-    if request.len() > LONGEST {
-        if !std::mem::replace(is_said, true) {
-            tracing::warn!("telemetry: {} bytes of figures are too many, and are not sent", request.len());
+struct Exporter<'c> {
+    controller: &'c Controller,
+    /// When counting began. Collectors take any other time than before for a new beginning, so it is worked out once.
+    start: Option<SystemTime>,
+    /// The log has said that there are too many figures.
+    is_said: bool,
+}
+
+impl Exporter<'_> {
+    /// Sends the figures of this moment. What cannot be had or sent is left out, as the next ones say the same and more.
+    async fn send(&mut self, service: &str) {
+        let Some(request) = self.request(service).await else { return };
+        if request.len() > LONGEST {
+            if !std::mem::replace(&mut self.is_said, true) {
+                let n_bytes = request.len();
+                tracing::warn!("telemetry: {n_bytes} bytes of figures are too many, and are not sent");
+            }
+            return;
         }
-        return;
+        if let Err(error) = self.controller.main().send(&FromController::ExportMetrics { request }).await {
+            // Only when main is gone, or another controller serves already.
+            tracing::debug!("hand figures to main: {error}");
+        }
     }
-    if let Err(error) = controller.main().send(&FromController::ExportMetrics { request }).await {
-        // Only when main is gone, or another controller serves already.
-        tracing::debug!("hand figures to main: {error}");
+
+    /// The figures as a request of OTLP; none when the router does not answer.
+    async fn request(&mut self, service: &str) -> Option<Vec<u8>> {
+        let figures = self.controller.main().status().await.ok().flatten()?;
+        let now = SystemTime::now();
+        let host = corral_sys::machine::hostname();
+        let origin = FigureOrigin {
+            service,
+            host: &String::from_utf8_lossy(&host),
+            version: env!("CARGO_PKG_VERSION"),
+            start: *self.start.get_or_insert(now.checked_sub(figures.daemon.uptime).unwrap_or(now)),
+            now,
+        };
+        let all = metrics::exposition(&figures, &self.controller.engine().status(), now);
+        Some(all.into_otlp(&origin))
     }
 }

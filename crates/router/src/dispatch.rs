@@ -185,15 +185,14 @@ fn note_exemplar(exchange: &Exchange<'_>, trace: &Trace) {
     counts.of_loop(services.lane.index()).exemplars.note(trace.id(), took, trace.end(took));
 }
 
-/// Keeps the request if it is one of the slowest. One that became another protocol lasted for as long as its client
-/// liked.
+/// Keeps the request if it is one of the slowest.
 fn note_slow(exchange: &Exchange<'_>) {
-    let Exchange { request, reply, services, .. } = exchange;
-    let Some(counts) = request.settings.counts().filter(|_| reply.status != Some(101)) else { return };
-    let steps = &request.settings.generation.shared.config.tables.steps;
-    let step = request.step.and_then(|step| steps.get(step)).map(String::as_str);
+    let Exchange { request, services, .. } = exchange;
+    let Some(counts) = request.settings.counts() else { return };
     let took = request.elapsed();
     services.counters.slow.offer(took, services.deadlines.now(), || {
+        let steps = &request.settings.generation.config.tables.steps;
+        let step = request.step.and_then(|step| steps.get(step)).map(String::as_str);
         slow_request::describe(&exchange.variables(), (&counts.address, step), took)
     });
 }

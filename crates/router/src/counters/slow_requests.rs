@@ -19,21 +19,25 @@ const RECENT: Duration = Duration::from_secs(600);
 pub(crate) struct SlowRequests(Mutex<Vec<(Instant, SlowRequest)>>);
 
 impl SlowRequests {
-    /// Keeps a request that is over if it is one of the slowest; it is described only then.
-    pub(crate) fn offer(&self, took: Duration, now: Instant, describe: impl FnOnce() -> SlowRequest) {
+    /// Keeps a request that is over if it is one of the slowest. It is described only then, and may still be none that
+    /// counts.
+    pub(crate) fn offer(&self, took: Duration, now: Instant, describe: impl FnOnce() -> Option<SlowRequest>) {
         if took < FLOOR {
             return;
         }
         let mut kept = self.0.lock();
         forget_old(&mut kept, now);
-        if kept.len() >= MOST_SLOW {
-            let least = kept.iter().enumerate().min_by_key(|(_, (_, request))| request.took);
-            match least.map(|(place, (_, request))| (place, request.took)) {
-                Some((place, least)) if least < took => drop(kept.swap_remove(place)),
-                _ => return,
-            }
+        let least = kept.iter().enumerate().min_by_key(|(_, (_, request))| request.took);
+        let least = least.map(|(place, (_, request))| (place, request.took));
+        let gives_way = least.filter(|_| kept.len() >= MOST_SLOW);
+        if gives_way.is_some_and(|(_, least)| least >= took) {
+            return;
         }
-        kept.push((now, describe()));
+        let Some(request) = describe() else { return };
+        if let Some((place, _)) = gives_way {
+            kept.swap_remove(place);
+        }
+        kept.push((now, request));
     }
 
     /// All that are recent.
@@ -53,7 +57,7 @@ mod tests {
     use super::*;
 
     fn offer(requests: &SlowRequests, took: Duration, now: Instant) {
-        requests.offer(took, now, || SlowRequest { took, ..SlowRequest::default() });
+        requests.offer(took, now, || Some(SlowRequest { took, ..SlowRequest::default() }));
     }
 
     fn millis(requests: &SlowRequests, now: Instant) -> Vec<u128> {
@@ -80,6 +84,8 @@ mod tests {
         }
         assert_eq!(millis(&requests, now), (168..200).collect::<Vec<_>>());
         requests.offer(Duration::from_millis(168), now, || panic!("it is not slower than the least"));
+        requests.offer(Duration::from_secs(1), now, || None);
+        assert_eq!(requests.list(now).len(), MOST_SLOW);
     }
 
     #[test]

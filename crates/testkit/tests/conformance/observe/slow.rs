@@ -48,3 +48,16 @@ fn quick_requests_are_not_told_and_slow_servers_are() {
     assert!(one["upstream"].as_f64().is_some_and(|seconds| seconds >= 0.14), "{one}");
     assert_eq!((&one["application"], &one["worker"]), (&Value::Null, &json!(0.0)), "{one}");
 }
+
+/// Such a stream lasts for as long as its client likes, and would push out what is slow.
+#[test]
+fn streams_of_events_are_not_slow() {
+    let script = "<?php if (isset($_GET['events'])) header('Content-Type: text/event-stream'); usleep(150_000); echo 1;";
+    let site = site().file("index.php", script);
+    let server = daemon().application(php_app(&site).script("index.php").processes(1)).start();
+    server.get("/?events").expect(200);
+    server.get("/other").expect(200);
+    let all = eventually("it is there", || slow(&server).filter(|all| !all.is_empty()));
+    let [one] = &all[..] else { panic!("{all:?}") };
+    assert_eq!(one["path"], "/other");
+}

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use self::control::{DashboardSettings, METRIC_LABELS, MetricsSettings};
-pub use self::observe::{LogFormat, LogLevel, LogSettings, TelemetryProtocol, TelemetrySettings};
+pub use self::observe::{
+    LogFormat, LogLevel, LogSettings, TelemetryMetrics, TelemetryProtocol, TelemetrySettings,
+};
 pub use self::request_id::{KeptIds, RequestIdSettings};
 
 use crate::bounds::RequestBounds;

@@ -157,7 +157,7 @@ async fn metrics(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
     let format = Format::accepted_by(call.accept);
     let all = metrics::exposition(&figures, &controller.engine().status(), SystemTime::now());
     let all = all.without(&metrics::left_out_labels(&controller.in_force().document));
-    ApiReply::text(format.content_type(), all.into_text(format))
+    ApiReply::text(format.content_type(), all.into_body(format))
 }
 
 async fn status_value(controller: &Controller) -> Result<Value, ApiReply> {

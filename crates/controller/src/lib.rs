@@ -15,6 +15,7 @@ mod calls;
 mod conditions;
 mod endpoints;
 mod exec;
+mod exporting;
 mod figures;
 mod files;
 mod folders;
@@ -32,6 +33,8 @@ mod reply;
 mod salvage;
 mod scripts;
 mod server;
+#[allow(dead_code, reason = "for what shows requests to people")]
+mod slow;
 mod startup;
 mod state;
 mod status;
@@ -134,6 +137,7 @@ async fn serve(
         () = files::follow(&controller, replacements) => Ok(()),
         () = calls::serve(&controller, calls) => Ok(()),
         () = orders.run() => Ok(()),
+        () = exporting::run(&controller) => Ok(()),
     }
 }
 

@@ -8,10 +8,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use corral_acme::{NameState, NameStatus};
 use corral_config::json::Value;
 use corral_ipc::message::{
-    AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, END_CAUSES, LimitStatus, ListenerFigures,
-    MirrorStatus, PROTOCOLS, STATE_KINDS, STATUS_CLASSES, ServerState, Status, UpstreamStatus,
+    AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, END_CAUSES, FINE_SCHEMA, FIRST_FINE,
+    FineDurations, LimitStatus, ListenerFigures, MirrorStatus, PROTOCOLS, STATE_KINDS, STATUS_CLASSES,
+    ServerState, Status, UpstreamStatus,
 };
-use corral_metrics::{Exposition, Family, HistogramSample, table};
+use corral_metrics::{Exemplar, Exposition, Family, FineBuckets, HistogramDetails, HistogramSample, table};
 
 /// All samples of this moment.
 pub(crate) fn exposition(status: &Status, certificates: &[NameStatus], now: SystemTime) -> Exposition {
@@ -73,7 +74,8 @@ fn requests(all: &mut Exposition, listener: &ListenerFigures) {
     for (protocol, counts) in PROTOCOLS.iter().zip(&listener.requests) {
         classes(all, &table::HTTP_REQUESTS, &[address, protocol], counts);
     }
-    all.histogram(&table::HTTP_DURATION, &[address], histogram(&listener.durations));
+    let details = details(listener);
+    all.detailed_histogram(&table::HTTP_DURATION, &[address], histogram(&listener.durations), details);
     all.count(&table::HTTP_SENT, &[address], listener.sent);
     all.count(&table::HTTP_RECEIVED, &[address], listener.received);
     all.level(&table::HTTP_IN_PROGRESS, &[address], level(listener.in_progress));
@@ -99,6 +101,18 @@ fn histogram(durations: &DurationFigures) -> HistogramSample {
         sum: seconds(Duration::from_micros(durations.micros)),
         buckets: bounds.zip(durations.counts).collect(),
     }
+}
+
+fn details(listener: &ListenerFigures) -> HistogramDetails {
+    let exemplars = listener.exemplars.iter().map(|one| Exemplar {
+        bucket: usize::from(one.range),
+        trace_id: one.trace_id,
+        value: seconds(Duration::from_micros(one.micros)),
+        time: one.ended,
+    });
+    let FineDurations { short, counts } = listener.fine.clone();
+    let fine = FineBuckets { schema: FINE_SCHEMA, first: FIRST_FINE, counts, below: short };
+    HistogramDetails { exemplars: exemplars.collect(), fine: Some(fine) }
 }
 
 fn requests_of_application(all: &mut Exposition, app: &AppStatus) {

@@ -150,7 +150,7 @@ fn response(description: &str, schema: Value) -> Value {
 /// Figures, in the formats that collectors ask for.
 fn metrics() -> Value {
     let text = || object([("schema", object([("type", Value::from("string"))]))]);
-    let formats = [Format::Prometheus, Format::OpenMetrics];
+    let formats = [Format::Prometheus, Format::OpenMetrics, Format::Protobuf];
     let content = object(formats.map(|format| (format.content_type(), text())));
     object([("description", Value::from("The figures.")), ("content", content)])
 }

@@ -20,7 +20,7 @@ pub(crate) struct ApiReply {
 #[derive(Debug)]
 pub(crate) struct ReplyText {
     pub(crate) media_type: &'static str,
-    pub(crate) text: String,
+    pub(crate) text: Vec<u8>,
 }
 
 impl ApiReply {
@@ -29,9 +29,9 @@ impl ApiReply {
         Self { status: StatusCode::OK, body, tag: None, text: None }
     }
 
-    /// A text that is not JSON.
-    pub(crate) fn text(media_type: &'static str, text: String) -> Self {
-        Self { text: Some(ReplyText { media_type, text }), ..Self::value(Value::Null) }
+    /// A text, or something else that is not JSON.
+    pub(crate) fn text(media_type: &'static str, text: impl Into<Vec<u8>>) -> Self {
+        Self { text: Some(ReplyText { media_type, text: text.into() }), ..Self::value(Value::Null) }
     }
 
     /// The part of a value outside the configuration that stands at a path.

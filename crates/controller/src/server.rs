@@ -215,7 +215,7 @@ async fn read_body(mut body: Incoming) -> Result<Vec<u8>, ApiReply> {
 fn response(reply: ApiReply) -> Response<Full<Bytes>> {
     let is_empty = reply.status == StatusCode::NOT_MODIFIED;
     let (media_type, body) = match reply.text {
-        Some(ReplyText { media_type, text }) => (media_type, text.into_bytes()),
+        Some(ReplyText { media_type, text }) => (media_type, text),
         None if is_empty => ("", Vec::new()),
         None => ("application/json", reply.body.pretty()),
     };

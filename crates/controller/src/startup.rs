@@ -50,6 +50,7 @@ impl Controller {
         };
         let names = match self.validate(&document, &self.uploads().assets, StartPolicy::WhatStarts) {
             Ok(config) => {
+                self.exports().obey(config.settings.telemetry.as_ref());
                 self.engine().set_wanted(issuing::wanted_certificates(&config, &self.uploads().assets));
                 config.assets
             }

@@ -12,6 +12,7 @@ use corral_ipc::message::{ConfigFiles, FromController, GenerationId, Inserted, M
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
+use crate::exporting::wanted::WantedExport;
 use crate::figures::Figures;
 use crate::folders;
 use crate::insertions::Insertions;
@@ -46,6 +47,8 @@ struct ControllerState {
     /// Changes and restarts that go on or wait for that.
     queue: Arc<ChangeQueue>,
     figures: Figures,
+    /// Figures for a collector.
+    exports: WantedExport,
 }
 
 /// A configuration that is in force.
@@ -202,6 +205,7 @@ impl Controller {
                 changing,
                 queue: Arc::default(),
                 figures: Figures::default(),
+                exports: WantedExport::default(),
             }),
         }
     }
@@ -213,6 +217,11 @@ impl Controller {
     /// The figures of main and the router; none when these do not answer.
     pub(crate) async fn figures(&self) -> Option<Arc<Status>> {
         self.shared.figures.get(&self.shared.main).await
+    }
+
+    /// The figures that the configuration in force wants for a collector.
+    pub(crate) fn exports(&self) -> &WantedExport {
+        &self.shared.exports
     }
 
     /// The orders for certificates.
@@ -453,6 +462,7 @@ impl ChangeLock<'_> {
         };
         let warnings = applied.map_err(conceal)?;
         corral_ipc::log::obey(config.settings.log);
+        self.controller.exports().obey(config.settings.telemetry.as_ref());
         self.controller.engine().set_wanted(issuing::wanted_certificates(config, assets));
         Ok(warnings)
     }

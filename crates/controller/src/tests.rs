@@ -2,6 +2,7 @@
 
 mod certificates;
 mod changes;
+mod exports;
 mod extras;
 mod fake_main;
 mod replies;

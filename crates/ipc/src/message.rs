@@ -2,7 +2,9 @@
 
 mod controller;
 mod exec;
+mod exemplar;
 mod exit;
+mod fine_durations;
 mod inner;
 mod issued_secret;
 mod main_figures;
@@ -10,6 +12,7 @@ mod prototype;
 mod reader;
 mod router;
 mod serving;
+mod slow;
 mod status;
 mod sums;
 mod traffic;
@@ -24,7 +27,9 @@ pub use self::controller::{
     ChangeOrigin, ConfigFiles, ControlToken, FromController, Inserted, Revocable, StartPolicy, ToController,
 };
 pub use self::exec::{ExecContext, FolderChoice, FromExec, ToExec, UserNumbers};
+pub use self::exemplar::{DurationExemplar, merge_exemplars};
 pub use self::exit::Exit;
+pub use self::fine_durations::{FINE_SCHEMA, FIRST_FINE, FineDurations, N_FINE};
 pub use self::inner::{
     AuthenticationFigures, BodyFigures, CODINGS, ChannelFigures, CodingFigures, CompressionFigures,
     FORWARD_RESULTS, FileCacheFigures, InnerFigures, LoopFigures, LossFigures, RemoteKeyFigures, RoomFigures,
@@ -35,6 +40,7 @@ pub use self::prototype::{Endpoint, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{Console, ControlCall, DevMode, DevQuestion, FromRouter, StartedInstance, ToRouter};
 pub use self::serving::{QUEUE_REFUSALS, ServerProcesses, ServerTimes, WaitingFigures};
+pub use self::slow::{MOST_SLOW, SlowRequest, keep_slowest};
 pub use self::status::{
     AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, FailedListener, LeftState, LimitStatus,
     ListenerFigures, MirrorStatus, PROTOCOLS, QueueStatus, RunStatus, STATE_KINDS, STATUS_CLASSES,

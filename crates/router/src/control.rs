@@ -222,6 +222,7 @@ impl ControlThread {
                 self.main.send(&FromRouter::Provided { ticket });
             }
             ToRouter::Told { ticket, words } => dev_reload::answer(ticket, words),
+            ToRouter::ExportMetrics { request } => self.export(request),
             ToRouter::Listener { generation, address } => {
                 self.pending(generation).sockets.push((address, fds));
             }
@@ -328,6 +329,7 @@ impl ControlThread {
                 accepted.saturating_sub(closed),
             ),
             inner: self.inner(),
+            slow: event_loop::slow_requests(&self.loops),
             daemon: DaemonStatus::default(),
         }
     }

@@ -3,7 +3,10 @@
 //! `/status` and the end of the router first let each event loop finish what it is doing, so that a client that has its
 //! reply finds itself counted and logged.
 
+pub(crate) mod exemplars;
+pub(crate) mod fine_durations;
 pub(crate) mod inner;
+pub(crate) mod slow_requests;
 pub(crate) mod traffic;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +15,7 @@ use std::time::Duration;
 use corral_ipc::message::{DURATION_BOUNDS, DurationFigures, STATUS_CLASSES};
 
 use self::inner::InnerCounters;
+use self::slow_requests::SlowRequests;
 use self::traffic::TrafficCounters;
 
 /// Figures of one event loop; only that loop writes them.
@@ -29,6 +33,8 @@ pub(crate) struct LoopCounters {
     pub(crate) dropped_datagrams: Counter,
     pub(crate) traffic: TrafficCounters,
     pub(crate) inner: InnerCounters,
+    /// The slowest requests.
+    pub(crate) slow: SlowRequests,
 }
 
 /// A number with a single writer.
@@ -64,8 +70,7 @@ impl DurationCounts {
     /// Counts one.
     pub(crate) fn note(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let range = DURATION_BOUNDS.partition_point(|bound| *bound < micros);
-        self.counts[range].add(1);
+        self.counts[duration_range(micros)].add(1);
         self.micros.add(micros);
     }
 
@@ -74,6 +79,11 @@ impl DurationCounts {
         sum.counts.iter_mut().zip(&self.counts).for_each(|(sum, counter)| *sum += counter.get());
         sum.micros = sum.micros.wrapping_add(self.micros.get());
     }
+}
+
+/// The place of a duration in microseconds among the ranges of `DURATION_BOUNDS`.
+fn duration_range(micros: u64) -> usize {
+    DURATION_BOUNDS.partition_point(|bound| *bound < micros)
 }
 
 /// The place of a status among `STATUS_CLASSES`. One that HTTP does not have says no good.

@@ -10,6 +10,7 @@ use crate::answer::{application, gateway, program, proxy, returned, share};
 use crate::exchange::{Exchange, https_only, key_authorization};
 use crate::observe::console;
 use crate::observe::request_counts::CountedRequest;
+use crate::observe::slow_request;
 use crate::observe::telemetry::{self, Trace};
 use crate::request::body::BodyError;
 use crate::request::client::Gone;
@@ -166,6 +167,7 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
 pub(crate) fn note_end(exchange: &Exchange<'_>) {
     let generation = &exchange.request.settings.generation.shared;
     count(exchange);
+    note_slow(exchange);
     let logs = match exchange.route.access_logs() {
         Some(AccessLogs::Own(logs)) => logs,
         Some(AccessLogs::Document) | None => &generation.config.access_logs,
@@ -178,11 +180,32 @@ pub(crate) fn note_end(exchange: &Exchange<'_>) {
     }
     let telemetry = generation.telemetry.as_ref().zip(exchange.request.trace.as_ref());
     if let Some((telemetry, trace)) = telemetry.filter(|(_, trace)| trace.is_sampled()) {
+        note_exemplar(exchange, trace);
         let header = generation.request_settings.request_id.as_ref().map(|rule| rule.header.as_str());
         let (trace, received) = (Trace::clone(trace), exchange.request.received);
         let record = telemetry::record(trace, received, &exchange.variables(), header);
         telemetry.finish(record);
     }
+}
+
+/// Lets the request stand for others that take as long.
+fn note_exemplar(exchange: &Exchange<'_>, trace: &Trace) {
+    let Exchange { request, reply, services, .. } = exchange;
+    let Some(counts) = request.settings.counts().filter(|_| reply.status != Some(101)) else { return };
+    let took = request.elapsed();
+    counts.of_loop(services.lane.index()).exemplars.note(trace.id(), took, trace.end(took));
+}
+
+/// Keeps the request if it is one of the slowest.
+fn note_slow(exchange: &Exchange<'_>) {
+    let Exchange { request, services, .. } = exchange;
+    let Some(counts) = request.settings.counts() else { return };
+    let took = request.elapsed();
+    services.counters.slow.offer(took, services.deadlines.now(), || {
+        let steps = &request.settings.generation.config.tables.steps;
+        let step = request.step.and_then(|step| steps.get(step)).map(String::as_str);
+        slow_request::describe(&exchange.variables(), (&counts.address, step), took)
+    });
 }
 
 fn count(exchange: &Exchange<'_>) {

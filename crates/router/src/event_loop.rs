@@ -12,11 +12,12 @@ use std::os::fd::OwnedFd;
 use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use corral_channel::Lane;
 use corral_config::Config;
 use corral_config::address::ListenAddress;
+use corral_ipc::message::{SlowRequest, keep_slowest};
 use tokio::sync::mpsc;
 
 use self::apps::LoopApps;
@@ -40,6 +41,14 @@ thread_local! {
 pub(crate) struct LoopHandle {
     pub(crate) commands: mpsc::UnboundedSender<LoopCommand>,
     pub(crate) counters: Arc<LoopCounters>,
+}
+
+/// The slowest requests of all loops.
+pub(crate) fn slow_requests(loops: &[LoopHandle]) -> Vec<SlowRequest> {
+    let now = Instant::now();
+    let mut all = loops.iter().flat_map(|handle| handle.counters.slow.list(now)).collect();
+    keep_slowest(&mut all);
+    all
 }
 
 /// The part that all loops share.

@@ -29,6 +29,7 @@ pub(crate) mod response;
 mod response_options;
 pub(crate) mod routing;
 mod stand_in;
+mod timing;
 pub(crate) mod writer;
 
 use self::carrier::Carrier;

@@ -3,4 +3,5 @@
 pub(crate) mod access_log;
 pub(crate) mod console;
 pub(crate) mod request_counts;
+pub(crate) mod slow_request;
 pub(crate) mod telemetry;

@@ -9,6 +9,7 @@ pub(crate) mod interim;
 pub(crate) mod preference;
 pub(crate) mod secure;
 pub(crate) mod substituting;
+pub(crate) mod timings;
 pub(crate) mod trailers;
 pub(crate) mod unpacking;
 pub(crate) mod upstreams;
@@ -21,6 +22,7 @@ use corral_ipc::message::Refusal;
 use smallvec::SmallVec;
 
 use crate::limits::Quota;
+use crate::reply::timings::Timings;
 use crate::reply::upstreams::UpstreamLog;
 use crate::storage::buffers;
 
@@ -51,7 +53,9 @@ pub(crate) struct Reply {
     pub(crate) quota: Option<Box<Quota>>,
     /// Questions to a client that is not let pass, one `WWW-Authenticate` each.
     pub(crate) challenges: Vec<String>,
-    /// The servers that were asked, if a template wants to know.
+    /// Where the time went.
+    pub(crate) timings: Timings,
+    /// The servers that were asked, if a template or a trace wants to know.
     pub(crate) upstreams: Option<Box<UpstreamLog>>,
     /// All fields but those that the server adds.
     pub(crate) fields: ReplyFields,

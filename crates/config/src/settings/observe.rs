@@ -1,5 +1,7 @@
 //! `settings.log` and `settings.telemetry`: what the server tells about itself and about requests.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::upstream::UpstreamTls;
@@ -56,6 +58,17 @@ pub struct TelemetrySettings {
     pub sampling_ratio: f64,
     /// `service.name` of the resource.
     pub service_name: String,
+    /// The server's figures, if they are sent as well.
+    pub metrics: Option<TelemetryMetrics>,
+}
+
+/// `settings.telemetry.metrics`: the figures of the whole server for the same collector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TelemetryMetrics {
+    /// URL for these; over HTTP with the full path.
+    pub endpoint: String,
+    /// From one sending to the next.
+    pub interval: Duration,
 }
 
 /// OTLP's transports.

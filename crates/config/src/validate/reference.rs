@@ -187,6 +187,7 @@ const TABLES: &[(&str, &[Source])] = &[
     ("settings.metrics", &[Source::new("{}", "/settings/metrics")]),
     ("settings.dashboard", &[Source::new("{}", "/settings/dashboard")]),
     ("settings.telemetry", &[Source::new("{}", "/settings/telemetry")]),
+    ("settings.telemetry.metrics", &[Source::new("{}", "/settings/telemetry/metrics")]),
     ("compression", &[Source::new("{}", "/settings/http/compression")]),
     ("compression.compressors", &[Source::new("{}", "/settings/http/compression/compressors")]),
     ("access_log", &[Source::new("{}", "/access_log")]),

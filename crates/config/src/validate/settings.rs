@@ -51,7 +51,7 @@ const SETTINGS: &[Member<Settings>] = &[
         .read(|cx, field, settings| schema::read_nested(cx, field, &[observe::LOG], &mut settings.log)),
     optional("telemetry", OBJECT)
         .default("none")
-        .means("[a span for each request](logs.md#telemetry)")
+        .means("[spans of each request, and the server's figures](logs.md#telemetry)")
         .read(|cx, field, settings| settings.telemetry = observe::telemetry(cx, field)),
     optional("metrics", OBJECT)
         .means("where [metrics](../operating/metrics.md) are served beside the control API (beyond Unit)")

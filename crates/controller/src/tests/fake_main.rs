@@ -18,6 +18,7 @@ pub(super) enum Event {
     Revoke(Revocable),
     EndWorker { name: String, pid: u32, ending: WorkerEnding },
     Store { kind: AssetKind, name: String, bytes: Option<Vec<u8>> },
+    Export(Vec<u8>),
 }
 
 pub(super) struct FakeMain {
@@ -116,6 +117,10 @@ impl FakeMain {
             }
             FromController::Listening => {
                 self.tell(Event::Listening);
+                None
+            }
+            FromController::ExportMetrics { request } => {
+                self.tell(Event::Export(request));
                 None
             }
         }

@@ -87,6 +87,7 @@ fn figures() -> Status {
         }],
         traffic: TrafficFigures::default(),
         inner: InnerFigures::default(),
+        slow: Vec::new(),
         daemon: DaemonStatus {
             pid: 7,
             uptime: Duration::from_millis(3_600_999),

@@ -112,6 +112,11 @@ pub enum FromController {
     },
     /// The control API answers requests from now on.
     Listening,
+    /// Have the router send these figures to a collector; they are lost if it cannot. Not answered.
+    ExportMetrics {
+        /// A request of OTLP in protobuf, opaque to main.
+        request: Vec<u8>,
+    },
 }
 
 /// From main to the controller.

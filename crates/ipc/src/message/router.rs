@@ -169,6 +169,11 @@ pub enum ToRouter {
         /// In the order in which they count.
         secrets: Vec<IssuedSecret>,
     },
+    /// Send these figures to the collector of the configuration in force, if that wants figures.
+    ExportMetrics {
+        /// A request of OTLP in protobuf.
+        request: Vec<u8>,
+    },
     /// The answer to a question of `corral run`.
     Told {
         /// As asked.

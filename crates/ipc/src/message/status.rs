@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::exemplar::{self, DurationExemplar, merge_exemplars};
 use super::exit::Exit;
+use super::fine_durations::FineDurations;
 use super::inner::InnerFigures;
 use super::main_figures::MainFigures;
 use super::serving::{ServerProcesses, ServerTimes, WaitingFigures};
+use super::slow::{self, SlowRequest, keep_slowest};
 use super::sums::{count_all, count_known};
 use super::traffic::{TrafficFigures, add};
 use super::worker::WorkerCounts;
@@ -59,6 +62,9 @@ pub struct Status {
     pub traffic: TrafficFigures,
     /// Figures of the inside of the router.
     pub inner: InnerFigures,
+    /// The slowest requests of the last minutes, the slowest first.
+    #[serde(deserialize_with = "slow::list")]
+    pub slow: Vec<SlowRequest>,
     /// Figures that only main knows.
     pub daemon: DaemonStatus,
 }
@@ -131,6 +137,8 @@ impl Status {
         ] {
             *sum = sum.saturating_add(n);
         }
+        self.slow.extend(other.slow.iter().cloned());
+        keep_slowest(&mut self.slow);
     }
 }
 
@@ -162,6 +170,11 @@ pub struct ListenerFigures {
     pub received: u64,
     /// Requests that are being answered.
     pub in_progress: u64,
+    /// The durations in finer ranges.
+    pub fine: FineDurations,
+    /// Traced requests of some of the ranges.
+    #[serde(deserialize_with = "exemplar::list")]
+    pub exemplars: Vec<DurationExemplar>,
 }
 
 /// Requests of one step of a route that are over.
@@ -200,6 +213,8 @@ impl ListenerFigures {
         let others = others.chain([&other.durations.micros, &other.sent]);
         sums.zip(others).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
         add([received, in_progress], &[other.received, other.in_progress]);
+        self.fine.count(&other.fine);
+        merge_exemplars(&mut self.exemplars, &other.exemplars);
     }
 }
 

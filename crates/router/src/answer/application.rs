@@ -58,6 +58,7 @@ pub(crate) async fn answer(
             return response.send_error(404).await;
         }
     };
+    response.begin_part();
     let payload = encode(response, &body, (target, &params));
     if payload.len() + body.inline.len() > corral_channel::MAX_REQUEST_PAYLOAD {
         tracing::warn!("\"{}\": a request head of {} bytes is too large", app.app.spec.name, payload.len());
@@ -65,10 +66,12 @@ pub(crate) async fn answer(
         response.reply.refuse(Refusal::TooLarge);
         return response.send_error(431).await;
     }
-    let call = app.begin(payload, body.inline, body.rest, response.now());
+    let began = response.now();
+    let call = app.begin(payload, body.inline, body.rest, began);
     let mut app_exchange = AppExchange { call: &call, live_body, refused: None };
     let answered = relay(response, &mut app_exchange, &app.app, body.held).await;
     let refused = app_exchange.refused;
+    response.note_run(&app.app.spec.name, call.times(began, response.now()));
     drop(call);
     match refused {
         Some(error) => response.fail_body(&error).await,

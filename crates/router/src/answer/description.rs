@@ -30,8 +30,7 @@ impl ConnectionFacts {
         ip_text::append(response.request.client.address.map(|address| address.ip()), &mut remote);
         let (local, local_port) = local(response);
         let port = forwarded_port(response).unwrap_or(local_port);
-        let parent = response.request.trace.as_ref().map(|trace| trace.header());
-        Self { remote, local, port, parent }
+        Self { remote, local, port, parent: response.traceparent() }
     }
 
     /// The request without a body. What is said of its path may be replaced.

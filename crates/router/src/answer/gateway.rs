@@ -45,6 +45,7 @@ async fn hand_over(
     action: Option<&Gateway>,
     (group, protocol): (&LoopGroup, Protocol),
 ) -> Result<(), Gone> {
+    response.begin_part();
     let way = GatewayTarget { entry: action.map(|action| &action.entry), outside: None, protocol };
     let title = || group.shared.title(None);
     match way.describe(response, title).await? {
@@ -61,6 +62,7 @@ pub(crate) async fn answer_by_program(
     protocol: Protocol,
 ) -> Result<(), Gone> {
     let spec = &app.app.spec;
+    response.begin_part();
     let way = GatewayTarget { entry, outside: spec.isolation.rootfs.as_deref(), protocol };
     match way.describe(response, || format!("\"{}\"", spec.name)).await? {
         Some((upload, gateway_request)) => program::give(response, app, upload, Some(&gateway_request)).await,

@@ -59,8 +59,17 @@ pub(crate) async fn give(
     let may_repeat = gateway_request.is_some() && response.request.received.is_idempotent();
     let mut retries = RetryState::new(RetryTarget::Program, may_repeat);
     loop {
-        let turn = app.begin_turn(describe(response.request), response.now());
-        let program = match wait(response, &turn).await? {
+        // A description names one part for all programs that get it.
+        if gateway_request.is_none() {
+            response.begin_part();
+        }
+        let queued = response.now();
+        let turn = app.begin_turn(describe(response.request), queued);
+        let waited = wait(response, &turn).await;
+        if !matches!(waited, Ok(Ok(_))) {
+            response.note_run(&app.app.spec.name, turn.times(queued, response.now(), None));
+        }
+        let program = match waited? {
             Ok(program) => program,
             Err(failure) => return fail(response, &app.app, &failure).await,
         };
@@ -87,6 +96,8 @@ pub(crate) async fn give(
                 outcome.map(|outcome| (outcome, false))
             }
         };
+        let times = held_turn.turn.times(queued, response.now(), Some(program.pid));
+        response.note_run(&app.app.spec.name, times);
         let verdict = program.verdict(held_turn.turn.request());
         held_turn.end(asked.as_ref().ok().map(|(outcome, _)| outcome), &server);
         let (outcome, was_sent) = asked?;

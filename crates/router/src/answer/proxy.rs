@@ -100,6 +100,17 @@ fn balance_key(response: &ResponseWriter<'_, '_>, group: &LoopGroup) -> Result<V
     Ok(key)
 }
 
+/// Notes how a server has done, for variables and traces.
+fn note_outcome(response: &mut ResponseWriter<'_, '_>, outcome: Option<&AttemptOutcome>) {
+    if let Some(AttemptOutcome::Failed(ServerFailure::Status(status))) = outcome {
+        response.note_upstream_head(*status);
+    }
+    if let Some(AttemptOutcome::Failed(failure) | AttemptOutcome::Cut(failure)) = outcome {
+        response.note_upstream_failure(&Chain(failure));
+    }
+    response.note_upstream_end();
+}
+
 /// A request that is given to one server after the other until one answers.
 struct Attempts<'g> {
     group: &'g LoopGroup,
@@ -118,14 +129,20 @@ impl Attempts<'_> {
     async fn run(&mut self, response: &mut ResponseWriter<'_, '_>) -> Result<(), Gone> {
         loop {
             let Self { preferred, ref tried, ref key, .. } = *self;
-            let wish = ServerWish { tried, key, preferred, now: response.now() };
-            let admitted = admission::admit(response, self.group, wish).await?;
-            let (chosen, place) = match admitted {
+            let asked = response.now();
+            let wish = ServerWish { tried, key, preferred, now: asked };
+            let admitted = admission::admit(response, self.group, wish).await;
+            response.note_admission(&self.group.shared.upstream.name, asked);
+            let (chosen, place) = match admitted? {
                 Ok(admitted) => admitted,
                 Err(reason) => return reason.answer(response, self.group).await,
             };
             let server = &self.group.servers[chosen];
             let active = server.figures().begin_request();
+            // What is described once for all servers names one part for all of them.
+            if self.gateway_request.is_none() {
+                response.begin_part();
+            }
             response.note_upstream(&server.shared.origin.host);
             self.tried.push(chosen);
             server_headers::mark(response, (self.group, chosen), self.preferred);
@@ -138,10 +155,8 @@ impl Attempts<'_> {
                     gateway::run(response, server, (upload, Some(&judge)), gateway_request).await
                 }
             };
-            if let Ok(AttemptOutcome::Failed(ServerFailure::Status(status))) = &outcome {
-                response.note_upstream_head(*status);
-            }
-            response.note_upstream_end();
+            note_outcome(response, outcome.as_ref().ok());
+            response.note_upstream_time(sent);
             response.reply.from_server = None;
             drop((active, place));
             let failure = match outcome? {

@@ -156,6 +156,14 @@ impl ControlThread {
         Telemetry::start(settings, trust.as_deref().cloned()).map(Some)
     }
 
+    /// Sends figures to the collector of the configuration in force.
+    pub(super) fn export(&self, request: Vec<u8>) {
+        let current = self.current.as_ref().and_then(|(_, generation)| generation.telemetry.as_ref());
+        if let Some(telemetry) = current {
+            telemetry.export(request);
+        }
+    }
+
     /// The counts of listeners; those of one that stays go on.
     fn listener_counts(&self, config: &Config) -> Vec<Arc<ListenerCounts>> {
         let current = self.current.iter().flat_map(|(_, generation)| &generation.listener_counts);

@@ -39,8 +39,9 @@ impl ResponseWriter<'_, '_> {
 
     /// The server at this address gets the request.
     pub(crate) fn note_upstream(&mut self, address: &impl ToString) {
-        if self.request.request_settings().wants_upstreams {
-            self.reply.upstreams.get_or_insert_default().begin(address.to_string());
+        if self.request.request_settings().wants_upstreams || self.is_traced() {
+            let told = self.reply.timings.told();
+            self.reply.upstreams.get_or_insert_default().begin(address.to_string(), told);
         }
     }
 
@@ -48,6 +49,15 @@ impl ResponseWriter<'_, '_> {
     pub(crate) fn note_upstream_head(&mut self, status: u16) {
         if let Some(log) = &mut self.reply.upstreams {
             log.note_head(status);
+        }
+    }
+
+    /// The server that had the request has failed. The words are for the trace alone.
+    pub(crate) fn note_upstream_failure(&mut self, failure: &impl ToString) {
+        if self.is_traced()
+            && let Some(log) = &mut self.reply.upstreams
+        {
+            log.note_failure(failure.to_string());
         }
     }
 

@@ -135,7 +135,8 @@ impl AppInstance {
         Ok(())
     }
 
-    /// A worker reported the end of a request of the event loop that calls. False when it does not hold such a request.
+    /// A worker reported the end of a request of the event loop that calls. Its process; none when it does not hold such
+    /// a request.
     pub(crate) fn done(
         &self,
         worker: WorkerKey,
@@ -143,11 +144,11 @@ impl AppInstance {
         id: RequestId,
         run_time: u32,
         now: Instant,
-    ) -> bool {
+    ) -> Option<u32> {
         let mut pool = self.pool.lock();
         let ended = pool.done(worker, lane, id, run_time, now).ok();
         self.conclude_if_unused(pool);
-        let Some(EndedRequest { payload, inline, slow, waited }) = ended else { return false };
+        let EndedRequest { payload, inline, slow, waited, pid } = ended?;
         if let Some(waited) = waited {
             self.request_counts.of_loop(lane).note_wait(waited);
         }
@@ -156,7 +157,7 @@ impl AppInstance {
         if let Some(slow) = slow {
             self.report(&slow);
         }
-        true
+        Some(pid)
     }
 
     /// The answer is not waited for any more: forgets the request, or tells its worker.
@@ -206,6 +207,11 @@ impl AppInstance {
     /// Whether no other request has to end before this one is run.
     pub(crate) fn is_in_hand(&self, lane: Lane, id: RequestId) -> bool {
         self.pool.lock().is_in_hand(lane, id)
+    }
+
+    /// Since when a worker has run the request, and its process; none while the request waits.
+    pub(crate) fn running_since(&self, lane: Lane, id: RequestId) -> Option<(Instant, u32)> {
+        self.pool.lock().running_since(lane, id)
     }
 
     /// Does something with the sending half of a worker's channel.

@@ -15,6 +15,7 @@ use super::loop_app::{INDEX_BITS, LoopApp};
 use super::pool::pool_request::PoolRequest;
 use super::request_timeouts::RequestTimeouts;
 use super::state::{AnswerPiece, CallState, SharedCall};
+use crate::reply::timings::RunTimes;
 use crate::request::body::rest::RequestBody;
 use crate::storage::buffers::{self, Rest};
 
@@ -156,6 +157,21 @@ impl AppCall {
     pub(crate) fn has_ended(&self) -> bool {
         let state = self.shared.state.borrow();
         state.ended && state.failure.is_none()
+    }
+
+    /// Where the time has gone of a request that was handed over at `began`. The pool is asked only about a request
+    /// that is over for its client earlier than for its worker.
+    pub(crate) fn times(&self, began: Instant, now: Instant) -> RunTimes {
+        let state = self.shared.state.borrow();
+        if let Some(run) = &state.run {
+            return run.times(began);
+        }
+        let was_run = state.worker.is_some() || state.failure.as_ref().is_some_and(AppFailure::is_of_run);
+        drop(state);
+        let running = self.app.app.running_since(self.app.lane, self.shared.id);
+        let (since, pid) = running.map_or((None, None), |(since, pid)| (Some(since), Some(pid)));
+        let started = since.map(|since| since.max(began)).or(was_run.then_some(began));
+        RunTimes { began, started, ended: now, pid }
     }
 
     /// Whether there are fields behind the body.

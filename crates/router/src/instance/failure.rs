@@ -90,6 +90,11 @@ impl AppFailure {
         }
     }
 
+    /// Whether a worker had the request.
+    pub(super) fn is_of_run(&self) -> bool {
+        !self.is_overload() && !matches!(self, Self::NoWorker(_))
+    }
+
     /// Whether the application has too much to do, so that trying again later may help.
     pub(crate) fn is_overload(&self) -> bool {
         matches!(self, Self::QueueFull | Self::QueueTimedOut(_))

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_channel::{Flags, FrameHead, FrameKind, MAX_INLINE_BODY, RequestId};
 use corral_sys::deferred_close::ForeignFd;
@@ -13,7 +13,7 @@ use super::hijacked::{Hijacked, Hold};
 use super::loop_app::{LoopApp, WorkerFrames, index};
 use super::pool::worker::WorkerKey;
 use super::protocol_guard::{self, FrameAllowance};
-use super::state::{CallState, SharedCall};
+use super::state::{CallState, EndedRun, SharedCall};
 use crate::request::body::rest::RequestBody;
 use crate::storage::buffers;
 
@@ -125,13 +125,14 @@ impl LoopApp {
     fn on_done(&self, worker: WorkerKey, head: &FrameHead, now: Instant) -> Result<(), String> {
         self.touched.set(true);
         let id = head.request;
-        if !self.app.done(worker, self.lane, id, head.aux, now) {
+        let Some(pid) = self.app.done(worker, self.lane, id, head.aux, now) else {
             return Err(format!("the worker ended request {} that it does not hold", id.0));
-        }
+        };
         if self.lookup(id).is_some() {
             let shared = self.entries.borrow_mut().remove(index(id));
             let mut state = shared.state.borrow_mut();
             state.ended = true;
+            state.run = Some(EndedRun { heard: now, took: Duration::from_micros(u64::from(head.aux)), pid });
             self.wake(&mut state);
         }
         Ok(())

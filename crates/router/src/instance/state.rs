@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 use corral_channel::{INITIAL_CREDIT, RequestId};
 
@@ -10,6 +11,7 @@ use super::failure::AppFailure;
 use super::file::SentFile;
 use super::hijacked::Hijacked;
 use super::pool::worker::WorkerKey;
+use crate::reply::timings::RunTimes;
 use crate::request::body::rest::RequestBody;
 use crate::storage::buffers;
 use crate::storage::spool::Spool;
@@ -38,6 +40,25 @@ pub(super) struct SharedCall {
     pub(super) state: RefCell<CallState>,
 }
 
+/// A run in a worker that has ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndedRun {
+    /// When its end was heard of.
+    pub(super) heard: Instant,
+    /// How long it has taken, as the worker says.
+    pub(super) took: Duration,
+    pub(super) pid: u32,
+}
+
+impl EndedRun {
+    /// The same for a request that was handed over at `began`.
+    pub(super) fn times(&self, began: Instant) -> RunTimes {
+        let started = self.heard.checked_sub(self.took).map_or(began, |started| started.max(began));
+        let ended = started.checked_add(self.took).unwrap_or(self.heard);
+        RunTimes { began, started: Some(started), ended, pid: Some(self.pid) }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct CallState {
     pub(super) waker: Option<Waker>,
@@ -57,6 +78,8 @@ pub(super) struct CallState {
     /// The lines behind the body, as they are sent.
     pub(super) trailers: Vec<u8>,
     pub(super) failure: Option<AppFailure>,
+    /// The end of the request in its worker, once that has come.
+    pub(super) run: Option<EndedRun>,
     pub(super) body: RequestBody,
     /// Bytes of it that the worker has asked for and not got.
     pub(super) wanted: u32,
@@ -88,6 +111,7 @@ impl CallState {
             ended: false,
             trailers: Vec::new(),
             failure: None,
+            run: None,
             body,
             wanted: 0,
             is_stuck: false,
@@ -207,6 +231,17 @@ mod tests {
         state.require_no_file().unwrap_err();
         assert!(matches!(state.next_piece(), Ok(Some(AnswerPiece::File(_)))));
         state.require_no_file().unwrap_err();
+    }
+
+    #[test]
+    fn a_run_begins_when_its_worker_says() {
+        let (began, second) = (Instant::now(), Duration::from_secs(1));
+        let times = |heard: Instant, took| EndedRun { heard, took, pid: 7 }.times(began);
+        let waited = times(began + 3 * second, second);
+        assert_eq!((waited.started, waited.ended), (Some(began + 2 * second), began + 3 * second));
+        // The event loop has not slept since it handed the request over, or the worker says more than is true.
+        let quick = times(began, second);
+        assert_eq!((quick.started, quick.ended), (Some(began), began + second));
     }
 
     #[test]

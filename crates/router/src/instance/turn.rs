@@ -15,6 +15,7 @@ use super::pool::pool_request::PoolRequest;
 use super::program::ReadyProgram;
 use super::request_timeouts::RequestTimeouts;
 use super::turns;
+use crate::reply::timings::RunTimes;
 use crate::storage::buffers::{self, Rest};
 
 /// A request that waits for its turn, or has it. Dropping it ends the turn, or gives it up.
@@ -69,6 +70,11 @@ impl ProgramTurn {
     /// For how long it is waited for.
     pub(crate) fn timeouts(&self) -> RequestTimeouts {
         RequestTimeouts::new(&self.app.app.spec.limits, true)
+    }
+
+    /// Where the time has gone of a request that was queued and is over.
+    pub(crate) fn times(&self, queued: Instant, ended: Instant, pid: Option<u32>) -> RunTimes {
+        RunTimes { began: queued, started: self.begun.get(), ended, pid }
     }
 
     /// The lane and the number that the pool knows the request by.

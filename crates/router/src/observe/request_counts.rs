@@ -9,6 +9,8 @@ use corral_config::route::RouteStep;
 use corral_config::table::{Key, Table};
 use corral_ipc::message::{ListenerFigures, PROTOCOLS, STATUS_CLASSES, StepFigures};
 
+use crate::counters::exemplars::Exemplars;
+use crate::counters::fine_durations::FineDurationCounts;
 use crate::counters::{Counter, DurationCounts, status_class};
 
 /// The requests of one listener.
@@ -24,9 +26,12 @@ pub(crate) struct ListenerCounts {
 pub(crate) struct ListenerLoopCounts {
     requests: [[Counter; STATUS_CLASSES.len()]; PROTOCOLS.len()],
     durations: DurationCounts,
+    fine: FineDurationCounts,
     sent: Counter,
     received: Counter,
     in_progress: Counter,
+    /// Traced requests; for this loop as well.
+    pub(crate) exemplars: Exemplars,
 }
 
 /// A request that is being answered; it counts until this is dropped.
@@ -108,9 +113,11 @@ impl ListenerCounts {
             let counters = counts.requests.iter().flatten();
             sum.requests.iter_mut().flatten().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
             counts.durations.add_to(&mut sum.durations);
+            counts.fine.add_to(&mut sum.fine);
             sum.sent += counts.sent.get();
             sum.received += counts.received.get();
             sum.in_progress += counts.in_progress.get();
+            counts.exemplars.add_to(&mut sum.exemplars);
         }
         sum
     }
@@ -124,6 +131,7 @@ impl ListenerLoopCounts {
         if request.status != Some(101) {
             self.received.add(request.received);
             self.durations.note(request.took);
+            self.fine.note(request.took);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The servers that a request was passed to, as variables tell of them. Kept only where a template has such a variable.
+//! The servers that a request was passed to, as variables and traces tell of them. Kept only where a template has such
+//! a variable, or the request is traced.
 
 use std::cell::Cell;
 use std::io::Write as _;
@@ -13,23 +14,43 @@ pub(crate) struct UpstreamLog(Vec<UpstreamEntry>);
 #[derive(Debug, Clone)]
 struct UpstreamEntry {
     address: String,
+    /// The part of the trace that the server was told.
+    told: u32,
     begun: Instant,
     connect_time: Cell<Option<Duration>>,
     status: Option<u16>,
     header_time: Option<Duration>,
     response_time: Option<Duration>,
+    failure: Option<String>,
+}
+
+/// One server, as a trace tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UpstreamTry {
+    pub(crate) address: String,
+    /// The part of the trace that the server was told.
+    pub(crate) told: u32,
+    pub(crate) began: Instant,
+    /// `None` if it had the request to the end.
+    pub(crate) took: Option<Duration>,
+    pub(crate) connect_time: Option<Duration>,
+    pub(crate) status: Option<u16>,
+    /// Why it gave no complete answer.
+    pub(crate) failure: Option<String>,
 }
 
 impl UpstreamLog {
-    /// A server gets the request.
-    pub(crate) fn begin(&mut self, address: String) {
+    /// A server gets the request, and this part of the trace with it.
+    pub(crate) fn begin(&mut self, address: String, told: u32) {
         self.0.push(UpstreamEntry {
             address,
+            told,
             begun: Instant::now(),
             connect_time: Cell::default(),
             status: None,
             header_time: None,
             response_time: None,
+            failure: None,
         });
     }
 
@@ -48,11 +69,31 @@ impl UpstreamLog {
         }
     }
 
+    /// No complete answer comes of it.
+    pub(crate) fn note_failure(&mut self, failure: String) {
+        if let Some(entry) = self.0.last_mut().filter(|entry| entry.is_open()) {
+            entry.failure = Some(failure);
+        }
+    }
+
     /// Nothing more comes of it.
     pub(crate) fn end(&mut self) {
         if let Some(entry) = self.0.last_mut().filter(|entry| entry.is_open()) {
             entry.response_time = Some(entry.begun.elapsed());
         }
+    }
+
+    /// All servers in their order.
+    pub(crate) fn tries(&self) -> impl Iterator<Item = UpstreamTry> {
+        self.0.iter().map(|entry| UpstreamTry {
+            address: entry.address.clone(),
+            told: entry.told,
+            began: entry.begun,
+            took: entry.response_time,
+            connect_time: entry.connect_time.get(),
+            status: entry.status,
+            failure: entry.failure.clone(),
+        })
     }
 
     /// Appends the values of all servers.
@@ -110,9 +151,9 @@ mod tests {
     fn each_server_has_its_place() {
         let mut log = UpstreamLog::default();
         check(&log, UpstreamVariable::Address, "");
-        log.begin("a:1".to_owned());
+        log.begin("a:1".to_owned(), 1);
         log.end();
-        log.begin("b:2".to_owned());
+        log.begin("b:2".to_owned(), 2);
         log.note_connection();
         log.note_head(200);
         check(&log, UpstreamVariable::Address, "a:1, b:2");
@@ -125,11 +166,14 @@ mod tests {
     #[test]
     fn what_is_over_is_not_changed() {
         let mut log = UpstreamLog::default();
-        log.begin("a:1".to_owned());
+        log.begin("a:1".to_owned(), 1);
         log.end();
         log.note_connection();
         log.note_head(404);
+        log.note_failure("late".to_owned());
         check(&log, UpstreamVariable::Status, "-");
         check(&log, UpstreamVariable::ConnectTime, "-");
+        let tries: Vec<_> = log.tries().map(|one| (one.address, one.told, one.failure)).collect();
+        assert_eq!(tries, [("a:1".to_owned(), 1, None)]);
     }
 }

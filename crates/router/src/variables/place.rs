@@ -81,7 +81,8 @@ impl RequestVariables<'_> {
         self.config.routes.get(self.route?)?.name()
     }
 
-    fn application_name(&self) -> Option<&str> {
+    /// The application that was asked last.
+    pub(crate) fn application_name(&self) -> Option<&str> {
         self.config.applications.get(self.application?).map(|spec| &*spec.name)
     }
 }

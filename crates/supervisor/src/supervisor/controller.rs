@@ -100,6 +100,9 @@ impl Supervisor {
             }
             FromController::Provide { ticket, secrets } => self.provide(ticket, secrets),
             FromController::Listening => self.on_listening(),
+            FromController::ExportMetrics { request } => {
+                self.children.routers.in_charge.role.send(&ToRouter::ExportMetrics { request });
+            }
         }
         true
     }

@@ -5,5 +5,6 @@ mod agreement;
 mod metrics;
 mod metrics_served;
 mod request_id;
+mod slow;
 mod status;
 mod telemetry;

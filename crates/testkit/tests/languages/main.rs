@@ -68,7 +68,7 @@ suite! {
     {
         requests:
             methods made_up_methods target decoded_path headers repeated_headers many_headers host
-            addresses ports forwarded_address forwarded_scheme tls;
+            addresses ports forwarded_address forwarded_scheme tls trace;
         bodies:
             sizes_both_ways chunked ignored after_large_ones none;
         responses:

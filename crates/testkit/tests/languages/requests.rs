@@ -180,3 +180,28 @@ pub(crate) fn tls(runtime: &Runtime) {
     let found = client.get("/request").expect(200).json();
     assert_eq!(found["scheme"], "https", "{found:#}");
 }
+
+/// The trace of the client goes on, with the number that stands for the application.
+pub(crate) fn trace(runtime: &Runtime) {
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    let server = runtime.serve();
+    let telemetry = json!({ "endpoint": "http://127.0.0.1:9/v1/traces", "protocol": "http" });
+    server.control().put("/config/settings/telemetry", &telemetry).expect_done();
+    let sent = format!("00-{TRACE}-b7ad6b7169203331-01");
+    let response = server.send(&Request::get("/request").field("traceparent", &sent)).expect(200);
+    let headers = response.json()["headers"].clone();
+    let told = headers["traceparent"].as_str().unwrap_or_else(|| panic!("it is told nothing: {headers:#}"));
+    let answered = response.field("traceparent").expect("the client is told, too");
+    for traceparent in [told, answered] {
+        assert!(traceparent.starts_with(&format!("00-{TRACE}-")) && traceparent.len() == 55, "{traceparent}");
+    }
+    assert!(told != sent && told != answered && answered != sent, "{told} {answered}");
+    // A trace begins where the client has none.
+    let headers = told_of(&server, &Request::get("/request"));
+    assert!(headers["traceparent"].as_str().is_some_and(|one| one.len() == 55 && one != told), "{headers:#}");
+}
+
+#[track_caller]
+fn told_of(server: &Served, request: &Request) -> Value {
+    told(server, request)["headers"].clone()
+}

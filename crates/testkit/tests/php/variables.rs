@@ -196,3 +196,25 @@ fn a_worker_s_script_gets_the_rest_of_its_path() {
         check(path, json!(["/index.php", null, "/index.php", "/index.php"]), "");
     }
 }
+
+/// Libraries of tracing look for it there, in a script that runs once and in a worker.
+#[test]
+fn the_trace_is_among_the_server_s_variables() {
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    for (_site, app) in apps("GPCS", SHOW) {
+        let server = daemon().application(app).start();
+        let telemetry = json!({ "endpoint": "http://127.0.0.1:9/v1/traces", "protocol": "http" });
+        server.control().put("/config/settings", &json!({ "telemetry": telemetry })).expect_done();
+        let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
+        let request = Request::get("/").field("traceparent", &parent).field("tracestate", "a=1");
+        for _ in 0..2 {
+            let found = server.send(&request).expect(200).json();
+            let told = found[0]["HTTP_TRACEPARENT"].as_str().expect("it is told");
+            assert!(
+                told.starts_with(&format!("00-{TRACE}-")) && told.len() == 55 && told != parent,
+                "{told}"
+            );
+            assert_eq!(found[0]["HTTP_TRACESTATE"], "a=1");
+        }
+    }
+}

@@ -1,10 +1,15 @@
 //! `settings.log` and `settings.telemetry` (contract 17; its bounds are FreeUnit's).
 
+use std::time::Duration;
+
 use super::super::context::Context;
 use super::super::proxy::TLS;
+use super::super::scalars::seconds;
 use super::super::schema::{self, Field, INTEGER, Member, NUMBER, OBJECT, STRING, optional, required};
 use super::super::strings::name;
-use crate::settings::{LogFormat, LogLevel, LogSettings, TelemetryProtocol, TelemetrySettings};
+use crate::settings::{
+    LogFormat, LogLevel, LogSettings, TelemetryMetrics, TelemetryProtocol, TelemetrySettings,
+};
 use crate::upstream::UpstreamTls;
 
 pub(super) const LOG: &[Member<LogSettings>] = &[
@@ -49,9 +54,12 @@ fn choose<T: Copy>(cx: &mut Context<'_>, field: Field<'_>, choices: &[(&str, T)]
 pub(super) fn telemetry(cx: &mut Context<'_>, field: Field<'_>) -> Option<TelemetrySettings> {
     let mut draft = ObserveDraft::default();
     schema::read_object(cx, field.value.as_object()?, &[TELEMETRY], &mut draft);
+    let (endpoint, protocol) = (draft.endpoint?, draft.protocol?);
+    let metrics = draft.metrics.and_then(|metrics| metrics.settle(cx, &endpoint, protocol));
     Some(TelemetrySettings {
-        endpoint: draft.endpoint?,
-        protocol: draft.protocol?,
+        endpoint,
+        protocol,
+        metrics,
         tls: draft.tls,
         batch_size: draft.batch_size.unwrap_or(128),
         sampling_ratio: draft.sampling_ratio.unwrap_or(1.0),
@@ -67,7 +75,53 @@ struct ObserveDraft {
     batch_size: Option<u32>,
     sampling_ratio: Option<f64>,
     service_name: Option<String>,
+    metrics: Option<MetricsDraft>,
 }
+
+#[derive(Default)]
+struct MetricsDraft {
+    endpoint: Option<String>,
+    interval: Option<Duration>,
+}
+
+/// The paths that OTLP has over HTTP for spans and for metrics.
+const TRACES_PATH: &str = "/v1/traces";
+const METRICS_PATH: &str = "/v1/metrics";
+
+const SECURE: &str = "https://";
+
+impl MetricsDraft {
+    /// The same with its defaults. Over HTTP, the URL for spans says that for metrics if it ends as usual.
+    fn settle(
+        self,
+        cx: &mut Context<'_>,
+        spans: &str,
+        protocol: TelemetryProtocol,
+    ) -> Option<TelemetryMetrics> {
+        let usual = match protocol {
+            TelemetryProtocol::Grpc => Some(spans.to_owned()),
+            TelemetryProtocol::Http => {
+                spans.strip_suffix(TRACES_PATH).map(|base| format!("{base}{METRICS_PATH}"))
+            }
+        };
+        let Some(endpoint) = self.endpoint.or(usual) else {
+            cx.problem(format!(
+                "The \"metrics\" object needs an \"endpoint\", because that of the spans does not end with \
+                 \"{TRACES_PATH}\"."
+            ));
+            return None;
+        };
+        // Both are spoken to in the same way.
+        if endpoint.starts_with(SECURE) != spans.starts_with(SECURE) {
+            cx.problem("Both values of \"endpoint\" must begin with \"http://\", or both with \"https://\".");
+            return None;
+        }
+        Some(TelemetryMetrics { endpoint, interval: self.interval.unwrap_or(USUAL_INTERVAL) })
+    }
+}
+
+/// As exporters of OpenTelemetry have it.
+const USUAL_INTERVAL: Duration = Duration::from_secs(60);
 
 const TELEMETRY: &[Member<ObserveDraft>] = &[
     required("endpoint", STRING)
@@ -92,6 +146,23 @@ const TELEMETRY: &[Member<ObserveDraft>] = &[
         .default("`\"Corral\"`")
         .means("the name that the spans carry")
         .read(|cx, field, draft| draft.service_name = name(cx, field)),
+    optional("metrics", OBJECT)
+        .default("none")
+        .means("[the server's figures](#figures-for-collectors), too; `{}` has the defaults")
+        .read(|cx, field, draft| {
+            schema::read_nested(cx, field, &[METRICS], draft.metrics.get_or_insert_default());
+        }),
+];
+
+const METRICS: &[Member<MetricsDraft>] = &[
+    optional("interval", INTEGER)
+        .default("60")
+        .means("seconds from one sending to the next, 1 to 3600")
+        .read(|cx, field, draft| draft.interval = seconds(cx, field, 1..=3600)),
+    optional("endpoint", STRING)
+        .default("that of the spans, over HTTP with `/v1/metrics` in place of `/v1/traces`")
+        .means("URL for the figures, which may be another collector's")
+        .read(|cx, field, draft| draft.endpoint = endpoint(cx, field)),
 ];
 
 /// A URL with scheme and host; the rest is for the HTTP client.

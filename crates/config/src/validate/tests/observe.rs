@@ -149,6 +149,67 @@ fn telemetry_is_checked() {
     check_telemetry("\"batchsize\": 1", "/batchsize", "Unknown parameter \"batchsize\".");
 }
 
+/// The URL for metrics, and the seconds between two sendings.
+#[track_caller]
+fn check_metrics(endpoint: &str, protocol: &str, metrics: &str, expect: Option<(&str, u64)>) {
+    let document = format!(
+        "{{\"settings\": {{\"telemetry\": {{\"endpoint\": \"{endpoint}\", \"protocol\": \"{protocol}\"{metrics}}}}}}}"
+    );
+    let metrics = config(&document).settings.telemetry.expect("it is given").metrics;
+    let read = metrics.as_ref().map(|metrics| (metrics.endpoint.as_str(), metrics.interval.as_secs()));
+    assert_eq!(read, expect, "{document}");
+}
+
+#[test]
+fn telemetry_may_have_metrics() {
+    let traces = "http://h:4318/v1/traces";
+    check_metrics(traces, "http", "", None);
+    check_metrics(traces, "http", ", \"metrics\": {}", Some(("http://h:4318/v1/metrics", 60)));
+    check_metrics(
+        "https://h/v1/traces",
+        "http",
+        ", \"metrics\": {\"interval\": 1}",
+        Some(("https://h/v1/metrics", 1)),
+    );
+    check_metrics(
+        "http://h:4317",
+        "grpc",
+        ", \"metrics\": {\"interval\": 3600}",
+        Some(("http://h:4317", 3600)),
+    );
+    let own = ", \"metrics\": {\"endpoint\": \"http://p:9090/api/v1/otlp/v1/metrics\"}";
+    check_metrics("http://h/spans", "http", own, Some(("http://p:9090/api/v1/otlp/v1/metrics", 60)));
+}
+
+#[test]
+fn metrics_of_telemetry_are_checked() {
+    let interval = |value: &str| format!("\"metrics\": {{\"interval\": {value}}}");
+    let least = "The \"interval\" number must be equal to or greater than 1.";
+    check_telemetry(&interval("0"), "/metrics/interval", least);
+    check_telemetry(&interval("3601"), "/metrics/interval", "The \"interval\" number must not exceed 3600.");
+    check_telemetry(
+        "\"metrics\": true",
+        "/metrics",
+        "The \"metrics\" value must be an object, but not a boolean.",
+    );
+    check_telemetry("\"metrics\": {\"x\": 1}", "/metrics/x", "Unknown parameter \"x\".");
+    check_telemetry(
+        "\"metrics\": {\"endpoint\": \"h\"}",
+        "/metrics/endpoint",
+        "The \"endpoint\" must be a URL that begins with \"http://\" or \"https://\".",
+    );
+    check_telemetry(
+        "\"metrics\": {\"endpoint\": \"https://h/\"}",
+        "",
+        "Both values of \"endpoint\" must begin with \"http://\", or both with \"https://\".",
+    );
+    let document =
+        r#"{"settings": {"telemetry": {"endpoint": "http://h/", "protocol": "http", "metrics": {}}}}"#;
+    let detail = "The \"metrics\" object needs an \"endpoint\", because that of the spans does not end with \
+                  \"/v1/traces\".";
+    check_problems(document, &[("/settings/telemetry", detail)]);
+}
+
 #[test]
 fn the_log_has_levels_and_formats() {
     let log = config(r#"{"settings": {"log": {"level": "debug", "format": "json"}}}"#).settings.log;

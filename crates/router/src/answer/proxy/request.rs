@@ -126,8 +126,8 @@ fn append_fields(response: &ResponseWriter<'_, '_>, server: &UpstreamServer, out
             response::append_checked_field(out, name, value);
         }
     }
-    if let Some(trace) = &response.request.trace {
-        response::append_checked_field(out, TRACEPARENT, &trace.header());
+    if let Some(parent) = response.traceparent() {
+        response::append_checked_field(out, TRACEPARENT, &parent);
     }
     if is_forwarded {
         forwarded::append(response, out);

@@ -55,6 +55,8 @@ pub(crate) struct EndedRequest {
     pub(crate) slow: Option<Finding>,
     /// How long it had waited for a worker, if that is known.
     pub(crate) waited: Option<Duration>,
+    /// The worker's process; 0 if that is gone.
+    pub(crate) pid: u32,
 }
 
 impl<P: PoolPort> Pool<P> {
@@ -106,6 +108,7 @@ impl<P: PoolPort> Pool<P> {
         let is_leaving = entry.leaving;
         self.n_held -= 1;
         let slow = self.bounds.was_slow(&self.workers[worker.index], &held, run_time);
+        let pid = self.workers[worker.index].pid;
         if is_leaving {
             // Its place among those in progress may be what another one waits for.
             self.dispatch();
@@ -114,7 +117,7 @@ impl<P: PoolPort> Pool<P> {
         }
         let waited = Some(held.waited());
         let PoolRequest { payload, inline, .. } = held.request;
-        Ok(EndedRequest { payload, inline, slow, waited })
+        Ok(EndedRequest { payload, inline, slow, waited, pid })
     }
 
     /// Gives a request that has waited ahead for too long to an idle worker.
@@ -172,6 +175,14 @@ impl<P: PoolPort> Pool<P> {
             Some((worker, position)) => !worker.held[position].is_started(&worker.port),
             None => self.queue.iter().any(|request| request.lane == lane && request.id == id),
         }
+    }
+
+    /// Since when a worker has had the request that it runs, and its process; none while the request waits.
+    pub(crate) fn running_since(&self, lane: Lane, id: RequestId) -> Option<(Instant, u32)> {
+        self.workers.iter().find_map(|(_, worker)| {
+            let held = &worker.held[worker.position(lane, id)?];
+            held.is_started(&worker.port).then_some((held.since, worker.pid))
+        })
     }
 
     /// Whether a worker runs the request, or will as soon as it looks.

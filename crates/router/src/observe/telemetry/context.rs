@@ -46,6 +46,28 @@ pub(super) fn print_parent(parent: &TraceParent) -> [u8; PARENT_LEN] {
     text.as_bytes().try_into().expect("the widths are fixed")
 }
 
+/// A part of a request, by which its span is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PartName {
+    /// The number that a server or an application was told.
+    Told(u32),
+    /// The place among the spans of the request, of one that no other process knows.
+    Place(u32),
+}
+
+/// The number of a part's span. It follows from that of the request, so that nothing has to be kept until the end:
+/// the mixing steps of SplitMix64, which no two names share a result of.
+pub(super) fn part_id(span_id: u64, part: PartName) -> u64 {
+    let name = match part {
+        PartName::Told(number) => u64::from(number) << 1,
+        PartName::Place(number) => (u64::from(number) << 1) | 1,
+    };
+    let mut mixed = span_id.wrapping_add((name + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)).max(1)
+}
+
 /// All `tracestate` fields as one; one that is too long is not handed on.
 pub(super) fn join_states<'v>(values: impl Iterator<Item = &'v [u8]>) -> Vec<u8> {
     let joined = values.filter(|value| !value.is_empty()).collect::<Vec<_>>().join(&b","[..]);
@@ -61,6 +83,8 @@ pub(super) fn is_sampled(trace_id: u128, ratio: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -97,6 +121,16 @@ mod tests {
         check(&format!("00+{TRACE}-{SPAN}-01"), None);
         check("", None);
         check(&"é".repeat(40), None);
+    }
+
+    #[test]
+    fn parts_have_numbers_of_their_own() {
+        let names = (0..1000).flat_map(|number| [PartName::Told(number), PartName::Place(number)]);
+        let ids = [7, 8].map(|span| names.clone().map(move |name| part_id(span, name)));
+        let ids: HashSet<_> = ids.into_iter().flatten().collect();
+        assert_eq!(ids.len(), 4000);
+        assert!(!ids.contains(&0) && !ids.contains(&7));
+        assert_eq!(part_id(7, PartName::Told(1)), part_id(7, PartName::Told(1)));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use opentelemetry::{Array, InstrumentationScope, KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use super::Trace;
+use super::part_span::{self, PartSpan};
 use crate::request::head::ReceivedRequest;
 use crate::variables::RequestVariables;
 
@@ -25,6 +26,7 @@ pub(crate) struct SpanRecord {
     n_body_bytes: u64,
     /// The header that the request is known by, and its value.
     id: Option<(String, String)>,
+    parts: Vec<PartSpan>,
 }
 
 pub(super) fn record(
@@ -34,9 +36,11 @@ pub(super) fn record(
     id_header: Option<&str>,
     now: Instant,
 ) -> SpanRecord {
+    let duration = now.saturating_duration_since(request.started);
     SpanRecord {
+        parts: part_span::of(trace.span_id, variables.reply, (request.started, duration)),
         trace,
-        duration: now.saturating_duration_since(request.started),
+        duration,
         head: request.head.clone(),
         bytes: request.bytes.to_vec(),
         path: variables.path.to_vec(),
@@ -49,7 +53,22 @@ pub(super) fn record(
 }
 
 impl SpanRecord {
-    pub(super) fn into_span(self) -> SpanData {
+    /// How many spans it is.
+    pub(super) fn n_spans(&self) -> u64 {
+        1 + self.parts.len() as u64
+    }
+
+    /// The span of the request, then those of its parts.
+    pub(super) fn into_spans(mut self) -> Vec<SpanData> {
+        let scope = InstrumentationScope::builder("corral").with_version(env!("CARGO_PKG_VERSION")).build();
+        let (parts, started) = (std::mem::take(&mut self.parts), self.trace.started);
+        let request = self.into_span(scope.clone());
+        let context = request.span_context.clone();
+        let parts = parts.into_iter().map(|part| part.into_span(&context, started, &scope));
+        [request].into_iter().chain(parts).collect()
+    }
+
+    fn into_span(self, scope: InstrumentationScope) -> SpanData {
         let Trace { trace_id, span_id, parent, ref state, started, .. } = self.trace;
         let state = std::str::from_utf8(state).ok().and_then(|state| state.parse::<TraceState>().ok());
         let span_context = SpanContext::new(
@@ -76,9 +95,7 @@ impl SpanRecord {
             links: SpanLinks::default(),
             // What the client did wrong is not an error of the server.
             status: if self.status >= 500 { Status::error("") } else { Status::Unset },
-            instrumentation_scope: InstrumentationScope::builder("corral")
-                .with_version(env!("CARGO_PKG_VERSION"))
-                .build(),
+            instrumentation_scope: scope,
         }
     }
 

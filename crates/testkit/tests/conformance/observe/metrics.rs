@@ -16,6 +16,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use corral_testkit::{Client, Daemon, Origin, Request, daemon, eventually, php_app, site};
+use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model::MetricFamily;
+use prost::Message as _;
 use serde_json::json;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -89,6 +91,67 @@ fn applications_and_servers_have_their_figures() {
     expect_sample(&server, &up, 1.0);
     server.control().delete("/config/upstreams").expect_done();
     assert!(!samples(&server).contains_key(&up), "it has left");
+}
+
+const MESSAGES: &str =
+    "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
+
+/// Prometheus asks for these where it is to keep native histograms.
+#[test]
+fn messages_of_protobuf_have_native_histograms() {
+    let server = daemon().routes(json!([{ "action": { "return": 204 } }])).start();
+    for _ in 0..3 {
+        server.get("/").expect(204);
+    }
+    expect_sample(&server, "corral_requests_total", 3.0);
+    let accept = format!("{MESSAGES};q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1");
+    let reply = server.control().send(&Request::get("/metrics").field("Accept", &accept)).0.expect(200);
+    assert_eq!(reply.field("Content-Type"), Some(MESSAGES));
+    let mut bytes = &*reply.body;
+    let mut families = HashMap::new();
+    while !bytes.is_empty() {
+        let family = MetricFamily::decode_length_delimited(&mut bytes).expect("a family behind its length");
+        families.insert(family.name.clone(), family);
+    }
+    let requests = &families["corral_requests_total"].metric[0];
+    assert_eq!(requests.counter.as_ref().map(|counter| counter.value), Some(3.0));
+    let durations = &families["corral_http_request_duration_seconds"].metric[0];
+    let durations = durations.histogram.as_ref().expect("a histogram");
+    assert_eq!((durations.schema, durations.sample_count, durations.bucket.len()), (2, 3, 17));
+    // Counts are told as differences.
+    let mut count = 0;
+    let counts = durations.positive_delta.iter().map(|delta| {
+        count += delta;
+        count
+    });
+    assert_eq!(counts.sum::<i64>() + i64::try_from(durations.zero_count).expect("few"), 3);
+    let n_buckets: u32 = durations.positive_span.iter().map(|span| span.length).sum();
+    assert_eq!(n_buckets as usize, durations.positive_delta.len());
+}
+
+/// A traced request stands for those that took as long, where a format has a place for it.
+#[test]
+fn traced_requests_are_exemplars() {
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    let telemetry =
+        json!({ "endpoint": "http://127.0.0.1:9/v1/traces", "protocol": "http", "sampling_ratio": 0 });
+    let server = daemon()
+        .config(
+            json!({ "settings": { "telemetry": telemetry }, "routes": [{ "action": { "return": 204 } }] }),
+        )
+        .start();
+    server.get("/").expect(204);
+    let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
+    server.send(&Request::get("/").field("traceparent", &parent)).expect(204);
+    let open = eventually("the request is counted", || {
+        let open = text(&server, "application/openmetrics-text", OPEN_METRICS);
+        open.contains("trace_id").then_some(open)
+    });
+    let traced: Vec<_> = open.lines().filter(|line| line.contains(" # {")).collect();
+    let [line] = traced[..] else { panic!("{open}") };
+    assert!(line.starts_with("corral_http_request_duration_seconds_bucket{le="), "{line}");
+    assert!(line.contains(&format!(" # {{trace_id=\"{TRACE}\"}} 0.")), "{line}");
+    assert!(!text(&server, "", TEXT).contains("trace_id"), "the older format has no place for them");
 }
 
 /// Names are anything that a document permits, and stay one label.

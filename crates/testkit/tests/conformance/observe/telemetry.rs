@@ -1,6 +1,9 @@
 //! Telemetry (section 17), and the levels and forms of the log, which Unit does not have.
 
+mod collector;
 mod grpc;
+mod metrics;
+mod parts;
 mod tls;
 
 use std::io::{Read, Write};

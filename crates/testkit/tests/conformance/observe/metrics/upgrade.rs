@@ -11,12 +11,9 @@ use serde_json::json;
 
 use super::{expect_sample, parse, samples};
 
-/// Families of applications, servers, limits and mirrors count by their own rules.
-
 fn is_counter(name: &str) -> bool {
     let family = name.split('{').next().unwrap_or_default();
-    let counts = ["_total", "_count", "_bucket", "_sum"].iter().any(|end| family.ends_with(end));
-    counts
+    ["_total", "_count", "_bucket", "_sum"].iter().any(|end| family.ends_with(end))
 }
 
 /// The highest values that a collector has seen so far.

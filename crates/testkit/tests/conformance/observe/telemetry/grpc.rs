@@ -77,6 +77,17 @@ fn spans_are_sent_over_grpc() {
 }
 
 #[test]
+fn figures_are_sent_over_grpc() {
+    let collector = Collector::start(HTTP2_SETTINGS);
+    let endpoint = format!("http://{}", collector.address);
+    let metrics = json!({ "interval": 1 });
+    let server = server(json!({ "endpoint": endpoint, "protocol": "grpc", "metrics": metrics }));
+    server.get("/").expect(200);
+    collector.expect(b"PRI * HTTP/2.0");
+    collector.expect(b"corral_http_request_duration_seconds");
+}
+
+#[test]
 fn a_collector_that_is_not_there_hurts_nobody() {
     for protocol in ["http", "grpc"] {
         let server = server(

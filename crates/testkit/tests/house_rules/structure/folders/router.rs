@@ -105,7 +105,7 @@ pub(super) const ALLOWED: super::Table = &[
     ("authentication", &["upstream", "request", "log_throttle", "files"]),
     ("instance", &["upstream", "reply", "request", "counters", "control_waker", "main_link", "storage"]),
     ("upstream", &["io", "tls", "counters", "log_throttle", "clock", "error_chain"]),
-    ("observe", &["counters", "variables", "request", "control_waker", "storage"]),
+    ("observe", &["counters", "variables", "reply", "request", "control_waker", "clock", "storage"]),
     ("variables", &["reply", "request", "tls", "storage", "clock", "files"]),
     ("reply", &["request", "limits", "dev_reload", "files", "counters", "storage"]),
     ("request", &["limits", "storage"]),

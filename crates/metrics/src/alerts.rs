@@ -99,6 +99,15 @@ pub static ALERTS: &[Alert] = &[
         advice: "Permit more processes, or find what makes requests slow.",
     },
     Alert {
+        name: "CorralQueueGrows",
+        expression: "corral_application_requests_waiting > 10 and \
+                     deriv(corral_application_requests_waiting[5m]) > 0",
+        holds_for: "2m",
+        severity: Severity::Warning,
+        summary: "{{ $value | humanize }} requests wait for processes of {{ $labels.application }}, and more each minute",
+        advice: "Permit more processes, or set `limits.queue` so that a burst is refused early.",
+    },
+    Alert {
         name: "CorralUpstreamDown",
         expression: "corral_upstream_server_up == 0",
         holds_for: "1m",
@@ -129,6 +138,30 @@ pub static ALERTS: &[Alert] = &[
         severity: Severity::Warning,
         summary: "The configuration in force on {{ $labels.instance }} is not that of its files, or is not stored",
         advice: "`corral status` has the reason.",
+    },
+    Alert {
+        name: "CorralRouterRestarted",
+        expression: "increase(corral_process_restarts_total{process=\"router\"}[10m]) > 0",
+        holds_for: "0m",
+        severity: Severity::Critical,
+        summary: "The router on {{ $labels.instance }} has ended and was started again",
+        advice: "The log says how it ended. Connections of that moment were lost: please report it.",
+    },
+    Alert {
+        name: "CorralDescriptorsRunOut",
+        expression: "corral_open_files / corral_open_files_limit > 0.8",
+        holds_for: "5m",
+        severity: Severity::Warning,
+        summary: "The router on {{ $labels.instance }} has {{ $value | humanizePercentage }} of its descriptors open",
+        advice: "Raise `LimitNOFILE=` of the service, or bound `settings.limits.connections`.",
+    },
+    Alert {
+        name: "CorralLogEntriesLost",
+        expression: "increase(corral_access_log_entries_lost_total[10m]) > 0",
+        holds_for: "0m",
+        severity: Severity::Warning,
+        summary: "{{ $value | humanize }} entries of access logs on {{ $labels.instance }} were lost in ten minutes",
+        advice: "The disk of the log is full or too slow: `df`, and the daemon's log.",
     },
     Alert {
         name: "CorralConnectionsRefused",

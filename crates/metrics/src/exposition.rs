@@ -283,8 +283,8 @@ mod tests {
             let text = exposition().without(&labels).into_text(Format::Prometheus);
             text.lines().filter(|line| line.starts_with("# TYPE")).count()
         };
-        assert_eq!((left(&[]), left(&["listener"]), left(&["application"])), (3, 2, 1));
-        assert_eq!(left(&["application", "listener"]), 0);
+        assert_eq!((left(&[]), left(&["listener"]), left(&["application"])), (5, 4, 2));
+        assert_eq!(left(&["application", "listener", "process"]), 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod attackers;
 mod canary;
 mod changes;
+mod collector;
 mod crowd;
 mod disk;
 mod floods;

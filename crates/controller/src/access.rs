@@ -39,6 +39,11 @@ impl ControlAccess {
         })
     }
 
+    /// Whether each request has to show the token.
+    pub(crate) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
     /// Whether a browser seems to have sent this.
     pub(crate) fn is_from_browser(&self, head: &Parts) -> bool {
         self.is_port && browsers::is_from_browser(&head.headers)

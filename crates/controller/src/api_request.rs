@@ -2,6 +2,7 @@
 
 use hyper::Method;
 
+use crate::caller::Caller;
 use crate::conditions::Conditions;
 
 /// One request, as the server has read it.
@@ -16,6 +17,19 @@ pub(crate) struct ApiRequest<'a> {
     pub(crate) body: &'a [u8],
     /// Fields are there that browsers send, on a socket that browsers reach.
     pub(crate) is_from_browser: bool,
-    /// The user of the process that asks, where the kernel says that.
-    pub(crate) uid: Option<u32>,
+    pub(crate) caller: Caller,
+    /// Whether the control token was shown.
+    pub(crate) has_token: bool,
+}
+
+impl ApiRequest<'_> {
+    /// Words for the side that asks, for the history and the log.
+    pub(crate) async fn author(&self) -> String {
+        let name = self.caller.name().await;
+        match self.caller {
+            Caller::Socket { .. } => format!("{name}, by the control socket"),
+            Caller::Port(_) if self.has_token => format!("by the control token from {name}"),
+            Caller::Port(_) => format!("from {name}, by the control port"),
+        }
+    }
 }

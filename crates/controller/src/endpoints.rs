@@ -9,6 +9,7 @@ use hyper::Method;
 pub(crate) enum ApiResource {
     Index,
     Config,
+    History,
     Certificates,
     Scripts,
     Status,
@@ -23,7 +24,7 @@ pub(crate) enum ApiResource {
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) resource: ApiResource,
-    /// `{name}` is one segment, `{path}` any number of them but none.
+    /// `{name}` and `{id}` are one segment, `{path}` any number of them but none.
     pub(crate) template: &'static str,
     pub(crate) operations: &'static [Operation],
     /// The answer to another method.
@@ -105,7 +106,7 @@ impl Endpoint {
             let segment = segments.get(idx)?;
             match piece {
                 "{path}" => return Some(&segments[first.unwrap_or(idx)..]),
-                "{name}" => first = first.or(Some(idx)),
+                "{name}" | "{id}" => first = first.or(Some(idx)),
                 fixed if **segment != *fixed.as_bytes() => return None,
                 _ => {}
             }
@@ -159,6 +160,31 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
                 ReplyBody::Success,
                 "Puts an empty configuration in force.",
             ),
+        ],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::History,
+        template: "/config/history",
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Json,
+            "The configurations that were in force, newest first: when, by whom, and what differs.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::History,
+        template: "/config/history/{id}",
+        operations: &[
+            operation(
+                Method::GET,
+                RequestBodyKind::None,
+                ReplyBody::Json,
+                "One of them, with the configuration.",
+            ),
+            operation(Method::POST, RequestBodyKind::None, ReplyBody::Success, "Puts it in force again."),
         ],
         otherwise: Otherwise::NotAllowed,
     },
@@ -373,6 +399,9 @@ mod tests {
         check("/", Some(("/", &[])));
         check("/config", Some(("/config", &[])));
         check("/config/a/b", Some(("/config/{path}", &["a", "b"])));
+        check("/config/history", Some(("/config/history", &[])));
+        check("/config/history/12", Some(("/config/history/{id}", &["12"])));
+        check("/config/history/12/x", Some(("/config/{path}", &["history", "12", "x"])));
         check("/certificates/n", Some(("/certificates/{name}", &["n"])));
         check("/certificates/n/chain/0", Some(("/certificates/{name}/{path}", &["n", "chain", "0"])));
         check(

@@ -11,11 +11,14 @@ mod api;
 mod api_request;
 mod browsers;
 mod bundle;
+mod caller;
 mod conditions;
+mod config_history;
 mod endpoints;
 mod exec;
 mod files;
 mod folders;
+mod history;
 mod insertions;
 mod issuing;
 mod main_link;
@@ -67,7 +70,7 @@ pub fn run(link: Link) -> anyhow::Result<()> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
     let starter = uid_behind(&link).context("find who has started the daemon")?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let (main, answers, replacements) = MainLink::new(link).context("watch the link to main")?;
         let peers = Peers::of(&socket, token.is_some(), starter);
         let socket = ControlSocket::new(socket, peers).context("use the control API's socket")?;
@@ -77,7 +80,10 @@ pub fn run(link: Link) -> anyhow::Result<()> {
         let answers = answers.receive(engine.clone());
         let certificates = Certificates { engine, orders, known };
         until_main_is_gone(answers, serve(main, start, certificates, access, socket, replacements)).await
-    })
+    });
+    // A look-up of a user's name may wait for another machine.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Main's first message, taken apart.
@@ -99,13 +105,13 @@ struct Certificates {
 fn receive_start(link: &Link) -> anyhow::Result<FirstMessage> {
     let received = link.recv().context("receive the first message of main")?;
     let Some((message, mut fds)) = received else { bail!("main left before it sent its first message") };
-    let ToController::Start { document, origin, generation, modules, assets, records, files, token } =
+    let ToController::Start { document, origin, generation, modules, assets, records, history, files, token } =
         message
     else {
         bail!("the first message of main is not Start");
     };
     let socket = fds.pop().context("main sent no socket for the control API")?;
-    let start = Start { document, origin, generation, modules, assets, files };
+    let start = Start { document, origin, generation, modules, assets, files, history };
     Ok(FirstMessage { start, records, token, socket })
 }
 

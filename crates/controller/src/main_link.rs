@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use corral_acme::AcmeEngine;
 use corral_config::plan::{AssetKind, Assets};
+use corral_ipc::history::StoredConfiguration;
 use corral_ipc::link::{Link, Packet};
 use corral_ipc::message::{
     FromController, GenerationId, Inserted, IssuedSecret, Revocable, Status, Ticket, ToController,
@@ -77,7 +78,7 @@ struct WaitingCall {
     applications: HashMap<Ticket, oneshot::Sender<Result<(), MainError>>>,
     /// Questions of `corral exec`.
     contexts: HashMap<Ticket, oneshot::Sender<Result<Vec<u8>, MainError>>>,
-    /// Stores of certificate bundles, modules and records.
+    /// Stores of certificate bundles, modules, records and configurations of the history.
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
     secrets: HashMap<Ticket, oneshot::Sender<()>>,
 }
@@ -183,6 +184,15 @@ impl MainLink {
         let ticket = self.shared.ticket();
         self.shared.waiting().assets.insert(ticket, answer);
         let message = FromController::StoreRecord { ticket, name, bytes };
+        self.ask(&message, answered).await?.map_err(MainError::Refused)
+    }
+
+    /// Has a configuration that is in force now stored in the history.
+    pub(crate) async fn store_history(&self, configuration: StoredConfiguration) -> Result<(), MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().assets.insert(ticket, answer);
+        let message = FromController::StoreHistory { ticket, configuration };
         self.ask(&message, answered).await?.map_err(MainError::Refused)
     }
 

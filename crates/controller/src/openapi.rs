@@ -50,6 +50,7 @@ fn path_parameter(name: &str) -> Value {
         "path" => {
             "Names and indices on the way to the value, with slashes between them; a slash in a name is %2F."
         }
+        "id" => "The number of a configuration that was in force.",
         _ => "A slash in the name is %2F.",
     };
     parameter(name, "path", "string", description)
@@ -86,7 +87,7 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
     };
     let mut responses = vec![("200", done)];
     if operation.answer == ReplyBody::Success
-        && matches!(endpoint.resource, ApiResource::Config | ApiResource::Restart)
+        && matches!(endpoint.resource, ApiResource::Config | ApiResource::History | ApiResource::Restart)
     {
         let text = "A newer change of the same part took its place.";
         responses.push(("409", response(text, reference("Error"))));
@@ -114,7 +115,8 @@ fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
             "The body may be without a private key: certificates of authorities, for \"client\" and \"ca\".";
         options.push(parameter("ca", "query", "boolean", text));
     }
-    if endpoint.resource == ApiResource::Config {
+    let is_history = endpoint.resource == ApiResource::History;
+    if endpoint.resource == ApiResource::Config || (is_history && is_change) {
         if is_change {
             options.push(parameter(
                 "If-Match",
@@ -122,6 +124,8 @@ fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
                 "string",
                 "Only if the configuration has this ETag.",
             ));
+            let text = "A text for the history, of at most 200 bytes.";
+            options.push(parameter("comment", "query", "string", text));
         }
         let text = "Only if the configuration does not have this ETag.";
         options.push(parameter("If-None-Match", "header", "string", text));

@@ -83,6 +83,11 @@ impl ApiReply {
         Self::error(StatusCode::METHOD_NOT_ALLOWED, "Method isn't allowed.")
     }
 
+    /// The query says something that cannot be meant.
+    pub(crate) fn invalid_query(detail: &str) -> Self {
+        Self::error_with_detail(StatusCode::BAD_REQUEST, "Invalid query.", detail)
+    }
+
     /// The body is not JSON.
     pub(crate) fn invalid_json(error: &ParseError) -> Self {
         let mut location = object_of([("offset", number(error.offset))]);

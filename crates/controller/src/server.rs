@@ -27,6 +27,7 @@ use tokio::time::timeout;
 use crate::access::ControlAccess;
 use crate::api;
 use crate::api_request::ApiRequest;
+use crate::caller::Caller;
 use crate::conditions::Conditions;
 use crate::peers::Peers;
 use crate::reply::{ApiReply, ReplyText};
@@ -85,12 +86,12 @@ impl ControlSocket {
                 Self::Unix(listener, peers) => listener.accept().await.map(|(stream, _)| {
                     if admits(*peers, &stream) {
                         let uid = stream.peer_cred().ok().map(|credentials| credentials.uid());
-                        spawn(stream, uid, controller, access, open);
+                        spawn(stream, Caller::Socket { uid }, controller, access, open);
                     }
                 }),
-                Self::Tcp(listener) => {
-                    listener.accept().await.map(|(stream, _)| spawn(stream, None, controller, access, open))
-                }
+                Self::Tcp(listener) => listener.accept().await.map(|(stream, address)| {
+                    spawn(stream, Caller::Port(address.ip()), controller, access, open);
+                }),
             };
             if let Err(error) = accepted {
                 tracing::warn!("accept a connection to the control API: {error}");
@@ -113,7 +114,7 @@ fn admits(peers: Peers, stream: &UnixStream) -> bool {
 
 fn spawn<S>(
     stream: S,
-    uid: Option<u32>,
+    caller: Caller,
     controller: &Controller,
     access: &ControlAccess,
     open: &mpsc::Sender<Infallible>,
@@ -121,7 +122,7 @@ fn spawn<S>(
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     let stream = TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT));
-    let served = connection(stream, uid, controller.clone(), access.clone());
+    let served = connection(stream, caller, controller.clone(), access.clone());
     let open = open.clone();
     tokio::spawn(async move {
         served.await;
@@ -131,13 +132,13 @@ fn spawn<S>(
 
 async fn connection(
     io: impl Read + Write + Unpin,
-    uid: Option<u32>,
+    caller: Caller,
     controller: Controller,
     access: ControlAccess,
 ) {
     let service = service_fn(|request| {
         // A task of its own, so that a change goes on to its end when the client does not wait.
-        let answered = tokio::spawn(handle(controller.clone(), access.clone(), uid, request));
+        let answered = tokio::spawn(handle(controller.clone(), access.clone(), caller, request));
         async { Ok::<_, Infallible>(answered.await.unwrap_or_else(|_| response(internal_error()))) }
     });
     let served = http1::Builder::new()
@@ -159,7 +160,7 @@ async fn connection(
 async fn handle(
     controller: Controller,
     access: ControlAccess,
-    uid: Option<u32>,
+    caller: Caller,
     request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
@@ -180,7 +181,8 @@ async fn handle(
                 accept: &accept,
                 body: &body,
                 is_from_browser,
-                uid,
+                caller,
+                has_token: access.has_token(),
             };
             api::answer(&controller, &call).await
         }

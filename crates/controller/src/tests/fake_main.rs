@@ -3,6 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use corral_config::plan::{AssetKind, Assets};
+use corral_ipc::history::StoredConfiguration;
 use corral_ipc::link::Link;
 use corral_ipc::message::{FromController, Revocable, Status, ToController};
 
@@ -17,20 +18,31 @@ pub(super) enum Event {
     Store { kind: AssetKind, name: String, bytes: Option<Vec<u8>> },
 }
 
+/// Everything that main hears.
+pub(super) struct Heard {
+    pub(super) events: Receiver<Event>,
+    /// The configurations that it is to store in the history.
+    pub(super) history: Receiver<StoredConfiguration>,
+}
+
 pub(super) struct FakeMain {
     status: Option<Status>,
     events: Sender<Event>,
     release: Receiver<()>,
+    /// What is stored in the history.
+    history: Sender<StoredConfiguration>,
     /// The change that goes on for ever is past the point of return.
     is_late: bool,
 }
 
 impl FakeMain {
     /// With what it reports, and what lets it go on when it holds an answer back.
-    pub(super) fn new(status: Option<Status>) -> (Self, Receiver<Event>, Sender<()>) {
+    pub(super) fn new(status: Option<Status>) -> (Self, Heard, Sender<()>) {
         let (events, heard) = channel();
         let (release, released) = channel();
-        (Self { status, events, release: released, is_late: false }, heard, release)
+        let (history, stored) = channel();
+        let fake = Self { status, events, release: released, history, is_late: false };
+        (fake, Heard { events: heard, history: stored }, release)
     }
 
     /// Answers until the controller is gone.
@@ -94,6 +106,13 @@ impl FakeMain {
             }
             FromController::StoreRecord { ticket, .. } => {
                 Some(ToController::RecordStored { ticket, error: None })
+            }
+            FromController::StoreHistory { ticket, configuration } => {
+                let is_full = configuration.bytes.windows(5).any(|part| part == b"/full");
+                let error = is_full.then(|| "no space left".to_owned());
+                // A test that does not listen has no use for it.
+                let _ = self.history.send(configuration);
+                Some(ToController::RecordStored { ticket, error })
             }
             FromController::Provide { ticket, .. } => Some(ToController::Provided { ticket }),
             FromController::KeepStoredAside => {

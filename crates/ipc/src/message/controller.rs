@@ -7,6 +7,7 @@ use corral_config::plan::{Asset, AssetKind, Assets, Plan};
 use serde::{Deserialize, Serialize};
 
 use super::{GenerationId, IssuedSecret, Module, Status, Ticket};
+use crate::history::StoredConfiguration;
 use crate::link::{Incoming, MAX_MESSAGE};
 
 /// From the controller to main.
@@ -85,6 +86,14 @@ pub enum FromController {
         /// The content; `None` removes it.
         bytes: Option<Vec<u8>>,
     },
+    /// Keep a configuration that is in force now, and drop the oldest ones beyond the bounds of `history`. Answered by
+    /// `RecordStored`.
+    StoreHistory {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// The configuration, with a higher number than all before.
+        configuration: StoredConfiguration,
+    },
     /// Have the router use these, and every later one. Answered by `Provided`.
     Provide {
         /// Returned with the answer.
@@ -113,6 +122,8 @@ pub enum ToController {
         assets: Assets,
         /// The records that were kept about certificates that are ordered.
         records: Vec<Asset>,
+        /// The configurations that were in force, oldest first.
+        history: Vec<StoredConfiguration>,
         /// Where the configuration comes from when that is files.
         files: Option<ConfigFiles>,
         /// A token that requests to the control API must show, if one is required.
@@ -174,7 +185,7 @@ pub enum ToController {
         /// The error, if one occurred.
         error: Option<String>,
     },
-    /// The answer to `StoreRecord`.
+    /// The answer to `StoreRecord` and `StoreHistory`.
     RecordStored {
         /// As asked.
         ticket: Ticket,

@@ -43,6 +43,7 @@ impl Supervisor {
             modules: self.programs.modules.clone(),
             assets: self.stored.assets().clone(),
             records: self.stored.records().to_vec(),
+            history: self.stored.history().to_vec(),
             files: self.files.describe(),
             token: self.token.clone(),
         };
@@ -92,6 +93,10 @@ impl Supervisor {
             }
             FromController::StoreRecord { ticket, name, bytes } => {
                 let error = self.stored.set_record(&name, bytes).err();
+                self.children.controller.send(&ToController::RecordStored { ticket, error });
+            }
+            FromController::StoreHistory { ticket, configuration } => {
+                let error = self.stored.add_history(configuration).err();
                 self.children.controller.send(&ToController::RecordStored { ticket, error });
             }
             FromController::Provide { ticket, secrets } => self.provide(ticket, secrets),

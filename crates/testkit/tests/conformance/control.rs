@@ -2,4 +2,5 @@
 
 mod api;
 mod browsers;
+mod history;
 mod values;

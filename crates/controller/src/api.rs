@@ -35,7 +35,8 @@ pub(crate) async fn answer(controller: &Controller, call: &ApiRequest<'_>) -> Ap
         Ok(parsed) => parsed,
         Err(detail) => return ApiReply::invalid_query(&detail),
     };
-    if endpoint.resource == ApiResource::Restart && *call.method == Method::GET && call.is_from_browser {
+    if endpoint.resource == ApiResource::Restart && *call.method == Method::GET && call.grant.is_from_browser
+    {
         let detail = "A browser has sent the request, and a link must not restart anything: use POST.";
         return ApiReply::error_with_detail(StatusCode::METHOD_NOT_ALLOWED, "Method isn't allowed.", detail);
     }

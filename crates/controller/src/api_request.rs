@@ -2,6 +2,7 @@
 
 use hyper::Method;
 
+use crate::access::{Credential, Grant};
 use crate::caller::Caller;
 use crate::conditions::Conditions;
 
@@ -15,21 +16,20 @@ pub(crate) struct ApiRequest<'a> {
     /// The values of `Accept`, with commas between them.
     pub(crate) accept: &'a str,
     pub(crate) body: &'a [u8],
-    /// Fields are there that browsers send, on a socket that browsers reach.
-    pub(crate) is_from_browser: bool,
     pub(crate) caller: Caller,
-    /// Whether the control token was shown.
-    pub(crate) has_token: bool,
+    pub(crate) grant: &'a Grant,
 }
 
 impl ApiRequest<'_> {
     /// Words for the side that asks, for the history and the log.
     pub(crate) async fn author(&self) -> String {
         let name = self.caller.name().await;
-        match self.caller {
-            Caller::Socket { .. } => format!("{name}, by the control socket"),
-            Caller::Port(_) if self.has_token => format!("by the control token from {name}"),
-            Caller::Port(_) => format!("from {name}, by the control port"),
+        match (&self.grant.credential, self.caller) {
+            (_, Caller::Socket { .. }) => format!("{name}, by the control socket"),
+            (Credential::Open, Caller::Port(_)) => format!("from {name}, by the control port"),
+            (Credential::Token | Credential::ReadToken, Caller::Port(_)) => {
+                format!("by the control token from {name}")
+            }
         }
     }
 }

@@ -79,6 +79,13 @@ pub(crate) enum Otherwise {
     InvalidName,
 }
 
+/// The access that a request needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    Read,
+    Full,
+}
+
 impl Endpoint {
     /// The endpoint for a path, and the segments behind its fixed ones.
     pub(crate) fn find(segments: &[Bytes]) -> Option<(&'static Self, &[Bytes])> {
@@ -90,6 +97,13 @@ impl Endpoint {
         let is_safe = self.resource != ApiResource::Restart;
         let method = if *method == Method::HEAD && is_safe { &Method::GET } else { method };
         self.operations.iter().find(|operation| operation.method == *method)
+    }
+
+    /// The access that this method needs, also where there is no such method.
+    pub(crate) fn need(&self, method: &Method) -> Need {
+        let acts = matches!(self.resource, ApiResource::Restart | ApiResource::Run | ApiResource::Exec);
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        if reads && !acts { Need::Read } else { Need::Full }
     }
 
     /// The names of the braces in the template.

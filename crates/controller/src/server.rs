@@ -164,10 +164,10 @@ async fn handle(
     request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
-    if let Some(refusal) = access.refusal(&head) {
-        return response(refusal);
-    }
-    let is_from_browser = access.is_from_browser(&head);
+    let grant = match access.admit(&head) {
+        Ok(grant) => grant,
+        Err(refusal) => return response(refusal),
+    };
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let conditions = Conditions::from_fields(&head.headers);
     let accept = head.headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -180,9 +180,8 @@ async fn handle(
                 conditions,
                 accept: &accept,
                 body: &body,
-                is_from_browser,
                 caller,
-                has_token: access.has_token(),
+                grant: &grant,
             };
             api::answer(&controller, &call).await
         }

@@ -178,6 +178,7 @@ fn start_message(
         history: Vec::new(),
         files: None,
         token,
+        read_token: None,
     }
 }
 

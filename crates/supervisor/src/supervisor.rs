@@ -55,6 +55,7 @@ pub(crate) struct DaemonParts {
     pub(crate) files: Files,
     pub(crate) audience: Audience,
     pub(crate) token: Option<ControlToken>,
+    pub(crate) read_token: Option<ControlToken>,
 }
 
 /// The main process.
@@ -73,6 +74,8 @@ pub(crate) struct Supervisor {
     audience: Audience,
     /// The token that protects the control API.
     token: Option<ControlToken>,
+    /// The token of those that change nothing.
+    read_token: Option<ControlToken>,
     questions: Questions,
     restarts: Restarts,
     upgrade: Upgrade<Peer>,
@@ -91,7 +94,8 @@ const LONGEST_TURN: Duration = Duration::from_millis(10);
 impl Supervisor {
     pub(crate) fn new(parts: DaemonParts) -> Self {
         let now = Instant::now();
-        let DaemonParts { signals, programs, inheritance, stored, files, audience, token } = parts;
+        let DaemonParts { signals, programs, inheritance, stored, files, audience, token, read_token } =
+            parts;
         let watch = audience.console.as_ref().and_then(|console| Watch::of(&console.watch));
         Self {
             signals,
@@ -104,6 +108,7 @@ impl Supervisor {
             inheritance,
             audience,
             token,
+            read_token,
             questions: Questions::new(now),
             restarts: Restarts::default(),
             upgrade: Upgrade::default(),

@@ -33,6 +33,7 @@ fn start(document: Vec<u8>) -> ToController {
         history: Vec::new(),
         files: None,
         token: None,
+        read_token: None,
     }
 }
 

@@ -128,6 +128,8 @@ pub enum ToController {
         files: Option<ConfigFiles>,
         /// A token that requests to the control API must show, if one is required.
         token: Option<ControlToken>,
+        /// Another one, for requests that change nothing.
+        read_token: Option<ControlToken>,
     },
     /// The configuration files were read again: this is in force from now on, if that is possible.
     Replace {

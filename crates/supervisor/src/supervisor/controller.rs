@@ -46,6 +46,7 @@ impl Supervisor {
             history: self.stored.history().to_vec(),
             files: self.files.describe(),
             token: self.token.clone(),
+            read_token: self.read_token.clone(),
         };
         if let Some(peer) = &mut self.children.controller.peer {
             peer.send(&start, &[self.inheritance.control.socket().as_fd()]);

@@ -3,4 +3,5 @@
 mod api;
 mod browsers;
 mod history;
+mod tokens;
 mod values;

@@ -1,42 +1,57 @@
-//! Access to the control API: what a request may do, by the token that it shows and the socket that it came by; nothing
-//! for web pages of others.
+//! Access to the control API: what a request may do, by the token or session that it shows and the socket that it came
+//! by; nothing for web pages of others.
+//!
+//! A browser shows its session's cookie by itself, whatever page has it do so. So the rules of `browsers` hold for each
+//! request with the cookie, and one that is not GET or HEAD has to say that a page of the API's own origin sent it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use corral_config::json::edit;
 use corral_ipc::message::ControlToken;
-use hyper::header::AUTHORIZATION;
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderName};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, StatusCode};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::access_level::AccessLevel;
 use crate::browsers::{self, BrowserGuard};
+use crate::dashboard::sessions::{SessionHandle, Sessions};
 use crate::endpoints::{Endpoint, Need};
 use crate::reply::ApiReply;
-use crate::secrets::Secret;
+use crate::secrets::{self, Secret};
+
+/// The name of the cookie of a session.
+pub(crate) const SESSION_COOKIE: &str = "corral_session";
+
+/// A field that says that a browser is behind the process that asks, on a Unix socket: `corral dashboard` adds it to
+/// all that it passes on.
+const PASSED_ON: HeaderName = HeaderName::from_static("corral-dashboard");
 
 /// The credentials that requests have to show. Clones share them.
 #[derive(Clone)]
 pub(crate) struct ControlAccess {
+    shared: Arc<AccessState>,
+}
+
+struct AccessState {
     token: Option<Secret>,
     read_token: Option<Secret>,
     /// The API listens on a port: browsers reach it, which no Unix socket has to fear.
     is_port: bool,
-}
-
-/// How much a request may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum AccessLevel {
-    None,
-    /// It may see everything and change nothing.
-    Read,
-    Full,
+    sessions: Mutex<Sessions>,
+    /// Places for clients that have shown a wrong token.
+    guesses: Semaphore,
 }
 
 /// The reason why a request may do something.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Credential {
-    /// The socket asks for nothing.
+    /// The socket asks for nothing, or nothing was shown.
     Open,
     Token,
     ReadToken,
+    Session(SessionHandle),
 }
 
 /// The decision about one request.
@@ -46,62 +61,172 @@ pub(crate) struct Grant {
     pub(crate) credential: Credential,
     /// Fields are there that browsers send, on a socket that browsers reach.
     pub(crate) is_from_browser: bool,
+    /// The process that asks has passed on what a browser sends.
+    pub(crate) is_passed_on: bool,
+    /// A page has sent it over TLS.
+    pub(crate) is_over_tls: bool,
 }
 
 impl ControlAccess {
     pub(crate) fn new(token: Option<ControlToken>, read_token: Option<ControlToken>, is_port: bool) -> Self {
         let secret = |token: Option<ControlToken>| token.map(|ControlToken(text)| Secret::new(text));
-        Self { token: secret(token), read_token: secret(read_token), is_port }
+        let shared = AccessState {
+            token: secret(token),
+            read_token: secret(read_token),
+            is_port,
+            sessions: Mutex::default(),
+            guesses: Semaphore::new(MOST_GUESSES),
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// What the request may do, or the answer to one that may not be made.
-    pub(crate) fn admit(&self, head: &Parts) -> Result<Grant, ApiReply> {
-        let guard = if self.token.is_some() { BrowserGuard::Token } else { BrowserGuard::Nothing };
-        if self.is_port
-            && let Some(refusal) = browsers::refusal(head, guard)
+    pub(crate) fn admit(&self, head: &Parts, now: Instant) -> Result<Grant, ApiReply> {
+        let is_port = self.shared.is_port;
+        let is_passed_on = !is_port && head.headers.contains_key(PASSED_ON);
+        let is_browsed = is_port || is_passed_on;
+        if (is_browsed || session_cookie(&head.headers).is_some())
+            && let Some(refusal) = browsers::refusal(head, self.guard(is_passed_on))
         {
             return Err(refusal);
         }
-        let (level, credential) = self.level(&head.headers);
-        match need(head) {
-            Need::Read | Need::Full if level == AccessLevel::None => {
-                let detail = "Send the control token: \"Authorization: Bearer TOKEN\".";
-                Err(ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail))
-            }
-            Need::Full if level == AccessLevel::Read => {
-                let detail = "The token is for reading: it may see everything and change nothing. Changes take the \
-                    token of \"--control-token-file\".";
-                Err(ApiReply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", detail))
-            }
-            Need::Read | Need::Full => {
-                let is_from_browser = self.is_port && browsers::is_from_browser(&head.headers);
-                Ok(Grant { level, credential, is_from_browser })
-            }
+        let (level, credential) = self.level(&head.headers, is_passed_on, now);
+        let need = need(head);
+        if need != Need::Nothing {
+            permit(head, need, level, &credential)?;
+        }
+        Ok(Grant {
+            level,
+            credential,
+            is_from_browser: is_browsed && browsers::is_from_browser(&head.headers),
+            is_passed_on,
+            is_over_tls: browsers::is_over_tls(&head.headers),
+        })
+    }
+
+    fn guard(&self, is_passed_on: bool) -> BrowserGuard {
+        match &self.shared.token {
+            _ if is_passed_on => BrowserGuard::Session,
+            None if self.shared.is_port => BrowserGuard::Nothing,
+            _ => BrowserGuard::Token,
         }
     }
 
-    fn level(&self, fields: &HeaderMap) -> (AccessLevel, Credential) {
-        let Some(token) = &self.token else { return (AccessLevel::Full, Credential::Open) };
-        let shown = bearer(fields);
-        let is = |secret: &Secret| shown.is_some_and(|shown| secret.is(shown));
-        if is(token) {
-            (AccessLevel::Full, Credential::Token)
-        } else if self.read_token.as_ref().is_some_and(is) {
-            (AccessLevel::Read, Credential::ReadToken)
-        } else {
-            (AccessLevel::None, Credential::Open)
+    /// A token that is shown decides alone, right or wrong; then a session; then the socket.
+    fn level(&self, fields: &HeaderMap, is_passed_on: bool, now: Instant) -> (AccessLevel, Credential) {
+        let is_guarded = self.shared.token.is_some() || is_passed_on;
+        if is_guarded && fields.contains_key(AUTHORIZATION) {
+            return match bearer(fields).and_then(|shown| self.control_token(shown)) {
+                Some(AccessLevel::Full) => (AccessLevel::Full, Credential::Token),
+                Some(level) => (level, Credential::ReadToken),
+                None => (AccessLevel::None, Credential::Open),
+            };
+        }
+        if (is_guarded || self.shared.is_port)
+            && let Some(shown) = session_cookie(fields).flatten()
+            && let Some(session) = self.sessions().find(shown, now)
+        {
+            return (session.level, Credential::Session(session));
+        }
+        (if is_guarded { AccessLevel::None } else { AccessLevel::Full }, Credential::Open)
+    }
+
+    /// What the control token, or that for reading, permits.
+    fn control_token(&self, shown: &[u8]) -> Option<AccessLevel> {
+        let is = |secret: &Option<Secret>| secret.as_ref().is_some_and(|secret| secret.is(shown));
+        match (is(&self.shared.token), is(&self.shared.read_token)) {
+            (true, _) => Some(AccessLevel::Full),
+            (false, true) => Some(AccessLevel::Read),
+            (false, false) => None,
         }
     }
+
+    /// What a token permits that begins a session, and to whom it was given; one that works once is used up.
+    pub(crate) fn redeem(&self, shown: &[u8], now: Instant) -> Option<(AccessLevel, Option<Arc<str>>)> {
+        let once = self.sessions().redeem(shown, now).map(|(level, owner)| (level, Some(owner)));
+        once.or_else(|| self.control_token(shown).map(|level| (level, None)))
+    }
+
+    /// Begins a session; its secret, unless there are too many.
+    pub(crate) fn begin_session(&self, level: AccessLevel, owner: Arc<str>, now: Instant) -> Option<String> {
+        let secret = secrets::random();
+        self.sessions().begin(Secret::new(secret.clone()), level, owner, now).then_some(secret)
+    }
+
+    pub(crate) fn end_session(&self, session: &SessionHandle) {
+        self.sessions().end(session);
+    }
+
+    /// A token that begins one session.
+    pub(crate) fn issue(&self, level: AccessLevel, owner: Arc<str>, now: Instant) -> String {
+        let secret = secrets::random();
+        self.sessions().issue(Secret::new(secret.clone()), level, owner, now);
+        secret
+    }
+
+    /// A place to find out whether a token is right; none while too many were wrong.
+    pub(crate) fn place_for_guess(&self) -> Option<SemaphorePermit<'_>> {
+        self.shared.guesses.try_acquire().ok()
+    }
+
+    /// Nothing can panic half-way through a change of them.
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Clients that may be waiting because their token was wrong.
+const MOST_GUESSES: usize = 32;
+
+/// Whether a request may be made that needs this.
+fn permit(head: &Parts, need: Need, level: AccessLevel, credential: &Credential) -> Result<(), ApiReply> {
+    let forbid = |detail| Err(ApiReply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", detail));
+    match (need, level) {
+        (_, AccessLevel::None) => {
+            let detail = "Send the control token: \"Authorization: Bearer TOKEN\". A browser begins a session with the \
+                link that `corral dashboard` prints.";
+            Err(ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail))
+        }
+        (Need::Full, AccessLevel::Read) => forbid(
+            "The token or session is for reading: it may see everything and change nothing. Changes take the token of \
+             \"--control-token-file\".",
+        ),
+        // A browser sends the cookie by itself: something has to say that a page of this origin wants it.
+        _ if matches!(credential, Credential::Session(_))
+            && !is_safe(head)
+            && !browsers::is_of_own_page(&head.headers) =>
+        {
+            forbid(
+                "With the cookie of a session, a change needs the header \"Origin\", or \"Sec-Fetch-Site: same-origin\", \
+                 as browsers send them.",
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_safe(head: &Parts) -> bool {
+    matches!(head.method, Method::GET | Method::HEAD)
+}
+
+/// The secret that a session's cookie holds: the outer value is there if any such cookie is, the inner one if it is one
+/// alone.
+fn session_cookie(fields: &HeaderMap) -> Option<Option<&[u8]>> {
+    let pairs = fields.get_all(COOKIE).iter().flat_map(|value| value.as_bytes().split(|&byte| byte == b';'));
+    let mut values = pairs.filter_map(|pair| {
+        pair.trim_ascii().strip_prefix(SESSION_COOKIE.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
+    });
+    let first = values.next()?;
+    Some(values.next().is_none().then_some(first))
 }
 
 /// The access that a request needs; a path that there is not is told to all that may read.
 fn need(head: &Parts) -> Need {
-    let reads = matches!(head.method, Method::GET | Method::HEAD);
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let segments = edit::segments(target.as_bytes()).unwrap_or_default();
     match Endpoint::find(&segments) {
         Some((endpoint, _)) => endpoint.need(&head.method),
-        None if reads => Need::Read,
+        None if is_safe(head) => Need::Read,
         None => Need::Full,
     }
 }

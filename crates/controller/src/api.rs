@@ -12,7 +12,9 @@ use corral_ipc::message::Status;
 use corral_metrics::Format;
 use hyper::{Method, StatusCode};
 
+use crate::access::ControlAccess;
 use crate::api_request::ApiRequest;
+use crate::dashboard::{login, page};
 use crate::endpoints::{ApiResource, Endpoint, Otherwise};
 use crate::history::ChangeNote;
 use crate::main_link::MainError;
@@ -23,7 +25,11 @@ use crate::uploads::Texts;
 use crate::{config_history, exec, files, metrics, openapi, refusals, status, uploads};
 
 /// Answers one request. Must run to its end, because it may change the configuration.
-pub(crate) async fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
+pub(crate) async fn answer(
+    controller: &Controller,
+    access: &ControlAccess,
+    call: &ApiRequest<'_>,
+) -> ApiReply {
     let Some(segments) = edit::segments(call.target.as_bytes()) else { return ApiReply::missing() };
     let Some((endpoint, path)) = Endpoint::find(&segments) else { return ApiReply::missing() };
     if endpoint.operation(call.method).is_none() {
@@ -44,11 +50,11 @@ pub(crate) async fn answer(controller: &Controller, call: &ApiRequest<'_>) -> Ap
         return refusal;
     }
     if !acts(endpoint.resource, call.method) || query.dry_run {
-        return carry_out(controller, call, endpoint, query, path, ChangeNote::default()).await;
+        return carry_out(controller, access, call, endpoint, query, path, ChangeNote::default()).await;
     }
     let author = call.author().await;
     let note = ChangeNote { author: &author, comment: comment.as_deref() };
-    let reply = carry_out(controller, call, endpoint, query, path, note).await;
+    let reply = carry_out(controller, access, call, endpoint, query, path, note).await;
     if reply.status.is_success() {
         log_action(call, note);
     }
@@ -73,6 +79,7 @@ const LONGEST_LOGGED: usize = 300;
 
 async fn carry_out(
     controller: &Controller,
+    access: &ControlAccess,
     call: &ApiRequest<'_>,
     endpoint: &Endpoint,
     query: Query,
@@ -91,8 +98,11 @@ async fn carry_out(
         ApiResource::Metrics => metrics(controller, call).await,
         ApiResource::Restart => restart(controller, path).await,
         ApiResource::Run => run(controller, path).await,
-        ApiResource::Exec => exec::answer(controller, call.caller.uid(), path).await,
+        ApiResource::Exec => exec::answer(controller, call.uid(), path).await,
         ApiResource::OpenApi => ApiReply::value(openapi::document()),
+        ApiResource::Page => page::answer(call),
+        ApiResource::Session => login::session(access, call, controller.files_to_change()).await,
+        ApiResource::SessionTokens => login::issue(access, call).await,
     }
 }
 

@@ -21,15 +21,39 @@ pub(crate) struct ApiRequest<'a> {
 }
 
 impl ApiRequest<'_> {
+    /// The user of the process that asks, unless that passes on what a browser sends.
+    pub(crate) fn uid(&self) -> Option<u32> {
+        self.caller.uid().filter(|_| !self.grant.is_passed_on)
+    }
+
     /// Words for the side that asks, for the history and the log.
     pub(crate) async fn author(&self) -> String {
         let name = self.caller.name().await;
         match (&self.grant.credential, self.caller) {
+            (Credential::Session(session), _) => format!("{}, by the dashboard", session.owner),
             (_, Caller::Socket { .. }) => format!("{name}, by the control socket"),
             (Credential::Open, Caller::Port(_)) => format!("from {name}, by the control port"),
             (Credential::Token | Credential::ReadToken, Caller::Port(_)) => {
                 format!("by the control token from {name}")
             }
+        }
+    }
+
+    /// Words for the owner of a session that this request is for.
+    pub(crate) async fn owner(&self) -> String {
+        match &self.grant.credential {
+            Credential::Open => self.caller.name().await,
+            Credential::Session(session) => session.owner.to_string(),
+            Credential::Token | Credential::ReadToken => self.owner_with_token().await,
+        }
+    }
+
+    /// The same of one that has shown a control token.
+    pub(crate) async fn owner_with_token(&self) -> String {
+        let name = self.caller.name().await;
+        match self.caller {
+            Caller::Socket { .. } => name,
+            Caller::Port(_) => format!("the control token from {name}"),
         }
     }
 }

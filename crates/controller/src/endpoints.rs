@@ -18,6 +18,10 @@ pub(crate) enum ApiResource {
     Run,
     Exec,
     OpenApi,
+    /// The dashboard's page and its assets.
+    Page,
+    Session,
+    SessionTokens,
 }
 
 /// One path with its methods.
@@ -66,6 +70,8 @@ pub(crate) enum ReplyBody {
     Success,
     /// The formats of Prometheus.
     Metrics,
+    /// Something else of this media type.
+    Other(&'static str),
 }
 
 /// The reply to a method that a path does not have.
@@ -82,6 +88,8 @@ pub(crate) enum Otherwise {
 /// The access that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
+    /// What shows and changes nothing by itself.
+    Nothing,
     Read,
     Full,
 }
@@ -101,9 +109,12 @@ impl Endpoint {
 
     /// The access that this method needs, also where there is no such method.
     pub(crate) fn need(&self, method: &Method) -> Need {
-        let acts = matches!(self.resource, ApiResource::Restart | ApiResource::Run | ApiResource::Exec);
-        let reads = matches!(*method, Method::GET | Method::HEAD);
-        if reads && !acts { Need::Read } else { Need::Full }
+        match self.resource {
+            ApiResource::Page | ApiResource::Session => Need::Nothing,
+            ApiResource::Restart | ApiResource::Run | ApiResource::Exec => Need::Full,
+            _ if matches!(*method, Method::GET | Method::HEAD) => Need::Read,
+            _ => Need::Full,
+        }
     }
 
     /// The names of the braces in the template.
@@ -383,6 +394,59 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
             RequestBodyKind::None,
             ReplyBody::Json,
             "For `corral exec` of the same version, and its user: what a command is run with.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::Page,
+        template: "/dashboard",
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Other("text/html"),
+            "The dashboard, a page for browsers.",
+        )],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
+        resource: ApiResource::Page,
+        template: "/dashboard/assets/{path}",
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Other("application/octet-stream"),
+            "Parts of the page.",
+        )],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
+        resource: ApiResource::Session,
+        template: "/dashboard/session",
+        operations: &[
+            operation(
+                Method::GET,
+                RequestBodyKind::None,
+                ReplyBody::Json,
+                "What the client may do: see everything, or change it too.",
+            ),
+            operation(
+                Method::POST,
+                RequestBodyKind::Json,
+                ReplyBody::Json,
+                "Begins a session with a token: the browser gets a cookie.",
+            ),
+            operation(Method::DELETE, RequestBodyKind::None, ReplyBody::Success, "Ends the session."),
+        ],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::SessionTokens,
+        template: "/dashboard/tokens",
+        operations: &[operation(
+            Method::POST,
+            RequestBodyKind::None,
+            ReplyBody::Json,
+            "A token that begins one session, within a minute.",
         )],
         otherwise: Otherwise::NotAllowed,
     },

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod access_level;
 mod api;
 mod api_request;
 mod browsers;
@@ -14,6 +15,7 @@ mod bundle;
 mod caller;
 mod conditions;
 mod config_history;
+mod dashboard;
 mod endpoints;
 mod exec;
 mod files;

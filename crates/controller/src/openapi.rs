@@ -4,6 +4,7 @@
 use corral_config::json::{Bytes, Object, Value};
 use corral_metrics::Format;
 
+use crate::access::SESSION_COOKIE;
 use crate::endpoints::{ApiResource, ENDPOINTS, Endpoint, Operation, ReplyBody, RequestBodyKind};
 use crate::reply::object;
 
@@ -21,12 +22,19 @@ pub(crate) fn document() -> Value {
         ("Error", error_schema()),
     ]);
     let bearer = object([("type", Value::from("http")), ("scheme", Value::from("bearer"))]);
-    let components = object([("schemas", schemas), ("securitySchemes", object([("token", bearer)]))]);
+    let cookie = object([
+        ("type", Value::from("apiKey")),
+        ("in", Value::from("cookie")),
+        ("name", Value::from(SESSION_COOKIE)),
+    ]);
+    let schemes = object([("token", bearer), ("session", cookie)]);
+    let components = object([("schemas", schemas), ("securitySchemes", schemes)]);
+    let secured = |name| object([(name, Value::Array(vec![]))]);
     object([
         ("openapi", Value::from("3.1.0")),
         ("info", info),
         // The token is only asked for when the daemon was started with one.
-        ("security", Value::Array(vec![Value::empty_object(), object([("token", Value::Array(vec![]))])])),
+        ("security", Value::Array(vec![Value::empty_object(), secured("token"), secured("session")])),
         ("paths", Value::Object(paths.collect())),
         ("components", components),
     ])
@@ -84,6 +92,7 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
         ReplyBody::Success => response("Done.", reference("Success")),
         ReplyBody::Json => response("Done.", Value::empty_object()),
         ReplyBody::Metrics => metrics(),
+        ReplyBody::Other(media_type) => other(media_type),
     };
     let mut responses = vec![("200", done)];
     if operation.answer == ReplyBody::Success
@@ -100,8 +109,11 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
 /// The query and the fields that an operation knows.
 fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
     let mut options = Vec::new();
-    let is_change = operation.answer == ReplyBody::Success
-        && !matches!(endpoint.resource, ApiResource::Restart | ApiResource::Run);
+    let is_kept = matches!(
+        endpoint.resource,
+        ApiResource::Config | ApiResource::History | ApiResource::Certificates | ApiResource::Scripts
+    );
+    let is_change = is_kept && operation.answer == ReplyBody::Success;
     if is_change {
         let text = "Check the request and change nothing.";
         options.push(parameter("dry_run", "query", "boolean", text));
@@ -156,6 +168,11 @@ fn metrics() -> Value {
     let formats = [Format::Prometheus, Format::OpenMetrics];
     let content = object(formats.map(|format| (format.content_type(), text())));
     object([("description", Value::from("The figures.")), ("content", content)])
+}
+
+fn other(media_type: &str) -> Value {
+    let text = object([("schema", object([("type", Value::from("string"))]))]);
+    object([("description", Value::from("Done.")), ("content", object([(media_type, text)]))])
 }
 
 fn reference(name: &str) -> Value {

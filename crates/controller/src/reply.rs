@@ -4,6 +4,7 @@ use corral_config::json::edit;
 use corral_config::json::{Bytes, Object, ParseError, Value};
 use corral_config::{Problem, Stage};
 use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue};
 
 /// One reply.
 #[derive(Debug)]
@@ -12,26 +13,39 @@ pub(crate) struct ApiReply {
     pub(crate) body: Value,
     /// The entity tag of the configuration, where the reply is about it.
     pub(crate) tag: Option<String>,
-    /// A text in the place of JSON.
-    pub(crate) text: Option<ReplyText>,
+    /// Something else in the place of JSON.
+    pub(crate) content: Option<ReplyContent>,
+    /// Fields besides those that all replies have.
+    pub(crate) fields: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// A text with the value of `Content-Type`.
+/// Bytes with the value of `Content-Type`.
 #[derive(Debug)]
-pub(crate) struct ReplyText {
+pub(crate) struct ReplyContent {
     pub(crate) media_type: &'static str,
-    pub(crate) text: String,
+    pub(crate) bytes: bytes::Bytes,
 }
 
 impl ApiReply {
     /// The value itself.
     pub(crate) fn value(body: Value) -> Self {
-        Self { status: StatusCode::OK, body, tag: None, text: None }
+        Self { status: StatusCode::OK, body, tag: None, content: None, fields: Vec::new() }
     }
 
     /// A text that is not JSON.
     pub(crate) fn text(media_type: &'static str, text: String) -> Self {
-        Self { text: Some(ReplyText { media_type, text }), ..Self::value(Value::Null) }
+        Self::content(media_type, text.into())
+    }
+
+    /// Bytes that are not JSON.
+    pub(crate) fn content(media_type: &'static str, bytes: bytes::Bytes) -> Self {
+        Self { content: Some(ReplyContent { media_type, bytes }), ..Self::value(Value::Null) }
+    }
+
+    /// With another field.
+    pub(crate) fn with_field(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.fields.push((name, value));
+        self
     }
 
     /// The part of a value outside the configuration that stands at a path.

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
 /// A secret as it is shown: text without blanks. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Secret(Arc<str>);
@@ -20,6 +23,13 @@ impl Secret {
     }
 }
 
+/// A new secret of 256 bits, as text for URLs and cookies.
+pub(crate) fn random() -> String {
+    let mut bytes = [0; 32];
+    aws_lc_rs::rand::fill(&mut bytes).expect("the system has randomness");
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
 /// Without the secret.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -30,6 +40,14 @@ impl std::fmt::Debug for Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn new_secrets_differ_and_fit_into_a_cookie() {
+        let all: std::collections::BTreeSet<_> = (0..100).map(|_| random()).collect();
+        assert_eq!(all.len(), 100);
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        assert!(all.iter().all(|text| text.len() == 43 && text.bytes().all(is_plain)));
+    }
 
     #[test]
     fn only_the_whole_secret_is_right() {

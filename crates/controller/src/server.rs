@@ -7,13 +7,15 @@ use std::net;
 use std::os::fd::OwnedFd;
 use std::os::unix;
 use std::pin::Pin;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use bytes::Bytes;
+use corral_config::json::edit;
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -29,8 +31,9 @@ use crate::api;
 use crate::api_request::ApiRequest;
 use crate::caller::Caller;
 use crate::conditions::Conditions;
+use crate::dashboard::page;
 use crate::peers::Peers;
-use crate::reply::{ApiReply, ReplyText};
+use crate::reply::{ApiReply, ReplyContent};
 use crate::state::Controller;
 use crate::write_timeout::WriteTimeout;
 
@@ -164,15 +167,31 @@ async fn handle(
     request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
-    let grant = match access.admit(&head) {
-        Ok(grant) => grant,
-        Err(refusal) => return response(refusal),
-    };
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let segments = edit::segments(target.as_bytes()).unwrap_or_default();
+    let mut reply = answer(&controller, &access, caller, &head, target, body).await;
+    if page::is_below(&segments) {
+        reply.fields.extend(page::GUARDS);
+    }
+    response(reply)
+}
+
+async fn answer(
+    controller: &Controller,
+    access: &ControlAccess,
+    caller: Caller,
+    head: &Parts,
+    target: &str,
+    body: Incoming,
+) -> ApiReply {
+    let grant = match access.admit(head, Instant::now()) {
+        Ok(grant) => grant,
+        Err(refusal) => return refusal,
+    };
     let conditions = Conditions::from_fields(&head.headers);
     let accept = head.headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let accept = accept.collect::<Vec<_>>().join(",");
-    let reply = match read_body(body).await {
+    match read_body(body).await {
         Ok(body) => {
             let call = ApiRequest {
                 method: &head.method,
@@ -183,11 +202,10 @@ async fn handle(
                 caller,
                 grant: &grant,
             };
-            api::answer(&controller, &call).await
+            api::answer(controller, access, &call).await
         }
         Err(reply) => reply,
-    };
-    response(reply)
+    }
 }
 
 /// The whole body, or what to answer instead.
@@ -214,10 +232,10 @@ async fn read_body(mut body: Incoming) -> Result<Vec<u8>, ApiReply> {
 /// With the fields in Unit's order.
 fn response(reply: ApiReply) -> Response<Full<Bytes>> {
     let is_empty = reply.status == StatusCode::NOT_MODIFIED;
-    let (media_type, body) = match reply.text {
-        Some(ReplyText { media_type, text }) => (media_type, text.into_bytes()),
-        None if is_empty => ("", Vec::new()),
-        None => ("application/json", reply.body.pretty()),
+    let (media_type, body) = match reply.content {
+        Some(ReplyContent { media_type, bytes }) => (media_type, bytes),
+        None if is_empty => ("", Bytes::new()),
+        None => ("application/json", reply.body.pretty().into()),
     };
     let len = body.len();
     let mut response = Response::new(Full::from(body));
@@ -238,6 +256,7 @@ fn response(reply: ApiReply) -> Response<Full<Bytes>> {
     if let Some(tag) = reply.tag.as_deref().and_then(|tag| HeaderValue::try_from(tag).ok()) {
         fields.insert(header::ETAG, tag);
     }
+    fields.extend(reply.fields);
     response
 }
 

@@ -6,6 +6,7 @@ mod extras;
 mod fake_main;
 mod history;
 mod replies;
+mod sessions;
 mod startup;
 mod superseding;
 

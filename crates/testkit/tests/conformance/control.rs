@@ -3,5 +3,6 @@
 mod api;
 mod browsers;
 mod history;
+mod sessions;
 mod tokens;
 mod values;

@@ -14,7 +14,7 @@ use hyper::{Method, StatusCode};
 
 use crate::access::ControlAccess;
 use crate::api_request::ApiRequest;
-use crate::dashboard::{login, page};
+use crate::dashboard::{login, page, stream};
 use crate::endpoints::{ApiResource, Endpoint, Otherwise};
 use crate::history::ChangeNote;
 use crate::main_link::MainError;
@@ -102,6 +102,7 @@ async fn carry_out(
         ApiResource::OpenApi => ApiReply::value(openapi::document()),
         ApiResource::Page => page::answer(call),
         ApiResource::Session => login::session(access, call, controller.files_to_change()).await,
+        ApiResource::Events => stream::answer(controller, call),
         ApiResource::SessionTokens => login::issue(access, call).await,
     }
 }

@@ -1,6 +1,9 @@
 //! One request to the control API.
 
+use std::sync::Arc;
+
 use hyper::Method;
+use tokio::sync::Notify;
 
 use crate::access::{Credential, Grant};
 use crate::caller::Caller;
@@ -18,6 +21,8 @@ pub(crate) struct ApiRequest<'a> {
     pub(crate) body: &'a [u8],
     pub(crate) caller: Caller,
     pub(crate) grant: &'a Grant,
+    /// Ends the connection.
+    pub(crate) abort: &'a Arc<Notify>,
 }
 
 impl ApiRequest<'_> {

@@ -22,6 +22,7 @@ pub(crate) enum ApiResource {
     Page,
     Session,
     SessionTokens,
+    Events,
 }
 
 /// One path with its methods.
@@ -449,6 +450,17 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
             "A token that begins one session, within a minute.",
         )],
         otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::Events,
+        template: "/events",
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Other("text/event-stream"),
+            "All figures at first, and once a second what has changed, as server-sent events.",
+        )],
+        otherwise: Otherwise::InvalidMethod,
     },
     Endpoint {
         resource: ApiResource::OpenApi,

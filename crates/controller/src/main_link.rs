@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -81,6 +81,7 @@ struct WaitingCall {
     /// Stores of certificate bundles, modules, records and configurations of the history.
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
     secrets: HashMap<Ticket, oneshot::Sender<()>>,
+    logs: HashMap<Ticket, oneshot::Sender<Result<Option<OwnedFd>, MainError>>>,
 }
 
 impl MainLink {
@@ -204,6 +205,14 @@ impl MainLink {
         self.ask(&FromController::Provide { ticket, secrets }, answered).await
     }
 
+    /// The log, open for reading, if it is a file.
+    pub(crate) async fn open_log(&self) -> Result<Option<OwnedFd>, MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().logs.insert(ticket, answer);
+        self.ask(&FromController::OpenLog { ticket }, answered).await?
+    }
+
     /// Asks for what is revoked when its place is superseded. Main answers in any case.
     async fn order<T>(
         &self,
@@ -246,6 +255,11 @@ impl Answers {
                     let _ = self.replacements.send(Replacement { document, inserted, assets });
                 }
                 Some((ToController::CertificateWanted { name, client }, _)) => engine.want(name, client),
+                Some((ToController::LogOpened { ticket, error }, fds)) => {
+                    let log = error
+                        .map_or_else(|| Ok(fds.into_iter().next()), |error| Err(MainError::Refused(error)));
+                    deliver(self.shared.waiting().logs.remove(&ticket), log);
+                }
                 Some((message, _)) => self.shared.waiting().answer(message),
                 None => return Ok(()),
             }
@@ -293,6 +307,7 @@ impl WaitingCall {
             ToController::Provided { ticket } => deliver(self.secrets.remove(&ticket), ()),
             ToController::Start { .. }
             | ToController::Replace { .. }
+            | ToController::LogOpened { .. }
             | ToController::CertificateWanted { .. } => {
                 tracing::warn!("main sent a message that answers nothing");
             }

@@ -6,6 +6,8 @@ use corral_config::{Problem, Stage};
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 
+use crate::dashboard::viewers::EventBody;
+
 /// One reply.
 #[derive(Debug)]
 pub(crate) struct ApiReply {
@@ -15,6 +17,8 @@ pub(crate) struct ApiReply {
     pub(crate) tag: Option<String>,
     /// Something else in the place of JSON.
     pub(crate) content: Option<ReplyContent>,
+    /// The body of a reply that has no end yet, in the place of all that.
+    pub(crate) stream: Option<EventBody>,
     /// Fields besides those that all replies have.
     pub(crate) fields: Vec<(HeaderName, HeaderValue)>,
 }
@@ -29,7 +33,7 @@ pub(crate) struct ReplyContent {
 impl ApiReply {
     /// The value itself.
     pub(crate) fn value(body: Value) -> Self {
-        Self { status: StatusCode::OK, body, tag: None, content: None, fields: Vec::new() }
+        Self { status: StatusCode::OK, body, tag: None, content: None, stream: None, fields: Vec::new() }
     }
 
     /// A text that is not JSON.
@@ -40,6 +44,11 @@ impl ApiReply {
     /// Bytes that are not JSON.
     pub(crate) fn content(media_type: &'static str, bytes: bytes::Bytes) -> Self {
         Self { content: Some(ReplyContent { media_type, bytes }), ..Self::value(Value::Null) }
+    }
+
+    /// A reply that goes on.
+    pub(crate) fn stream(media_type: &'static str, body: EventBody) -> Self {
+        Self { stream: Some(body), ..Self::content(media_type, bytes::Bytes::new()) }
     }
 
     /// With another field.

@@ -7,12 +7,13 @@ use std::net;
 use std::os::fd::OwnedFd;
 use std::os::unix;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use bytes::Bytes;
 use corral_config::json::edit;
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderValue};
 use hyper::http::request::Parts;
@@ -23,7 +24,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
 use crate::access::ControlAccess;
@@ -32,6 +33,7 @@ use crate::api_request::ApiRequest;
 use crate::caller::Caller;
 use crate::conditions::Conditions;
 use crate::dashboard::page;
+use crate::dashboard::viewers::EventBody;
 use crate::peers::Peers;
 use crate::reply::{ApiReply, ReplyContent};
 use crate::state::Controller;
@@ -72,6 +74,7 @@ impl ControlSocket {
         }
         // A successor accepts from now on.
         drop((self, open));
+        controller.event_hub().viewers.close();
         controller.main().seal();
         let _ = timeout(LAST_REPLIES, all_closed.recv()).await;
         Ok(())
@@ -139,9 +142,11 @@ async fn connection(
     controller: Controller,
     access: ControlAccess,
 ) {
+    let abort = Arc::new(Notify::new());
     let service = service_fn(|request| {
         // A task of its own, so that a change goes on to its end when the client does not wait.
-        let answered = tokio::spawn(handle(controller.clone(), access.clone(), caller, request));
+        let answered = handle(controller.clone(), access.clone(), caller, Arc::clone(&abort), request);
+        let answered = tokio::spawn(answered);
         async { Ok::<_, Infallible>(answered.await.unwrap_or_else(|_| response(internal_error()))) }
     });
     let served = http1::Builder::new()
@@ -153,10 +158,14 @@ async fn connection(
         .max_headers(MAX_FIELDS)
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(io, service)
-        .await;
-    if let Err(error) = served {
-        tracing::debug!("a connection to the control API failed: {error}");
+        .serve_connection(io, service);
+    tokio::select! {
+        served = served => {
+            if let Err(error) = served {
+                tracing::debug!("a connection to the control API failed: {error}");
+            }
+        }
+        () = abort.notified() => {}
     }
 }
 
@@ -164,12 +173,13 @@ async fn handle(
     controller: Controller,
     access: ControlAccess,
     caller: Caller,
+    abort: Arc<Notify>,
     request: Request<Incoming>,
-) -> Response<Full<Bytes>> {
+) -> Response<ReplyStream> {
     let (head, body) = request.into_parts();
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let segments = edit::segments(target.as_bytes()).unwrap_or_default();
-    let mut reply = answer(&controller, &access, caller, &head, target, body).await;
+    let mut reply = answer(&controller, &access, caller, &abort, &head, body).await;
     if page::is_below(&segments) {
         reply.fields.extend(page::GUARDS);
     }
@@ -180,10 +190,11 @@ async fn answer(
     controller: &Controller,
     access: &ControlAccess,
     caller: Caller,
+    abort: &Arc<Notify>,
     head: &Parts,
-    target: &str,
     body: Incoming,
 ) -> ApiReply {
+    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let grant = match access.admit(head, Instant::now()) {
         Ok(grant) => grant,
         Err(refusal) => return refusal,
@@ -201,6 +212,7 @@ async fn answer(
                 body: &body,
                 caller,
                 grant: &grant,
+                abort,
             };
             api::answer(controller, access, &call).await
         }
@@ -229,16 +241,20 @@ async fn read_body(mut body: Incoming) -> Result<Vec<u8>, ApiReply> {
     }
 }
 
+/// The body of a reply, whole or going on.
+type ReplyStream = Either<Full<Bytes>, EventBody>;
+
 /// With the fields in Unit's order.
-fn response(reply: ApiReply) -> Response<Full<Bytes>> {
+fn response(reply: ApiReply) -> Response<ReplyStream> {
     let is_empty = reply.status == StatusCode::NOT_MODIFIED;
     let (media_type, body) = match reply.content {
         Some(ReplyContent { media_type, bytes }) => (media_type, bytes),
         None if is_empty => ("", Bytes::new()),
         None => ("application/json", reply.body.pretty().into()),
     };
-    let len = body.len();
-    let mut response = Response::new(Full::from(body));
+    let len = reply.stream.is_none().then_some(body.len());
+    let body = reply.stream.map_or_else(|| Either::Left(Full::from(body)), Either::Right);
+    let mut response = Response::new(body);
     *response.status_mut() = reply.status;
     let fields = response.headers_mut();
     fields.insert(header::SERVER, HeaderValue::from_static(SERVER));
@@ -247,7 +263,9 @@ fn response(reply: ApiReply) -> Response<Full<Bytes>> {
     }
     if !is_empty {
         fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-        fields.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+        if let Some(len) = len {
+            fields.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+        }
     }
     if reply.status == StatusCode::UNAUTHORIZED {
         fields.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"corral\""));

@@ -12,6 +12,7 @@ use corral_ipc::message::{ConfigFiles, FromController, GenerationId, Inserted, M
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
+use crate::dashboard::hub::EventHub;
 use crate::folders;
 use crate::history::{self, ChangeNote, History};
 use crate::insertions::Insertions;
@@ -47,6 +48,8 @@ struct ControllerState {
     changing: Mutex<GenerationId>,
     /// Changes and restarts that go on or wait for that.
     queue: Arc<ChangeQueue>,
+    /// The viewers of figures.
+    event_hub: EventHub,
 }
 
 /// A configuration that is in force.
@@ -205,12 +208,18 @@ impl Controller {
                 history: std::sync::Mutex::default(),
                 changing,
                 queue: Arc::default(),
+                event_hub: EventHub::default(),
             }),
         }
     }
 
     pub(crate) fn main(&self) -> &MainLink {
         &self.shared.main
+    }
+
+    /// The viewers of figures.
+    pub(crate) fn event_hub(&self) -> &EventHub {
+        &self.shared.event_hub
     }
 
     /// The orders for certificates.

@@ -8,6 +8,7 @@ mod history;
 mod replies;
 mod sessions;
 mod startup;
+mod stream;
 mod superseding;
 
 use std::io::{Read as _, Write as _};

@@ -1,6 +1,7 @@
 //! Resource use and state of other processes, as `/proc` shows them to every process.
 
 use std::io::Read;
+use std::time::Duration;
 
 /// The bytes of memory that a process has in RAM for itself: what belongs to no file and is not shared
 /// memory. Pages that it still shares with the process that forked it count. Nothing if it is gone or hidden.
@@ -29,6 +30,35 @@ fn is_state_asleep(stat: &str) -> bool {
     matches!(state, Some('S' | 'D'))
 }
 
+/// The processor time that a process has taken, without its children. Nothing if it is gone or hidden.
+pub fn processor_time(pid: u32) -> Option<Duration> {
+    let ticks = ticks(&read(pid, "stat")?)?;
+    let per_second = rustix::param::clock_ticks_per_second();
+    Some(
+        Duration::from_secs(ticks / per_second)
+            + Duration::from_secs(ticks % per_second) / u32::try_from(per_second).ok()?,
+    )
+}
+
+/// The sum of `utime` and `stime`, the 14th and 15th number.
+fn ticks(stat: &str) -> Option<u64> {
+    let (_, numbers) = stat.rsplit_once(')')?;
+    let mut numbers = numbers.split_ascii_whitespace().skip(11).map(|number| number.parse::<u64>().ok());
+    numbers.next()??.checked_add(numbers.next()??)
+}
+
+/// The children of a process that have this short name, among its first thousand. None if it is gone or hidden, or where
+/// the kernel does not list children.
+pub fn children_named(pid: u32, name: &str) -> Vec<u32> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let children = std::fs::read_to_string(path).unwrap_or_default();
+    let children =
+        children.split_ascii_whitespace().take(MOST_CHILDREN).filter_map(|child| child.parse().ok());
+    children.filter(|child| read(*child, "comm").is_some_and(|comm| comm.trim_end() == name)).collect()
+}
+
+const MOST_CHILDREN: usize = 1000;
+
 /// These files are short, and come in one piece.
 fn read(pid: u32, name: &str) -> Option<String> {
     let mut text = String::with_capacity(512);
@@ -46,6 +76,27 @@ mod tests {
         assert_eq!(anonymous_pages("5000 300 301 7 0 80 0\n"), Some(0));
         assert_eq!(anonymous_pages("5000 300"), None);
         assert_eq!(anonymous_pages(""), None);
+    }
+
+    #[test]
+    fn ticks_are_found_behind_any_name() {
+        let rest = "S 1 2 3 4 5 6 7 8 9 10 30 12 7 8 20";
+        for name in ["a", "a b", "a) S 1 (b"] {
+            assert_eq!(ticks(&format!("12 ({name}) {rest}")), Some(42), "{name}");
+        }
+        assert_eq!(ticks("12 (a) S 1 2 3"), None);
+        assert_eq!(ticks(""), None);
+    }
+
+    #[test]
+    fn this_process_takes_time_and_has_no_such_child() {
+        let pid = std::process::id();
+        let begin = processor_time(pid).expect("this process is there");
+        let work = std::time::Instant::now();
+        while work.elapsed() < Duration::from_millis(100) {}
+        assert!(processor_time(pid).expect("this process is there") > begin);
+        assert_eq!(processor_time(0), None);
+        assert!(children_named(pid, "no such child").is_empty() && children_named(0, "").is_empty());
     }
 
     #[test]

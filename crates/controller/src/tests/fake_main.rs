@@ -1,5 +1,7 @@
 //! Main as the controller sees it: answers by simple rules, and reports what it was asked.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use corral_config::plan::{AssetKind, Assets};
@@ -23,6 +25,8 @@ pub(super) struct Heard {
     pub(super) events: Receiver<Event>,
     /// The configurations that it is to store in the history.
     pub(super) history: Receiver<StoredConfiguration>,
+    /// How often it was asked for the figures.
+    pub(super) n_statuses: Arc<AtomicUsize>,
 }
 
 pub(super) struct FakeMain {
@@ -31,6 +35,7 @@ pub(super) struct FakeMain {
     release: Receiver<()>,
     /// What is stored in the history.
     history: Sender<StoredConfiguration>,
+    n_statuses: Arc<AtomicUsize>,
     /// The change that goes on for ever is past the point of return.
     is_late: bool,
 }
@@ -41,8 +46,10 @@ impl FakeMain {
         let (events, heard) = channel();
         let (release, released) = channel();
         let (history, stored) = channel();
-        let fake = Self { status, events, release: released, history, is_late: false };
-        (fake, Heard { events: heard, history: stored }, release)
+        let n_statuses = Arc::<AtomicUsize>::default();
+        let told = Heard { events: heard, history: stored, n_statuses: Arc::clone(&n_statuses) };
+        let fake = Self { status, events, release: released, history, n_statuses, is_late: false };
+        (fake, told, release)
     }
 
     /// Answers until the controller is gone.
@@ -86,6 +93,7 @@ impl FakeMain {
                 })
             }
             FromController::Status { ticket } => {
+                self.n_statuses.fetch_add(1, Ordering::Relaxed);
                 Some(ToController::Status { ticket, status: self.status.clone() })
             }
             FromController::RestartApp { ticket, name } => {
@@ -115,6 +123,7 @@ impl FakeMain {
                 Some(ToController::RecordStored { ticket, error })
             }
             FromController::Provide { ticket, .. } => Some(ToController::Provided { ticket }),
+            FromController::OpenLog { ticket } => Some(ToController::LogOpened { ticket, error: None }),
             FromController::KeepStoredAside => {
                 self.tell(Event::KeepAside);
                 None

@@ -101,6 +101,11 @@ pub enum FromController {
         /// In the order in which they count.
         secrets: Vec<IssuedSecret>,
     },
+    /// Open the log for reading. Answered by `LogOpened`.
+    OpenLog {
+        /// Returned with the answer.
+        ticket: Ticket,
+    },
     /// The control API answers requests from now on.
     Listening,
 }
@@ -198,6 +203,13 @@ pub enum ToController {
     Provided {
         /// As asked.
         ticket: Ticket,
+    },
+    /// The answer to `OpenLog`. Carries the log, open for reading, if it is a file and can be read.
+    LogOpened {
+        /// As asked.
+        ticket: Ticket,
+        /// Why it cannot be read, if it is a file.
+        error: Option<String>,
     },
     /// A client has asked a listener for a name that has no certificate yet.
     CertificateWanted {

@@ -101,6 +101,7 @@ impl Supervisor {
                 self.children.controller.send(&ToController::RecordStored { ticket, error });
             }
             FromController::Provide { ticket, secrets } => self.provide(ticket, secrets),
+            FromController::OpenLog { ticket } => self.open_log(ticket),
             FromController::Listening => self.on_listening(),
         }
         true
@@ -133,6 +134,17 @@ impl Supervisor {
             self.children.controller.send(&ToController::Provided { ticket });
         }
         self.children.tell_routers(&ToRouter::Provide { ticket, secrets });
+    }
+
+    fn open_log(&mut self, ticket: Ticket) {
+        let (file, error) = match self.audience.open_log() {
+            Ok(file) => (file, None),
+            Err(error) => (None, Some(format!("open the log: {error}"))),
+        };
+        let fds: Vec<_> = file.iter().map(AsFd::as_fd).collect();
+        if let Some(peer) = &mut self.children.controller.peer {
+            peer.send(&ToController::LogOpened { ticket, error }, &fds);
+        }
     }
 
     fn on_listening(&mut self) {

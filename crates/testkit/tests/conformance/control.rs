@@ -2,6 +2,7 @@
 
 mod api;
 mod browsers;
+mod events;
 mod history;
 mod sessions;
 mod tokens;

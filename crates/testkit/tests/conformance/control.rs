@@ -2,6 +2,7 @@
 
 mod api;
 mod browsers;
+mod dashboard;
 mod events;
 mod history;
 mod sessions;

@@ -22,7 +22,7 @@ use crate::query::{self, Query};
 use crate::reply::{ApiReply, object};
 use crate::state::{ChangeError, ChangeRequest, Controller, Effect, Storing};
 use crate::uploads::Texts;
-use crate::{config_history, exec, files, metrics, openapi, refusals, status, uploads};
+use crate::{config_history, exec, files, metrics, openapi, refusals, renewal, status, uploads};
 
 /// Answers one request. Must run to its end, because it may change the configuration.
 pub(crate) async fn answer(
@@ -99,6 +99,7 @@ async fn carry_out(
         ApiResource::Restart => restart(controller, path).await,
         ApiResource::Run => run(controller, path).await,
         ApiResource::Exec => exec::answer(controller, call.uid(), path).await,
+        ApiResource::Renew => renewal::answer(controller, path),
         ApiResource::OpenApi => ApiReply::value(openapi::document()),
         ApiResource::Page => page::answer(call),
         ApiResource::Session => login::session(access, call, controller.files_to_change()).await,

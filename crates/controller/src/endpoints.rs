@@ -17,6 +17,7 @@ pub(crate) enum ApiResource {
     Restart,
     Run,
     Exec,
+    Renew,
     OpenApi,
     /// The dashboard's page and its assets.
     Page,
@@ -395,6 +396,17 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
             RequestBodyKind::None,
             ReplyBody::Json,
             "For `corral exec` of the same version, and its user: what a command is run with.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::Renew,
+        template: "/control/certificates/{name}/renew",
+        operations: &[operation(
+            Method::POST,
+            RequestBodyKind::None,
+            ReplyBody::Success,
+            "Orders an automatic certificate now.",
         )],
         otherwise: Otherwise::NotAllowed,
     },

@@ -31,6 +31,7 @@ mod pem;
 mod query;
 mod queue;
 mod refusals;
+mod renewal;
 mod reply;
 mod salvage;
 mod scripts;

@@ -25,7 +25,7 @@ use crate::on_demand::{self, OnDemandPolicy, OnDemandVerdict};
 use crate::order::{OrderContext, OrderJob, Orders, secret};
 use crate::order_policy::{OrderPolicy, WantedCertificates};
 use crate::record::{CertificateRecord, OrderRecord, RecordKind};
-use crate::schedule::{DUE_ALREADY, OrderSchedule, ScheduleStep, Suggestion};
+use crate::schedule::{DUE_ALREADY, OrderSchedule, RenewError, ScheduleStep, Suggestion};
 use crate::status::NameStatus;
 use crate::time;
 
@@ -129,6 +129,16 @@ impl AcmeEngine {
     pub fn want(&self, name: String, client: Option<IpAddr>) {
         // Where so many wait, clients ask again.
         let _ = self.wanted.try_send(Wanted { name, client });
+    }
+
+    /// Has a name ordered now, whether or not its certificate has to be renewed.
+    ///
+    /// # Errors
+    /// When there is no such certificate, or an order goes on.
+    pub fn renew(&self, name: &str) -> Result<(), RenewError> {
+        self.shared.schedule().renew(name)?;
+        self.shared.changed.notify_one();
+        Ok(())
     }
 
     /// How all names are that are wanted, in their order.

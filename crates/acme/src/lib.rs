@@ -32,4 +32,5 @@ mod time;
 pub use self::engine::{AcmeEngine, RunningEngine};
 pub use self::host::EngineHost;
 pub use self::order_policy::{ChallengeMethod, OrderPolicy, WantedCertificates};
+pub use self::schedule::RenewError;
 pub use self::status::{NameState, NameStatus};

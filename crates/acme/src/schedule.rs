@@ -59,6 +59,22 @@ struct Name {
     pace: OrderPace,
     /// Failures since the last success.
     trouble: Option<Trouble>,
+    /// A person wants it ordered now, whether or not it has to be.
+    is_asked_for: bool,
+}
+
+/// Why a name is not ordered at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RenewError {
+    /// No automatic certificate has this name.
+    #[error("there is no automatic certificate for this name")]
+    Unknown,
+    /// An order goes on, or is about to begin.
+    #[error("an order for this name is under way already")]
+    UnderWay,
+    /// A wildcard without `dns-01`.
+    #[error("{NEEDS_DNS}")]
+    NeedsDns,
 }
 
 /// The task that runs for a name.
@@ -122,6 +138,22 @@ impl OrderSchedule {
         }
     }
 
+    /// A person wants the name ordered now. Pauses after failures do not count, as the reason may be gone; the pace of
+    /// orders for one name does.
+    pub(crate) fn renew(&mut self, name: &str) -> Result<(), RenewError> {
+        let entry = self.names.get_mut(name).ok_or(RenewError::Unknown)?;
+        let policy = entry.policy.as_ref().ok_or(RenewError::Unknown)?;
+        if entry.work == OrderWork::Ordering || entry.is_asked_for {
+            return Err(RenewError::UnderWay);
+        }
+        if entry.method().is_none() {
+            return Err(RenewError::NeedsDns);
+        }
+        self.authorities.forgive(&policy.issuer.directory);
+        entry.is_asked_for = true;
+        Ok(())
+    }
+
     /// Whether the configuration wants a certificate for the name, or a client has been allowed to.
     pub(crate) fn is_wanted(&self, name: &str) -> bool {
         self.names.get(name).is_some_and(|entry| entry.policy.is_some())
@@ -148,6 +180,7 @@ impl OrderSchedule {
         match next {
             NextOrder::Order => {
                 entry.work = OrderWork::Ordering;
+                entry.is_asked_for = false;
                 entry.pace.begin(now, &mut self.jitter);
                 let method = entry.method()?.clone();
                 Some(ScheduleStep::Order { name, policy, method, replaces: id, on_demand: entry.on_demand })
@@ -225,6 +258,7 @@ impl OrderSchedule {
         self.authorities.ended(directory);
         if let Some(entry) = self.names.get_mut(name) {
             entry.work = OrderWork::None;
+            entry.is_asked_for = false;
             entry.policy = None;
         }
     }
@@ -309,6 +343,10 @@ impl Name {
         let policy = self.policy.as_ref().filter(|_| self.work == OrderWork::None)?;
         self.method()?;
         let held = self.held_from(policy);
+        if self.is_asked_for {
+            let at = self.pace.until(now).max(authorities.paused_until(&policy.issuer.directory, now));
+            return Some((at, NextOrder::Order));
+        }
         let renewal = held.map_or(SystemTime::UNIX_EPOCH, |(_, renewal)| renewal.at());
         let order = (renewal.max(self.paused_until(now)), NextOrder::Order);
         let question = held

@@ -1,73 +1,261 @@
-//! Access to the control API: for every client that can connect and shows the token, if there is one; never for web
-//! pages.
+//! Access to the control API: what a request may do, by the token or session that it shows and the socket that it came
+//! by; nothing for web pages of others.
+//!
+//! A browser shows its session's cookie by itself, whatever page has it do so. So the rules of `browsers` hold for each
+//! request with the cookie, and one that is not GET or HEAD has to say that a page of the API's own origin sent it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use corral_config::control_service::ControlService;
+use corral_config::json::edit;
 use corral_ipc::message::ControlToken;
-use hyper::header::AUTHORIZATION;
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderName};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, Method, StatusCode};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::access_level::AccessLevel;
 use crate::browsers::{self, BrowserGuard};
+use crate::dashboard::sessions::{SessionHandle, Sessions};
+use crate::endpoints::{Endpoint, Need};
 use crate::reply::ApiReply;
+use crate::secrets::{self, Secret};
+
+/// The name of the cookie of a session.
+pub(crate) const SESSION_COOKIE: &str = "corral_session";
+
+/// A field that says that a browser is behind the process that asks, on a Unix socket: `corral dashboard` adds it to
+/// all that it passes on.
+const PASSED_ON: HeaderName = HeaderName::from_static("corral-dashboard");
 
 /// The credentials that requests have to show. Clones share them.
 #[derive(Clone)]
 pub(crate) struct ControlAccess {
-    token: Option<Token>,
+    shared: Arc<AccessState>,
+}
+
+struct AccessState {
+    token: Option<Secret>,
+    read_token: Option<Secret>,
     /// The API listens on a port: browsers reach it, which no Unix socket has to fear.
     is_port: bool,
     /// Nothing else is answered.
     metrics_alone: bool,
+    sessions: Mutex<Sessions>,
+    /// Places for clients that have shown a wrong token.
+    guesses: Semaphore,
+}
+
+/// The reason why a request may do something.
+#[derive(Debug, Clone)]
+pub(crate) enum Credential {
+    /// The socket asks for nothing, or nothing was shown.
+    Open,
+    Token,
+    ReadToken,
+    Session(SessionHandle),
+}
+
+/// The decision about one request.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) level: AccessLevel,
+    pub(crate) credential: Credential,
+    /// Fields are there that browsers send, on a socket that browsers reach.
+    pub(crate) is_from_browser: bool,
+    /// The process that asks has passed on what a browser sends.
+    pub(crate) is_passed_on: bool,
+    /// A page has sent it over TLS.
+    pub(crate) is_over_tls: bool,
 }
 
 impl ControlAccess {
-    pub(crate) fn new(token: Option<ControlToken>, is_port: bool) -> Self {
-        Self { token: token.map(|ControlToken(text)| Token(text.into())), is_port, metrics_alone: false }
+    pub(crate) fn new(token: Option<ControlToken>, read_token: Option<ControlToken>, is_port: bool) -> Self {
+        let secret = |token: Option<ControlToken>| token.map(|ControlToken(text)| Secret::new(text));
+        let shared = AccessState {
+            token: secret(token),
+            read_token: secret(read_token),
+            is_port,
+            metrics_alone: false,
+            sessions: Mutex::default(),
+            guesses: Semaphore::new(MOST_GUESSES),
+        };
+        Self { shared: Arc::new(shared) }
     }
 
-    /// For requests that a router has passed on. What guards them there has let them pass.
-    pub(crate) fn of_service(service: ControlService) -> Self {
-        Self { metrics_alone: service == ControlService::Metrics, ..Self::new(None, false) }
+    /// For collectors whose requests a router has passed on. What guards metrics there has let them pass.
+    pub(crate) fn for_metrics() -> Self {
+        let shared = AccessState {
+            token: None,
+            read_token: None,
+            is_port: false,
+            metrics_alone: true,
+            sessions: Mutex::default(),
+            guesses: Semaphore::new(MOST_GUESSES),
+        };
+        Self { shared: Arc::new(shared) }
     }
 
-    /// The answer to a request that may not be made.
-    pub(crate) fn refusal(&self, head: &Parts) -> Option<ApiReply> {
-        if self.metrics_alone && head.uri.path() != "/metrics" {
-            return Some(ApiReply::missing());
+    /// What the request may do, or the answer to one that may not be made.
+    pub(crate) fn admit(&self, head: &Parts, now: Instant) -> Result<Grant, ApiReply> {
+        if self.shared.metrics_alone && head.uri.path() != "/metrics" {
+            return Err(ApiReply::missing());
         }
-        let guard = if self.token.is_some() { BrowserGuard::Token } else { BrowserGuard::Nothing };
-        if self.is_port
-            && let Some(refusal) = browsers::refusal(head, guard)
+        let is_port = self.shared.is_port;
+        let is_passed_on = !is_port && head.headers.contains_key(PASSED_ON);
+        let is_browsed = is_port || is_passed_on;
+        if (is_browsed || session_cookie(&head.headers).is_some())
+            && let Some(refusal) = browsers::refusal(head, self.guard(is_passed_on))
         {
-            return Some(refusal);
+            return Err(refusal);
         }
-        let admits = self.token.as_ref().is_none_or(|token| token.admits(&head.headers));
-        (!admits).then(|| {
-            let detail = "Send the control token: \"Authorization: Bearer TOKEN\".";
-            ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail)
+        let (level, credential) = self.level(&head.headers, is_passed_on, now);
+        let need = need(head);
+        if need != Need::Nothing {
+            permit(head, need, level, &credential)?;
+        }
+        Ok(Grant {
+            level,
+            credential,
+            is_from_browser: is_browsed && browsers::is_from_browser(&head.headers),
+            is_passed_on,
+            is_over_tls: browsers::is_over_tls(&head.headers),
         })
     }
 
-    /// Whether a browser seems to have sent this.
-    pub(crate) fn is_from_browser(&self, head: &Parts) -> bool {
-        self.is_port && browsers::is_from_browser(&head.headers)
+    fn guard(&self, is_passed_on: bool) -> BrowserGuard {
+        match &self.shared.token {
+            _ if is_passed_on => BrowserGuard::Session,
+            None if self.shared.is_port => BrowserGuard::Nothing,
+            _ => BrowserGuard::Token,
+        }
+    }
+
+    /// A token that is shown decides alone, right or wrong; then a session; then the socket.
+    fn level(&self, fields: &HeaderMap, is_passed_on: bool, now: Instant) -> (AccessLevel, Credential) {
+        let is_guarded = self.shared.token.is_some() || is_passed_on;
+        if is_guarded && fields.contains_key(AUTHORIZATION) {
+            return match bearer(fields).and_then(|shown| self.control_token(shown)) {
+                Some(AccessLevel::Full) => (AccessLevel::Full, Credential::Token),
+                Some(level) => (level, Credential::ReadToken),
+                None => (AccessLevel::None, Credential::Open),
+            };
+        }
+        if (is_guarded || self.shared.is_port)
+            && let Some(shown) = session_cookie(fields).flatten()
+            && let Some(session) = self.sessions().find(shown, now)
+        {
+            return (session.level, Credential::Session(session));
+        }
+        (if is_guarded { AccessLevel::None } else { AccessLevel::Full }, Credential::Open)
+    }
+
+    /// What the control token, or that for reading, permits.
+    fn control_token(&self, shown: &[u8]) -> Option<AccessLevel> {
+        let is = |secret: &Option<Secret>| secret.as_ref().is_some_and(|secret| secret.is(shown));
+        match (is(&self.shared.token), is(&self.shared.read_token)) {
+            (true, _) => Some(AccessLevel::Full),
+            (false, true) => Some(AccessLevel::Read),
+            (false, false) => None,
+        }
+    }
+
+    /// What a token permits that begins a session, and to whom it was given; one that works once is used up.
+    pub(crate) fn redeem(&self, shown: &[u8], now: Instant) -> Option<(AccessLevel, Option<Arc<str>>)> {
+        let once = self.sessions().redeem(shown, now).map(|(level, owner)| (level, Some(owner)));
+        once.or_else(|| self.control_token(shown).map(|level| (level, None)))
+    }
+
+    /// Begins a session; its secret, unless there are too many.
+    pub(crate) fn begin_session(&self, level: AccessLevel, owner: Arc<str>, now: Instant) -> Option<String> {
+        let secret = secrets::random();
+        self.sessions().begin(Secret::new(secret.clone()), level, owner, now).then_some(secret)
+    }
+
+    pub(crate) fn end_session(&self, session: &SessionHandle) {
+        self.sessions().end(session);
+    }
+
+    /// A token that begins one session.
+    pub(crate) fn issue(&self, level: AccessLevel, owner: Arc<str>, now: Instant) -> String {
+        let secret = secrets::random();
+        self.sessions().issue(Secret::new(secret.clone()), level, owner, now);
+        secret
+    }
+
+    /// A place to find out whether a token is right; none while too many were wrong.
+    pub(crate) fn place_for_guess(&self) -> Option<SemaphorePermit<'_>> {
+        self.shared.guesses.try_acquire().ok()
+    }
+
+    /// Nothing can panic half-way through a change of them.
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A secret, as text without blanks.
-#[derive(Clone)]
-struct Token(Arc<str>);
+/// Clients that may be waiting because their token was wrong.
+const MOST_GUESSES: usize = 32;
 
-impl Token {
-    /// Whether the fields hold the token (RFC 6750, section 2.1).
-    fn admits(&self, fields: &HeaderMap) -> bool {
-        let mut values = fields.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else { return false };
-        let Some((scheme, shown)) = split_at_blank(value.as_bytes()) else { return false };
-        scheme.eq_ignore_ascii_case(b"bearer") && is_same(shown, self.0.as_bytes())
+/// Whether a request may be made that needs this.
+fn permit(head: &Parts, need: Need, level: AccessLevel, credential: &Credential) -> Result<(), ApiReply> {
+    let forbid = |detail| Err(ApiReply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", detail));
+    match (need, level) {
+        (_, AccessLevel::None) => {
+            let detail = "Send the control token: \"Authorization: Bearer TOKEN\". A browser begins a session with the \
+                link that `corral dashboard` prints.";
+            Err(ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail))
+        }
+        (Need::Full, AccessLevel::Read) => forbid(
+            "The token or session is for reading: it may see everything and change nothing. Changes take the token of \
+             \"--control-token-file\".",
+        ),
+        // A browser sends the cookie by itself: something has to say that a page of this origin wants it.
+        _ if matches!(credential, Credential::Session(_))
+            && !is_safe(head)
+            && !browsers::is_of_own_page(&head.headers) =>
+        {
+            forbid(
+                "With the cookie of a session, a change needs the header \"Origin\", or \"Sec-Fetch-Site: same-origin\", \
+                 as browsers send them.",
+            )
+        }
+        _ => Ok(()),
     }
+}
+
+fn is_safe(head: &Parts) -> bool {
+    matches!(head.method, Method::GET | Method::HEAD)
+}
+
+/// The secret that a session's cookie holds: the outer value is there if any such cookie is, the inner one if it is one
+/// alone.
+fn session_cookie(fields: &HeaderMap) -> Option<Option<&[u8]>> {
+    let pairs = fields.get_all(COOKIE).iter().flat_map(|value| value.as_bytes().split(|&byte| byte == b';'));
+    let mut values = pairs.filter_map(|pair| {
+        pair.trim_ascii().strip_prefix(SESSION_COOKIE.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
+    });
+    let first = values.next()?;
+    Some(values.next().is_none().then_some(first))
+}
+
+/// The access that a request needs; a path that there is not is told to all that may read.
+fn need(head: &Parts) -> Need {
+    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let segments = edit::segments(target.as_bytes()).unwrap_or_default();
+    match Endpoint::find(&segments) {
+        Some((endpoint, _)) => endpoint.need(&head.method),
+        None if is_safe(head) => Need::Read,
+        None => Need::Full,
+    }
+}
+
+/// The token that the fields hold (RFC 6750, section 2.1); none where there are several.
+fn bearer(fields: &HeaderMap) -> Option<&[u8]> {
+    let mut values = fields.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let (scheme, shown) = split_at_blank(value.as_bytes())?;
+    scheme.eq_ignore_ascii_case(b"bearer").then_some(shown)
 }
 
 fn split_at_blank(text: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -75,38 +263,5 @@ fn split_at_blank(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&text[..place], text[place..].trim_ascii()))
 }
 
-/// Takes equally long for all texts of one length, so that time does not tell how much is right.
-fn is_same(shown: &[u8], token: &[u8]) -> bool {
-    let difference = shown.iter().zip(token).fold(0, |difference, (a, b)| difference | (a ^ b));
-    std::hint::black_box(difference) == 0 && shown.len() == token.len()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(values: &[&str], admitted: bool) {
-        let access = ControlAccess::new(Some(ControlToken("secret".to_owned())), false);
-        let mut fields = HeaderMap::new();
-        for value in values {
-            fields.append(AUTHORIZATION, value.parse().unwrap());
-        }
-        assert_eq!(access.token.unwrap().admits(&fields), admitted, "{values:?}");
-    }
-
-    #[test]
-    fn only_the_token_admits() {
-        check(&["Bearer secret"], true);
-        check(&["bearer  secret "], true);
-        check(&[], false);
-        check(&["secret"], false);
-        check(&["Bearer"], false);
-        check(&["Bearer "], false);
-        check(&["Bearer secre"], false);
-        check(&["Bearer secrets"], false);
-        check(&["Bearer Secret"], false);
-        check(&["Basic secret"], false);
-        check(&["Bearer secret", "Bearer secret"], false);
-    }
-}
+mod tests;

@@ -13,38 +13,84 @@ use corral_ipc::message::Status;
 use corral_metrics::Format;
 use hyper::{Method, StatusCode};
 
+use crate::access::ControlAccess;
 use crate::api_request::ApiRequest;
+use crate::dashboard::{login, page, stream};
 use crate::endpoints::{ApiResource, Endpoint, Otherwise};
+use crate::history::ChangeNote;
 use crate::main_link::MainError;
-use crate::query::Query;
+use crate::query::{self, Query};
 use crate::reply::{ApiReply, object};
-use crate::state::{ChangeError, ChangeRequest, Changed, Controller, Effect, Storing};
+use crate::state::{ChangeError, ChangeRequest, Controller, Effect, Storing};
 use crate::uploads::Texts;
-use crate::{exec, files, metrics, openapi, refusals, status, uploads, workers};
+use crate::{config_history, exec, files, metrics, openapi, refusals, renewal, status, uploads, workers};
 
 /// Answers one request. Must run to its end, because it may change the configuration.
-pub(crate) async fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
+pub(crate) async fn answer(
+    controller: &Controller,
+    access: &ControlAccess,
+    call: &ApiRequest<'_>,
+) -> ApiReply {
     let Some(segments) = edit::segments(call.target.as_bytes()) else { return ApiReply::missing() };
     let Some((endpoint, path)) = Endpoint::find(&segments) else { return ApiReply::missing() };
     if endpoint.operation(call.method).is_none() {
         return refuse(endpoint);
     }
-    let query = match Query::parse(call.target) {
-        Ok(query) => query,
-        Err(detail) => {
-            return ApiReply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid query.", &detail);
-        }
+    let parsed =
+        Query::parse(call.target).and_then(|query| Ok((query, query::text(call.target, "comment")?)));
+    let (query, comment) = match parsed {
+        Ok(parsed) => parsed,
+        Err(detail) => return ApiReply::invalid_query(&detail),
     };
-    if endpoint.resource == ApiResource::Restart && *call.method == Method::GET && call.is_from_browser {
+    if endpoint.resource == ApiResource::Restart && *call.method == Method::GET && call.grant.is_from_browser
+    {
         let detail = "A browser has sent the request, and a link must not restart anything: use POST.";
         return ApiReply::error_with_detail(StatusCode::METHOD_NOT_ALLOWED, "Method isn't allowed.", detail);
     }
     if let Some(refusal) = files::refusal(controller, call, endpoint.resource, query) {
         return refusal;
     }
+    if !acts(endpoint.resource, call.method) || query.dry_run {
+        return carry_out(controller, access, call, endpoint, query, path, ChangeNote::default()).await;
+    }
+    let author = call.author().await;
+    let note = ChangeNote { author: &author, comment: comment.as_deref() };
+    let reply = carry_out(controller, access, call, endpoint, query, path, note).await;
+    if reply.status.is_success() {
+        log_action(call, note);
+    }
+    reply
+}
+
+/// Whether a request changes something.
+fn acts(resource: ApiResource, method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD) || resource == ApiResource::Restart
+}
+
+/// Says in the log what was done, and by whom.
+fn log_action(call: &ApiRequest<'_>, note: ChangeNote<'_>) {
+    let path = call.target.split(['?', '#']).next().unwrap_or_default();
+    let path: String = path.chars().take(LONGEST_LOGGED).collect();
+    let comment = note.comment.map(|comment| format!(" ({comment})")).unwrap_or_default();
+    tracing::info!(target: "notice", "{}: {} {path}{comment}", note.author, call.method);
+}
+
+/// Characters of a path in the log.
+const LONGEST_LOGGED: usize = 300;
+
+async fn carry_out(
+    controller: &Controller,
+    access: &ControlAccess,
+    call: &ApiRequest<'_>,
+    endpoint: &Endpoint,
+    query: Query,
+    path: &[Bytes],
+    note: ChangeNote<'_>,
+) -> ApiReply {
     match endpoint.resource {
         ApiResource::Index => index(controller).await,
-        ApiResource::Config => config(controller, call, query, path).await,
+        ApiResource::Config => config(controller, call, query, path, note).await,
+        ApiResource::History => config_history::answer(controller, call, query, path, note).await,
         ApiResource::Certificates => {
             uploads::answer(controller, AssetKind::Certificate, call, query, path).await
         }
@@ -53,10 +99,15 @@ pub(crate) async fn answer(controller: &Controller, call: &ApiRequest<'_>) -> Ap
         ApiResource::Metrics => metrics(controller, call).await,
         ApiResource::Restart => restart(controller, path).await,
         ApiResource::Run => run(controller, path).await,
-        ApiResource::Exec => exec::answer(controller, call.uid, path).await,
+        ApiResource::Exec => exec::answer(controller, call.uid(), path).await,
         ApiResource::Workers => workers::list(controller, path).await,
         ApiResource::EndWorker => workers::end(controller, path).await,
+        ApiResource::Renew => renewal::answer(controller, path),
         ApiResource::OpenApi => ApiReply::value(openapi::document()),
+        ApiResource::Page => page::answer(call),
+        ApiResource::Session => login::session(access, call, controller.files_to_change()).await,
+        ApiResource::Events => stream::answer(controller, call),
+        ApiResource::SessionTokens => login::issue(access, call).await,
     }
 }
 
@@ -82,13 +133,20 @@ async fn index(controller: &Controller) -> ApiReply {
     }
 }
 
-async fn config(controller: &Controller, call: &ApiRequest<'_>, query: Query, path: &[Bytes]) -> ApiReply {
+async fn config(
+    controller: &Controller,
+    call: &ApiRequest<'_>,
+    query: Query,
+    path: &[Bytes],
+    note: ChangeNote<'_>,
+) -> ApiReply {
     let is_too_long = path.iter().any(|segment| segment.len() > MAX_SEGMENT);
     let change = ChangeRequest {
         storing: Storing::Store,
         dry_run: query.dry_run,
         conditions: Some(&call.conditions),
         path,
+        note,
         ..ChangeRequest::default()
     };
     match *call.method {
@@ -104,7 +162,7 @@ async fn config(controller: &Controller, call: &ApiRequest<'_>, query: Query, pa
         }
         Method::DELETE => {
             let change = ChangeRequest { effect: Effect::Remove, ..change };
-            changed(controller.change(change, |root| edit::delete(root, path)).await)
+            refusals::changed(controller.change(change, |root| edit::delete(root, path)).await)
         }
         _ => {
             let value = match json::parse_text(call.body) {
@@ -117,7 +175,7 @@ async fn config(controller: &Controller, call: &ApiRequest<'_>, query: Query, pa
             };
             let insertions = controller.insertions();
             let edit = |root: &mut Value| edit(root, path, value.clone()).map(|()| insertions.restore(root));
-            changed(controller.change(ChangeRequest { effect, ..change }, edit).await)
+            refusals::changed(controller.change(ChangeRequest { effect, ..change }, edit).await)
         }
     }
 }
@@ -129,17 +187,6 @@ fn read(controller: &Controller, call: &ApiRequest<'_>, path: &[Bytes]) -> ApiRe
         return ApiReply::not_modified().tagged(&in_force.tag);
     }
     ApiReply::value(value.clone()).tagged(&in_force.tag)
-}
-
-fn changed(result: Result<Changed, ChangeError>) -> ApiReply {
-    match result {
-        Ok(Changed::Applied { tag, warnings }) => {
-            let reply = ApiReply::success("Reconfiguration done.").tagged(&tag);
-            if warnings.is_empty() { reply } else { reply.with_warning(&warnings.join("; ")) }
-        }
-        Ok(Changed::Valid) => ApiReply::success("The configuration is valid; nothing has been changed."),
-        Err(error) => refusals::not_changed(&error),
-    }
 }
 
 async fn status(controller: &Controller, path: &[Bytes]) -> ApiReply {

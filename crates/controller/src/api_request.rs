@@ -1,7 +1,12 @@
 //! One request to the control API.
 
-use hyper::Method;
+use std::sync::Arc;
 
+use hyper::Method;
+use tokio::sync::Notify;
+
+use crate::access::{Credential, Grant};
+use crate::caller::Caller;
 use crate::conditions::Conditions;
 
 /// One request, as the server has read it.
@@ -14,8 +19,46 @@ pub(crate) struct ApiRequest<'a> {
     /// The values of `Accept`, with commas between them.
     pub(crate) accept: &'a str,
     pub(crate) body: &'a [u8],
-    /// Fields are there that browsers send, on a socket that browsers reach.
-    pub(crate) is_from_browser: bool,
-    /// The user of the process that asks, where the kernel says that.
-    pub(crate) uid: Option<u32>,
+    pub(crate) caller: Caller,
+    pub(crate) grant: &'a Grant,
+    /// Ends the connection.
+    pub(crate) abort: &'a Arc<Notify>,
+}
+
+impl ApiRequest<'_> {
+    /// The user of the process that asks, unless that passes on what a browser sends.
+    pub(crate) fn uid(&self) -> Option<u32> {
+        self.caller.uid().filter(|_| !self.grant.is_passed_on)
+    }
+
+    /// Words for the side that asks, for the history and the log.
+    pub(crate) async fn author(&self) -> String {
+        let name = self.caller.name().await;
+        match (&self.grant.credential, self.caller) {
+            (Credential::Session(session), _) => format!("{}, by the dashboard", session.owner),
+            (_, Caller::Socket { .. }) => format!("{name}, by the control socket"),
+            (Credential::Open, Caller::Port(_)) => format!("from {name}, by the control port"),
+            (Credential::Token | Credential::ReadToken, Caller::Port(_)) => {
+                format!("by the control token from {name}")
+            }
+        }
+    }
+
+    /// Words for the owner of a session that this request is for.
+    pub(crate) async fn owner(&self) -> String {
+        match &self.grant.credential {
+            Credential::Open => self.caller.name().await,
+            Credential::Session(session) => session.owner.to_string(),
+            Credential::Token | Credential::ReadToken => self.owner_with_token().await,
+        }
+    }
+
+    /// The same of one that has shown a control token.
+    pub(crate) async fn owner_with_token(&self) -> String {
+        let name = self.caller.name().await;
+        match self.caller {
+            Caller::Socket { .. } => name,
+            Caller::Port(_) => format!("the control token from {name}"),
+        }
+    }
 }

@@ -12,10 +12,13 @@ use hyper::{Method, StatusCode};
 
 use crate::reply::ApiReply;
 
-/// Whether a token guards the API: a page cannot show it, whatever its name is.
+/// What guards the API besides the rules here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BrowserGuard {
+    /// A token: a page cannot show it, whatever its name is.
     Token,
+    /// A session, behind an address of this machine.
+    Session,
     Nothing,
 }
 
@@ -28,7 +31,7 @@ pub fn reason_to_refuse(head: &Parts) -> Option<String> {
 
 /// The answer to a request that a web page may have sent; `None` for all others.
 pub(crate) fn refusal(head: &Parts, guard: BrowserGuard) -> Option<ApiReply> {
-    if guard == BrowserGuard::Nothing
+    if guard != BrowserGuard::Token
         && let Some(host) = foreign_host(head)
     {
         let detail = format!(
@@ -51,6 +54,17 @@ pub(crate) fn refusal(head: &Parts, guard: BrowserGuard) -> Option<ApiReply> {
         return Some(ApiReply::error_with_detail(status, "Unsupported media type.", detail));
     }
     None
+}
+
+/// Whether a field says that a page of the API's own origin has sent this. To be asked of what is not refused.
+pub(crate) fn is_of_own_page(fields: &HeaderMap) -> bool {
+    let says_same_site = values(fields, &SEC_FETCH_SITE).any(|site| site == "same-origin");
+    says_same_site || fields.contains_key(header::ORIGIN)
+}
+
+/// Whether a page has sent this over TLS, which something in front of the API speaks.
+pub(crate) fn is_over_tls(fields: &HeaderMap) -> bool {
+    values(fields, &header::ORIGIN).any(|origin| origin.starts_with("https://"))
 }
 
 /// Whether a field is there that browsers send, and programs do not.

@@ -9,6 +9,7 @@ use hyper::Method;
 pub(crate) enum ApiResource {
     Index,
     Config,
+    History,
     Certificates,
     Scripts,
     Status,
@@ -18,7 +19,13 @@ pub(crate) enum ApiResource {
     Exec,
     Workers,
     EndWorker,
+    Renew,
     OpenApi,
+    /// The dashboard's page and its assets.
+    Page,
+    Session,
+    SessionTokens,
+    Events,
 }
 
 /// One path with its methods.
@@ -67,6 +74,8 @@ pub(crate) enum ReplyBody {
     Success,
     /// The formats of Prometheus.
     Metrics,
+    /// Something else of this media type.
+    Other(&'static str),
 }
 
 /// The reply to a method that a path does not have.
@@ -80,6 +89,15 @@ pub(crate) enum Otherwise {
     InvalidName,
 }
 
+/// The access that a request needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// What shows and changes nothing by itself.
+    Nothing,
+    Read,
+    Full,
+}
+
 impl Endpoint {
     /// The endpoint for a path, and the segments behind its fixed ones.
     pub(crate) fn find(segments: &[Bytes]) -> Option<(&'static Self, &[Bytes])> {
@@ -91,6 +109,16 @@ impl Endpoint {
         let is_safe = self.resource != ApiResource::Restart;
         let method = if *method == Method::HEAD && is_safe { &Method::GET } else { method };
         self.operations.iter().find(|operation| operation.method == *method)
+    }
+
+    /// The access that this method needs, also where there is no such method.
+    pub(crate) fn need(&self, method: &Method) -> Need {
+        match self.resource {
+            ApiResource::Page | ApiResource::Session => Need::Nothing,
+            ApiResource::Restart | ApiResource::Run | ApiResource::Exec => Need::Full,
+            _ if matches!(*method, Method::GET | Method::HEAD) => Need::Read,
+            _ => Need::Full,
+        }
     }
 
     /// The names of the braces in the template.
@@ -161,6 +189,31 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
                 ReplyBody::Success,
                 "Puts an empty configuration in force.",
             ),
+        ],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::History,
+        template: "/config/history",
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Json,
+            "The configurations that were in force, newest first: when, by whom, and what differs.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::History,
+        template: "/config/history/{id}",
+        operations: &[
+            operation(
+                Method::GET,
+                RequestBodyKind::None,
+                ReplyBody::Json,
+                "One of them, with the configuration.",
+            ),
+            operation(Method::POST, RequestBodyKind::None, ReplyBody::Success, "Puts it in force again."),
         ],
         otherwise: Otherwise::NotAllowed,
     },
@@ -349,6 +402,81 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
         otherwise: Otherwise::NotAllowed,
     },
     Endpoint {
+        resource: ApiResource::Renew,
+        template: "/control/certificates/{name}/renew",
+        operations: &[operation(
+            Method::POST,
+            RequestBodyKind::None,
+            ReplyBody::Success,
+            "Orders an automatic certificate now.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::Page,
+        template: "/dashboard",
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Other("text/html"),
+            "The dashboard, a page for browsers.",
+        )],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
+        resource: ApiResource::Page,
+        template: "/dashboard/assets/{path}",
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Other("application/octet-stream"),
+            "Parts of the page.",
+        )],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
+        resource: ApiResource::Session,
+        template: "/dashboard/session",
+        operations: &[
+            operation(
+                Method::GET,
+                RequestBodyKind::None,
+                ReplyBody::Json,
+                "What the client may do: see everything, or change it too.",
+            ),
+            operation(
+                Method::POST,
+                RequestBodyKind::Json,
+                ReplyBody::Json,
+                "Begins a session with a token: the browser gets a cookie.",
+            ),
+            operation(Method::DELETE, RequestBodyKind::None, ReplyBody::Success, "Ends the session."),
+        ],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::SessionTokens,
+        template: "/dashboard/tokens",
+        operations: &[operation(
+            Method::POST,
+            RequestBodyKind::None,
+            ReplyBody::Json,
+            "A token that begins one session, within a minute.",
+        )],
+        otherwise: Otherwise::NotAllowed,
+    },
+    Endpoint {
+        resource: ApiResource::Events,
+        template: "/events",
+        operations: &[operation(
+            Method::GET,
+            RequestBodyKind::None,
+            ReplyBody::Other("text/event-stream"),
+            "All figures at first, and once a second what has changed, as server-sent events.",
+        )],
+        otherwise: Otherwise::InvalidMethod,
+    },
+    Endpoint {
         resource: ApiResource::Workers,
         template: "/control/applications/{name}/workers",
         operations: &[operation(
@@ -408,6 +536,9 @@ mod tests {
         check("/", Some(("/", &[])));
         check("/config", Some(("/config", &[])));
         check("/config/a/b", Some(("/config/{path}", &["a", "b"])));
+        check("/config/history", Some(("/config/history", &[])));
+        check("/config/history/12", Some(("/config/history/{id}", &["12"])));
+        check("/config/history/12/x", Some(("/config/{path}", &["history", "12", "x"])));
         check("/certificates/n", Some(("/certificates/{name}", &["n"])));
         check("/certificates/n/chain/0", Some(("/certificates/{name}/{path}", &["n", "chain", "0"])));
         check(

@@ -57,8 +57,10 @@ pub(crate) fn refusal(
 ) -> Option<ApiReply> {
     let files = controller.files_to_change()?;
     let is_change = matches!(*call.method, Method::PUT | Method::POST | Method::DELETE);
-    let belongs_to_files =
-        matches!(resource, ApiResource::Config | ApiResource::Certificates | ApiResource::Scripts);
+    let belongs_to_files = matches!(
+        resource,
+        ApiResource::Config | ApiResource::History | ApiResource::Certificates | ApiResource::Scripts
+    );
     if !is_change || !belongs_to_files || query.dry_run {
         return None;
     }

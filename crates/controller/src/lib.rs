@@ -7,18 +7,23 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod access_level;
 mod api;
 mod api_request;
 mod browsers;
 mod bundle;
+mod caller;
 mod calls;
 mod conditions;
+mod config_history;
+mod dashboard;
 mod endpoints;
 mod exec;
 mod exporting;
 mod figures;
 mod files;
 mod folders;
+mod history;
 mod insertions;
 mod issuing;
 mod main_link;
@@ -29,11 +34,12 @@ mod pem;
 mod query;
 mod queue;
 mod refusals;
+mod renewal;
 mod reply;
 mod salvage;
 mod scripts;
+mod secrets;
 mod server;
-#[allow(dead_code, reason = "for what shows requests to people")]
 mod slow;
 mod startup;
 mod state;
@@ -70,29 +76,33 @@ use crate::state::Controller;
 ///
 /// When main's first message is not `Start` with a listening socket, or when the link breaks.
 pub fn run(link: Link) -> anyhow::Result<()> {
-    let FirstMessage { start, records, token, socket } = receive_start(&link)?;
+    let FirstMessage { start, records, tokens: [token, read_token], socket } = receive_start(&link)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the event loop")?;
     let starter = uid_behind(&link).context("find who has started the daemon")?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let (main, answers, replacements, calls) = MainLink::new(link).context("watch the link to main")?;
         let peers = Peers::of(&socket, token.is_some(), starter);
         let socket = ControlSocket::new(socket, peers).context("use the control API's socket")?;
-        let access = ControlAccess::new(token, socket.is_port());
+        let access = ControlAccess::new(token, read_token, socket.is_port());
         let records = records.into_iter().map(|record| (record.name, record.bytes));
         let (engine, orders, known) = AcmeEngine::new(main.clone(), records);
         let answers = answers.receive(engine.clone());
         let certificates = Certificates { engine, orders, known };
         until_main_is_gone(answers, serve(main, start, certificates, access, socket, (replacements, calls)))
             .await
-    })
+    });
+    // A look-up of a user's name may wait for another machine.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Main's first message, taken apart.
 struct FirstMessage {
     start: Start,
     records: Vec<Asset>,
-    token: Option<ControlToken>,
+    /// The one for all requests, and the one for those that change nothing.
+    tokens: [Option<ControlToken>; 2],
     socket: OwnedFd,
 }
 
@@ -107,14 +117,24 @@ struct Certificates {
 fn receive_start(link: &Link) -> anyhow::Result<FirstMessage> {
     let received = link.recv().context("receive the first message of main")?;
     let Some((message, mut fds)) = received else { bail!("main left before it sent its first message") };
-    let ToController::Start { document, origin, generation, modules, assets, records, files, token } =
-        message
+    let ToController::Start {
+        document,
+        origin,
+        generation,
+        modules,
+        assets,
+        records,
+        history,
+        files,
+        token,
+        read_token,
+    } = message
     else {
         bail!("the first message of main is not Start");
     };
     let socket = fds.pop().context("main sent no socket for the control API")?;
-    let start = Start { document, origin, generation, modules, assets, files };
-    Ok(FirstMessage { start, records, token, socket })
+    let start = Start { document, origin, generation, modules, assets, files, history };
+    Ok(FirstMessage { start, records, tokens: [token, read_token], socket })
 }
 
 async fn serve(

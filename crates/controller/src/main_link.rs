@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use corral_acme::AcmeEngine;
 use corral_config::plan::{AssetKind, Assets};
+use corral_ipc::history::StoredConfiguration;
 use corral_ipc::link::{Link, Packet};
 use corral_ipc::message::{
     ControlCall, FromController, GenerationId, Inserted, IssuedSecret, Revocable, Status, Ticket,
@@ -83,9 +84,10 @@ struct WaitingCall {
     applications: HashMap<Ticket, oneshot::Sender<Result<(), MainError>>>,
     /// Questions of `corral exec`.
     contexts: HashMap<Ticket, oneshot::Sender<Result<Vec<u8>, MainError>>>,
-    /// Stores of certificate bundles, modules and records.
+    /// Stores of certificate bundles, modules, records and configurations of the history.
     assets: HashMap<Ticket, oneshot::Sender<Result<(), String>>>,
     secrets: HashMap<Ticket, oneshot::Sender<()>>,
+    logs: HashMap<Ticket, oneshot::Sender<Result<Option<OwnedFd>, MainError>>>,
 }
 
 impl MainLink {
@@ -215,12 +217,29 @@ impl MainLink {
         self.ask(&message, answered).await?.map_err(MainError::Refused)
     }
 
+    /// Has a configuration that is in force now stored in the history.
+    pub(crate) async fn store_history(&self, configuration: StoredConfiguration) -> Result<(), MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().assets.insert(ticket, answer);
+        let message = FromController::StoreHistory { ticket, configuration };
+        self.ask(&message, answered).await?.map_err(MainError::Refused)
+    }
+
     /// Has the router answer with these, and waits until it does.
     pub(crate) async fn provide(&self, secrets: Vec<IssuedSecret>) -> Result<(), MainError> {
         let (answer, answered) = oneshot::channel();
         let ticket = self.shared.ticket();
         self.shared.waiting().secrets.insert(ticket, answer);
         self.ask(&FromController::Provide { ticket, secrets }, answered).await
+    }
+
+    /// The log, open for reading, if it is a file.
+    pub(crate) async fn open_log(&self) -> Result<Option<OwnedFd>, MainError> {
+        let (answer, answered) = oneshot::channel();
+        let ticket = self.shared.ticket();
+        self.shared.waiting().logs.insert(ticket, answer);
+        self.ask(&FromController::OpenLog { ticket }, answered).await?
     }
 
     /// Asks for what is revoked when its place is superseded. Main answers in any case.
@@ -269,6 +288,11 @@ impl Answers {
                     Some(socket) => drop(self.calls.send((call, socket))),
                     None => tracing::error!("take a request of a router: no descriptor is left"),
                 },
+                Some((ToController::LogOpened { ticket, error }, fds)) => {
+                    let log = error
+                        .map_or_else(|| Ok(fds.into_iter().next()), |error| Err(MainError::Refused(error)));
+                    deliver(self.shared.waiting().logs.remove(&ticket), log);
+                }
                 Some((message, _)) => self.shared.waiting().answer(message),
                 None => return Ok(()),
             }
@@ -318,6 +342,7 @@ impl WaitingCall {
             ToController::Provided { ticket } => deliver(self.secrets.remove(&ticket), ()),
             ToController::Start { .. }
             | ToController::Replace { .. }
+            | ToController::LogOpened { .. }
             | ToController::CertificateWanted { .. }
             | ToController::Call(_) => {
                 tracing::warn!("main sent a message that answers nothing");

@@ -4,6 +4,7 @@
 use corral_config::json::{Bytes, Object, Value};
 use corral_metrics::Format;
 
+use crate::access::SESSION_COOKIE;
 use crate::endpoints::{ApiResource, ENDPOINTS, Endpoint, Operation, ReplyBody, RequestBodyKind};
 use crate::reply::object;
 
@@ -21,12 +22,19 @@ pub(crate) fn document() -> Value {
         ("Error", error_schema()),
     ]);
     let bearer = object([("type", Value::from("http")), ("scheme", Value::from("bearer"))]);
-    let components = object([("schemas", schemas), ("securitySchemes", object([("token", bearer)]))]);
+    let cookie = object([
+        ("type", Value::from("apiKey")),
+        ("in", Value::from("cookie")),
+        ("name", Value::from(SESSION_COOKIE)),
+    ]);
+    let schemes = object([("token", bearer), ("session", cookie)]);
+    let components = object([("schemas", schemas), ("securitySchemes", schemes)]);
+    let secured = |name| object([(name, Value::Array(vec![]))]);
     object([
         ("openapi", Value::from("3.1.0")),
         ("info", info),
         // The token is only asked for when the daemon was started with one.
-        ("security", Value::Array(vec![Value::empty_object(), object([("token", Value::Array(vec![]))])])),
+        ("security", Value::Array(vec![Value::empty_object(), secured("token"), secured("session")])),
         ("paths", Value::Object(paths.collect())),
         ("components", components),
     ])
@@ -51,6 +59,7 @@ fn path_parameter(name: &str) -> Value {
             "Names and indices on the way to the value, with slashes between them; a slash in a name is %2F."
         }
         "pid" => "The number of a process.",
+        "id" => "The number of a configuration that was in force.",
         _ => "A slash in the name is %2F.",
     };
     parameter(name, "path", "string", description)
@@ -84,10 +93,11 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
         ReplyBody::Success => response("Done.", reference("Success")),
         ReplyBody::Json => response("Done.", Value::empty_object()),
         ReplyBody::Metrics => metrics(),
+        ReplyBody::Other(media_type) => other(media_type),
     };
     let mut responses = vec![("200", done)];
     if operation.answer == ReplyBody::Success
-        && matches!(endpoint.resource, ApiResource::Config | ApiResource::Restart)
+        && matches!(endpoint.resource, ApiResource::Config | ApiResource::History | ApiResource::Restart)
     {
         let text = "A newer change of the same part took its place.";
         responses.push(("409", response(text, reference("Error"))));
@@ -100,8 +110,11 @@ fn describe(endpoint: &Endpoint, operation: &Operation) -> Value {
 /// The query and the fields that an operation knows.
 fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
     let mut options = Vec::new();
-    let is_change = operation.answer == ReplyBody::Success
-        && !matches!(endpoint.resource, ApiResource::Restart | ApiResource::Run | ApiResource::EndWorker);
+    let is_kept = matches!(
+        endpoint.resource,
+        ApiResource::Config | ApiResource::History | ApiResource::Certificates | ApiResource::Scripts
+    );
+    let is_change = is_kept && operation.answer == ReplyBody::Success;
     if is_change {
         let text = "Check the request and change nothing.";
         options.push(parameter("dry_run", "query", "boolean", text));
@@ -115,7 +128,8 @@ fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
             "The body may be without a private key: certificates of authorities, for \"client\" and \"ca\".";
         options.push(parameter("ca", "query", "boolean", text));
     }
-    if endpoint.resource == ApiResource::Config {
+    let is_history = endpoint.resource == ApiResource::History;
+    if endpoint.resource == ApiResource::Config || (is_history && is_change) {
         if is_change {
             options.push(parameter(
                 "If-Match",
@@ -123,6 +137,8 @@ fn options(endpoint: &Endpoint, operation: &Operation) -> Vec<Value> {
                 "string",
                 "Only if the configuration has this ETag.",
             ));
+            let text = "A text for the history, of at most 200 bytes.";
+            options.push(parameter("comment", "query", "string", text));
         }
         let text = "Only if the configuration does not have this ETag.";
         options.push(parameter("If-None-Match", "header", "string", text));
@@ -153,6 +169,11 @@ fn metrics() -> Value {
     let formats = [Format::Prometheus, Format::OpenMetrics, Format::Protobuf];
     let content = object(formats.map(|format| (format.content_type(), text())));
     object([("description", Value::from("The figures.")), ("content", content)])
+}
+
+fn other(media_type: &str) -> Value {
+    let text = object([("schema", object([("type", Value::from("string"))]))]);
+    object([("description", Value::from("Done.")), ("content", object([(media_type, text)]))])
 }
 
 fn reference(name: &str) -> Value {

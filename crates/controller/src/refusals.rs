@@ -1,10 +1,22 @@
-//! The replies to changes of the configuration that were not made.
+//! The replies to changes of the configuration: those that were made, and why others were not.
 
 use corral_config::json::edit::EditError;
 use hyper::StatusCode;
 
 use crate::reply::ApiReply;
-use crate::state::ChangeError;
+use crate::state::{ChangeError, Changed};
+
+/// The reply to a change.
+pub(crate) fn changed(result: Result<Changed, ChangeError>) -> ApiReply {
+    match result {
+        Ok(Changed::Applied { tag, warnings }) => {
+            let reply = ApiReply::success("Reconfiguration done.").tagged(&tag);
+            if warnings.is_empty() { reply } else { reply.with_warning(&warnings.join("; ")) }
+        }
+        Ok(Changed::Valid) => ApiReply::success("The configuration is valid; nothing has been changed."),
+        Err(error) => not_changed(&error),
+    }
+}
 
 /// The reply to a change that was not made.
 pub(crate) fn not_changed(error: &ChangeError) -> ApiReply {

@@ -4,6 +4,9 @@ use corral_config::json::edit;
 use corral_config::json::{Bytes, Object, ParseError, Value};
 use corral_config::{Problem, Stage};
 use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue};
+
+use crate::dashboard::viewers::EventBody;
 
 /// One reply.
 #[derive(Debug)]
@@ -12,26 +15,46 @@ pub(crate) struct ApiReply {
     pub(crate) body: Value,
     /// The entity tag of the configuration, where the reply is about it.
     pub(crate) tag: Option<String>,
-    /// A text in the place of JSON.
-    pub(crate) text: Option<ReplyText>,
+    /// Something else in the place of JSON.
+    pub(crate) content: Option<ReplyContent>,
+    /// The body of a reply that has no end yet, in the place of all that.
+    pub(crate) stream: Option<EventBody>,
+    /// Fields besides those that all replies have.
+    pub(crate) fields: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// A text with the value of `Content-Type`.
+/// Bytes with the value of `Content-Type`.
 #[derive(Debug)]
-pub(crate) struct ReplyText {
+pub(crate) struct ReplyContent {
     pub(crate) media_type: &'static str,
-    pub(crate) text: Vec<u8>,
+    pub(crate) bytes: bytes::Bytes,
 }
 
 impl ApiReply {
     /// The value itself.
     pub(crate) fn value(body: Value) -> Self {
-        Self { status: StatusCode::OK, body, tag: None, text: None }
+        Self { status: StatusCode::OK, body, tag: None, content: None, stream: None, fields: Vec::new() }
     }
 
     /// A text, or something else that is not JSON.
-    pub(crate) fn text(media_type: &'static str, text: impl Into<Vec<u8>>) -> Self {
-        Self { text: Some(ReplyText { media_type, text: text.into() }), ..Self::value(Value::Null) }
+    pub(crate) fn text(media_type: &'static str, text: impl Into<bytes::Bytes>) -> Self {
+        Self::content(media_type, text.into())
+    }
+
+    /// Bytes that are not JSON.
+    pub(crate) fn content(media_type: &'static str, bytes: bytes::Bytes) -> Self {
+        Self { content: Some(ReplyContent { media_type, bytes }), ..Self::value(Value::Null) }
+    }
+
+    /// A reply that goes on.
+    pub(crate) fn stream(media_type: &'static str, body: EventBody) -> Self {
+        Self { stream: Some(body), ..Self::content(media_type, bytes::Bytes::new()) }
+    }
+
+    /// With another field.
+    pub(crate) fn with_field(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.fields.push((name, value));
+        self
     }
 
     /// The part of a value outside the configuration that stands at a path.
@@ -81,6 +104,11 @@ impl ApiReply {
     /// The method has no meaning for the value at this path.
     pub(crate) fn method_not_allowed() -> Self {
         Self::error(StatusCode::METHOD_NOT_ALLOWED, "Method isn't allowed.")
+    }
+
+    /// The query says something that cannot be meant.
+    pub(crate) fn invalid_query(detail: &str) -> Self {
+        Self::error_with_detail(StatusCode::BAD_REQUEST, "Invalid query.", detail)
     }
 
     /// The body is not JSON.

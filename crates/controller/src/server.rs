@@ -7,13 +7,16 @@ use std::net;
 use std::os::fd::OwnedFd;
 use std::os::unix;
 use std::pin::Pin;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use http_body_util::Full;
+use corral_config::json::edit;
+use http_body_util::{Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -21,15 +24,18 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
 use crate::access::ControlAccess;
 use crate::api;
 use crate::api_request::ApiRequest;
+use crate::caller::Caller;
 use crate::conditions::Conditions;
+use crate::dashboard::page;
+use crate::dashboard::viewers::EventBody;
 use crate::peers::Peers;
-use crate::reply::{ApiReply, ReplyText};
+use crate::reply::{ApiReply, ReplyContent};
 use crate::state::Controller;
 use crate::write_timeout::WriteTimeout;
 
@@ -68,6 +74,7 @@ impl ControlSocket {
         }
         // A successor accepts from now on.
         drop((self, open));
+        controller.event_hub().viewers.close();
         controller.main().seal();
         let _ = timeout(LAST_REPLIES, all_closed.recv()).await;
         Ok(())
@@ -85,12 +92,12 @@ impl ControlSocket {
                 Self::Unix(listener, peers) => listener.accept().await.map(|(stream, _)| {
                     if admits(*peers, &stream) {
                         let uid = stream.peer_cred().ok().map(|credentials| credentials.uid());
-                        spawn(stream, uid, controller, access, open);
+                        spawn(stream, Caller::Socket { uid }, controller, access, open);
                     }
                 }),
-                Self::Tcp(listener) => {
-                    listener.accept().await.map(|(stream, _)| spawn(stream, None, controller, access, open))
-                }
+                Self::Tcp(listener) => listener.accept().await.map(|(stream, address)| {
+                    spawn(stream, Caller::Port(address.ip()), controller, access, open);
+                }),
             };
             if let Err(error) = accepted {
                 tracing::warn!("accept a connection to the control API: {error}");
@@ -113,14 +120,14 @@ fn admits(peers: Peers, stream: &UnixStream) -> bool {
 
 fn spawn<S>(
     stream: S,
-    uid: Option<u32>,
+    caller: Caller,
     controller: &Controller,
     access: &ControlAccess,
     open: &mpsc::Sender<Infallible>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let served = connection(stream, uid, controller.clone(), access.clone());
+    let served = connection(stream, caller, controller.clone(), access.clone());
     let open = open.clone();
     tokio::spawn(async move {
         served.await;
@@ -131,14 +138,16 @@ fn spawn<S>(
 /// Answers one request on a connection.
 pub(crate) async fn connection(
     io: impl AsyncRead + AsyncWrite + Unpin,
-    uid: Option<u32>,
+    caller: Caller,
     controller: Controller,
     access: ControlAccess,
 ) {
     let io = TokioIo::new(WriteTimeout::new(io, WRITE_TIMEOUT));
+    let abort = Arc::new(Notify::new());
     let service = service_fn(|request| {
         // A task of its own, so that a change goes on to its end when the client does not wait.
-        let answered = tokio::spawn(handle(controller.clone(), access.clone(), uid, request));
+        let answered = handle(controller.clone(), access.clone(), caller, Arc::clone(&abort), request);
+        let answered = tokio::spawn(answered);
         async { Ok::<_, Infallible>(answered.await.unwrap_or_else(|_| response(internal_error()))) }
     });
     let served = http1::Builder::new()
@@ -150,29 +159,51 @@ pub(crate) async fn connection(
         .max_headers(MAX_FIELDS)
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(io, service)
-        .await;
-    if let Err(error) = served {
-        tracing::debug!("a connection to the control API failed: {error}");
+        .serve_connection(io, service);
+    tokio::select! {
+        served = served => {
+            if let Err(error) = served {
+                tracing::debug!("a connection to the control API failed: {error}");
+            }
+        }
+        () = abort.notified() => {}
     }
 }
 
 async fn handle(
     controller: Controller,
     access: ControlAccess,
-    uid: Option<u32>,
+    caller: Caller,
+    abort: Arc<Notify>,
     request: Request<Incoming>,
-) -> Response<Full<Bytes>> {
+) -> Response<ReplyStream> {
     let (head, body) = request.into_parts();
-    if let Some(refusal) = access.refusal(&head) {
-        return response(refusal);
-    }
-    let is_from_browser = access.is_from_browser(&head);
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let segments = edit::segments(target.as_bytes()).unwrap_or_default();
+    let mut reply = answer(&controller, &access, caller, &abort, &head, body).await;
+    if page::is_below(&segments) {
+        reply.fields.extend(page::GUARDS);
+    }
+    response(reply)
+}
+
+async fn answer(
+    controller: &Controller,
+    access: &ControlAccess,
+    caller: Caller,
+    abort: &Arc<Notify>,
+    head: &Parts,
+    body: Incoming,
+) -> ApiReply {
+    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let grant = match access.admit(head, Instant::now()) {
+        Ok(grant) => grant,
+        Err(refusal) => return refusal,
+    };
     let conditions = Conditions::from_fields(&head.headers);
     let accept = head.headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let accept = accept.collect::<Vec<_>>().join(",");
-    let reply = match read_body(body).await {
+    match read_body(body).await {
         Ok(body) => {
             let call = ApiRequest {
                 method: &head.method,
@@ -180,14 +211,14 @@ async fn handle(
                 conditions,
                 accept: &accept,
                 body: &body,
-                is_from_browser,
-                uid,
+                caller,
+                grant: &grant,
+                abort,
             };
-            api::answer(&controller, &call).await
+            api::answer(controller, access, &call).await
         }
         Err(reply) => reply,
-    };
-    response(reply)
+    }
 }
 
 /// The whole body, or what to answer instead.
@@ -211,16 +242,20 @@ async fn read_body(mut body: Incoming) -> Result<Vec<u8>, ApiReply> {
     }
 }
 
+/// The body of a reply, whole or going on.
+type ReplyStream = Either<Full<Bytes>, EventBody>;
+
 /// With the fields in Unit's order.
-fn response(reply: ApiReply) -> Response<Full<Bytes>> {
+fn response(reply: ApiReply) -> Response<ReplyStream> {
     let is_empty = reply.status == StatusCode::NOT_MODIFIED;
-    let (media_type, body) = match reply.text {
-        Some(ReplyText { media_type, text }) => (media_type, text),
-        None if is_empty => ("", Vec::new()),
-        None => ("application/json", reply.body.pretty()),
+    let (media_type, body) = match reply.content {
+        Some(ReplyContent { media_type, bytes }) => (media_type, bytes),
+        None if is_empty => ("", Bytes::new()),
+        None => ("application/json", reply.body.pretty().into()),
     };
-    let len = body.len();
-    let mut response = Response::new(Full::from(body));
+    let len = reply.stream.is_none().then_some(body.len());
+    let body = reply.stream.map_or_else(|| Either::Left(Full::from(body)), Either::Right);
+    let mut response = Response::new(body);
     *response.status_mut() = reply.status;
     let fields = response.headers_mut();
     fields.insert(header::SERVER, HeaderValue::from_static(SERVER));
@@ -229,7 +264,9 @@ fn response(reply: ApiReply) -> Response<Full<Bytes>> {
     }
     if !is_empty {
         fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-        fields.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+        if let Some(len) = len {
+            fields.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+        }
     }
     if reply.status == StatusCode::UNAUTHORIZED {
         fields.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"corral\""));
@@ -238,6 +275,7 @@ fn response(reply: ApiReply) -> Response<Full<Bytes>> {
     if let Some(tag) = reply.tag.as_deref().and_then(|tag| HeaderValue::try_from(tag).ok()) {
         fields.insert(header::ETAG, tag);
     }
+    fields.extend(reply.fields);
     response
 }
 

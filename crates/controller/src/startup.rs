@@ -5,8 +5,10 @@ use corral_acme::AcmeEngine;
 use corral_config::json::{self, Value};
 use corral_config::plan::Assets;
 use corral_config::{Known, KnownModule, Problem};
+use corral_ipc::history::StoredConfiguration;
 use corral_ipc::message::{ChangeOrigin, ConfigFiles, FromController, GenerationId, Module, StartPolicy};
 
+use crate::history::{ChangeNote, History};
 use crate::issuing;
 use crate::main_link::MainLink;
 use crate::salvage;
@@ -21,16 +23,18 @@ pub(crate) struct Start {
     pub(crate) modules: Vec<Module>,
     pub(crate) assets: Assets,
     pub(crate) files: Option<ConfigFiles>,
+    pub(crate) history: Vec<StoredConfiguration>,
 }
 
 impl Controller {
     /// Takes over the document in force, or puts the stored one in force.
     pub(crate) async fn start(main: MainLink, start: Start, engine: AcmeEngine) -> Self {
-        let Start { document, origin, generation, modules, assets, files } = start;
+        let Start { document, origin, generation, modules, assets, files, history } = start;
         let known = known(&modules);
         let controller = Self::new(main, engine, modules, known, Uploads::new(&assets), files, generation);
+        *controller.history() = History::read(history);
         match (origin, document) {
-            (ChangeOrigin::InForce, Some(text)) => controller.take_over(&text),
+            (ChangeOrigin::InForce, Some(text)) => controller.take_over(&text).await,
             (ChangeOrigin::Stored, Some(text)) => {
                 if !controller.restore(&text).await {
                     controller.distrust_stored().await;
@@ -43,7 +47,7 @@ impl Controller {
         controller
     }
 
-    fn take_over(&self, text: &[u8]) {
+    async fn take_over(&self, text: &[u8]) {
         let document = match json::parse(text) {
             Ok(document) => document,
             Err(error) => return tracing::error!("failed to read the configuration in force: {error}"),
@@ -59,7 +63,7 @@ impl Controller {
                 Default::default()
             }
         };
-        self.set_in_force(InForce::new(document, &self.insertions(), names));
+        self.enter(InForce::new(document, &self.insertions(), names), ChangeNote::TAKEN_OVER).await;
     }
 
     /// Whether the stored document, or most of it, is in force now.
@@ -109,6 +113,7 @@ impl Controller {
         let change = ChangeRequest {
             storing: Storing::Keep,
             start_policy: StartPolicy::WhatStarts,
+            note: if self.has_files() { ChangeNote::FILES } else { ChangeNote::STORED },
             ..ChangeRequest::default()
         };
         let replace = |root: &mut Value| {

@@ -1,7 +1,7 @@
 //! The document in force, and changing it: one change at a time, while readers never wait. One that a newer one
 //! replaces is taken back as long as that is possible.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, MutexGuard as StdMutexGuard, PoisonError, RwLock};
 
 use corral_acme::AcmeEngine;
 use corral_config::json::edit::{self, EditError};
@@ -12,9 +12,11 @@ use corral_ipc::message::{ConfigFiles, FromController, GenerationId, Inserted, M
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::conditions::{self, Conditions};
+use crate::dashboard::hub::EventHub;
 use crate::exporting::wanted::WantedExport;
 use crate::figures::Figures;
 use crate::folders;
+use crate::history::{self, ChangeNote, History};
 use crate::insertions::Insertions;
 use crate::issuing;
 use crate::main_link::{MainError, MainLink, Warnings};
@@ -42,6 +44,8 @@ struct ControllerState {
     insertions: RwLock<Arc<Insertions>>,
     /// Replaced as a whole when a change is in force.
     in_force: RwLock<Arc<InForce>>,
+    /// The configurations that were in force.
+    history: std::sync::Mutex<History>,
     /// Held throughout a change; the highest generation handed out.
     changing: Mutex<GenerationId>,
     /// Changes and restarts that go on or wait for that.
@@ -49,6 +53,8 @@ struct ControllerState {
     figures: Figures,
     /// Figures for a collector.
     exports: WantedExport,
+    /// The viewers of figures.
+    event_hub: EventHub,
 }
 
 /// A configuration that is in force.
@@ -133,6 +139,8 @@ pub(crate) struct ChangeRequest<'a> {
     pub(crate) path: &'a [Bytes],
     pub(crate) effect: Effect,
     pub(crate) start_policy: StartPolicy,
+    /// For the history.
+    pub(crate) note: ChangeNote<'a>,
 }
 
 impl ChangeRequest<'_> {
@@ -202,10 +210,12 @@ impl Controller {
                 uploads,
                 insertions,
                 in_force,
+                history: std::sync::Mutex::default(),
                 changing,
                 queue: Arc::default(),
                 figures: Figures::default(),
                 exports: WantedExport::default(),
+                event_hub: EventHub::default(),
             }),
         }
     }
@@ -224,6 +234,11 @@ impl Controller {
         &self.shared.exports
     }
 
+    /// The viewers of figures.
+    pub(crate) fn event_hub(&self) -> &EventHub {
+        &self.shared.event_hub
+    }
+
     /// The orders for certificates.
     pub(crate) fn engine(&self) -> &AcmeEngine {
         &self.shared.engine
@@ -231,6 +246,11 @@ impl Controller {
 
     pub(crate) fn modules(&self) -> &[Module] {
         &self.shared.modules
+    }
+
+    /// Whether the configuration comes from files.
+    pub(crate) fn has_files(&self) -> bool {
+        self.shared.files.is_some()
     }
 
     /// The files that the configuration has to be changed in, when the API must not.
@@ -253,7 +273,30 @@ impl Controller {
         name.to_str().map(ToOwned::to_owned)
     }
 
-    pub(crate) fn set_in_force(&self, in_force: InForce) {
+    /// The configurations that were in force. Held for a moment only; nothing can panic meanwhile.
+    pub(crate) fn history(&self) -> StdMutexGuard<'_, History> {
+        self.shared.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a configuration that is in force from now on, for the next change after which no other is made before this
+    /// is over. What cannot be stored is in force all the same.
+    pub(crate) async fn enter(&self, in_force: InForce, note: ChangeNote<'_>) {
+        let before = self.in_force();
+        let added = self.history().add(note, history::now(), &before.shown, &in_force.shown);
+        self.set_in_force(in_force);
+        let stored = match added {
+            Ok(None) => return,
+            Ok(Some(configuration)) => {
+                self.main().store_history(configuration).await.map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = stored {
+            tracing::warn!("the configuration in force is not stored in the history: {error}");
+        }
+    }
+
+    fn set_in_force(&self, in_force: InForce) {
         *self.shared.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(in_force);
     }
 
@@ -337,7 +380,7 @@ impl Controller {
             changing.apply(&document, &config, assets, change.storing, change.start_policy).await?;
         let in_force = InForce::new(document, &self.insertions(), config.assets);
         let tag = in_force.tag.clone();
-        self.set_in_force(in_force);
+        self.enter(in_force, change.note).await;
         Ok(Changed::Applied { tag, warnings })
     }
 
@@ -404,8 +447,9 @@ impl Controller {
         let mut changing = self.turn(self.shared.queue.enter(&[])).await?;
         changing.apply(&document, &config, &uploads.assets, Storing::Keep, start_policy).await?;
         self.set_uploads(uploads);
-        self.set_in_force(InForce::new(document, &insertions, config.assets));
+        let in_force = InForce::new(document, &insertions, config.assets);
         *self.shared.insertions.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(insertions);
+        self.enter(in_force, ChangeNote::FILES).await;
         Ok(())
     }
 

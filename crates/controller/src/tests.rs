@@ -5,8 +5,11 @@ mod changes;
 mod exports;
 mod extras;
 mod fake_main;
+mod history;
 mod replies;
+mod sessions;
 mod startup;
+mod stream;
 mod superseding;
 mod workers;
 
@@ -14,16 +17,19 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 use std::thread;
 
 use corral_config::json::{self, Value};
 use corral_config::plan::Assets;
+use corral_ipc::history::StoredConfiguration;
 use corral_ipc::link::Link;
-use corral_ipc::message::{ChangeOrigin, ControlToken, GenerationId, Module, Status, ToController};
+use corral_ipc::message::{
+    ChangeOrigin, ConfigFiles, ControlToken, GenerationId, Module, Status, ToController,
+};
 use tempfile::TempDir;
 
-use self::fake_main::{Event, FakeMain};
+use self::fake_main::{Event, FakeMain, Heard};
 use crate::run;
 
 /// Main's state when the controller starts.
@@ -33,6 +39,8 @@ struct Setup {
     status: Option<Status>,
     assets: Assets,
     token: Option<&'static str>,
+    history: Vec<StoredConfiguration>,
+    files: Option<ConfigFiles>,
 }
 
 impl Default for Setup {
@@ -43,6 +51,8 @@ impl Default for Setup {
             status: Some(Status::default()),
             assets: Assets::default(),
             token: None,
+            history: Vec::new(),
+            files: None,
         }
     }
 }
@@ -50,7 +60,7 @@ impl Default for Setup {
 /// A running controller and what its main saw.
 struct Server {
     folder: TempDir,
-    events: Receiver<Event>,
+    heard: Heard,
     release: Sender<()>,
 }
 
@@ -73,19 +83,22 @@ impl Server {
     fn start_unheard(setup: Setup) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("control.sock")).unwrap();
-        let (fake, events, release) = FakeMain::new(setup.status);
+        let (fake, heard, release) = FakeMain::new(setup.status);
         let token = setup.token.map(|token| ControlToken(token.to_owned()));
-        let start = start_message(setup.document, setup.origin, setup.assets, token);
+        let mut start = start_message(setup.document, setup.origin, setup.assets, token);
+        if let ToController::Start { history, files, .. } = &mut start {
+            (*history, *files) = (setup.history, setup.files);
+        }
         let (ours, theirs) = Link::pair().unwrap();
         ours.send(&start, &[listener.as_fd()]).unwrap();
         thread::spawn(move || run(theirs));
         thread::spawn(move || fake.serve(&ours));
-        Self { folder, events, release }
+        Self { folder, heard, release }
     }
 
     /// The next message that main gets.
     fn event(&self) -> Event {
-        self.events.recv().expect("main is there as long as the test")
+        self.heard.events.recv().expect("main is there as long as the test")
     }
 
     fn connect(&self) -> UnixStream {
@@ -166,8 +179,10 @@ fn start_message(
         modules: vec![php("8.2.9", "/m/a"), php("8.2.30", "/m/b")],
         assets,
         records: Vec::new(),
+        history: Vec::new(),
         files: None,
         token,
+        read_token: None,
     }
 }
 
@@ -205,7 +220,7 @@ fn a_wrong_start_is_an_error() {
 fn a_tcp_socket_serves_as_well() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (fake, _events, _release) = FakeMain::new(None);
+    let (fake, _heard, _release) = FakeMain::new(None);
     let (ours, theirs) = Link::pair().unwrap();
     ours.send(&bare_start(Some("{}"), ChangeOrigin::InForce), &[listener.as_fd()]).unwrap();
     drop(OwnedFd::from(listener));

@@ -11,6 +11,7 @@ use crate::asset::AssetCommand;
 use crate::check::CheckOptions;
 use crate::client::Control;
 use crate::config::ConfigCommand;
+use crate::dashboard::DashboardOptions;
 use crate::exec::ExecOptions;
 use crate::internal::InternalRole;
 use crate::logs::LogsOptions;
@@ -75,6 +76,16 @@ pub(crate) enum Command {
         /// How often the figures are asked for
         #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = pause)]
         interval: Duration,
+        #[command(flatten)]
+        control: Control,
+    },
+
+    /// Open the dashboard of a running daemon in a browser
+    ///
+    /// Where the control API is a Unix socket, the command passes requests of the browser on to it, until Ctrl-C.
+    Dashboard {
+        #[command(flatten)]
+        options: DashboardOptions,
         #[command(flatten)]
         control: Control,
     },

@@ -4,6 +4,7 @@ mod advice;
 mod apply;
 mod diff;
 pub(crate) mod edit;
+mod history;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,11 +31,17 @@ pub(crate) enum ConfigCommand {
         path: Option<String>,
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
+        /// Words for the history of configurations, at most 200 bytes
+        #[arg(long, value_name = "TEXT")]
+        comment: Option<String>,
     },
     /// Remove the configuration or the part at PATH
     Delete {
         #[arg(default_value = "")]
         path: String,
+        /// Words for the history of configurations, at most 200 bytes
+        #[arg(long, value_name = "TEXT")]
+        comment: Option<String>,
     },
     /// Open the configuration or the part at PATH in $VISUAL or $EDITOR, and put it in force
     ///
@@ -55,6 +62,24 @@ pub(crate) enum ConfigCommand {
         #[arg(required = true, value_name = "FILE|FOLDER")]
         paths: Vec<PathBuf>,
     },
+    /// List the last hundred configurations that were in force, newest first: when, by whom, and what differed
+    ///
+    /// A star marks the one in force. With ID, that configuration itself is printed.
+    History {
+        #[arg(value_name = "ID")]
+        id: Option<u32>,
+    },
+    /// Put the configuration before the one in force in force again, or the one with the number ID
+    ///
+    /// It counts as another change: a second undo takes the first one back. Nothing is done if something else has come
+    /// into force meanwhile.
+    Undo {
+        #[arg(value_name = "ID")]
+        id: Option<u32>,
+        /// Words for the history of configurations, at most 200 bytes
+        #[arg(long, value_name = "TEXT")]
+        comment: Option<String>,
+    },
 }
 
 pub(crate) fn command(command: &ConfigCommand, daemon: &Daemon) -> anyhow::Result<ExitCode> {
@@ -64,15 +89,16 @@ pub(crate) fn command(command: &ConfigCommand, daemon: &Daemon) -> anyhow::Resul
             let status = answer.status;
             answer.into_body().map_err(|error| advice::of_path(error, status, daemon, &target(path)))?
         }
-        ConfigCommand::Delete { path } => {
-            let answer = daemon.delete(&target(path))?;
+        ConfigCommand::Delete { path, comment } => {
+            let answer = daemon.delete(&(target(path) + &history::query(comment.as_deref())))?;
             let status = answer.status;
             answer.into_body().map_err(|error| advice::of_path(error, status, daemon, &target(path)))?
         }
-        ConfigCommand::Set { path, file } => {
+        ConfigCommand::Set { path, file, comment } => {
             let (path, file) = what_to_set(path.as_deref(), file.as_deref(), Path::is_file);
             let document = client::read_input(&file).map_err(|error| advice::of_file(error, path, &file))?;
-            let answer = daemon.put(&target(path), &document)?;
+            let query = history::query(comment.as_deref());
+            let answer = daemon.put(&(target(path) + &query), &document)?;
             let status = answer.status;
             answer
                 .into_body()
@@ -81,6 +107,12 @@ pub(crate) fn command(command: &ConfigCommand, daemon: &Daemon) -> anyhow::Resul
         ConfigCommand::Edit { path } => return edit::command(daemon, &target(path)),
         ConfigCommand::Diff { paths } => return diff::command(daemon, paths),
         ConfigCommand::Apply { paths } => apply::command(daemon, paths)?,
+        ConfigCommand::History { id: None } => {
+            history::list(daemon)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        ConfigCommand::History { id: Some(id) } => history::show(daemon, *id)?,
+        ConfigCommand::Undo { id, comment } => history::undo(daemon, *id, comment.as_deref())?,
     };
     output::print(&body)?;
     Ok(ExitCode::SUCCESS)

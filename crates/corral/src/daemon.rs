@@ -13,7 +13,7 @@ use corral_supervisor::{Account, ControlOptions, DaemonOptions, FilesOptions, Mo
 use corral_sys::user;
 
 use self::options::{GivenOptions, StartRequest};
-use self::token::read_token;
+use self::token::read_tokens;
 use crate::log::{self, Style};
 use crate::output;
 
@@ -140,6 +140,8 @@ fn daemon_options(
     })?;
     let on_stderr = given.no_daemon && flavour.foreground_log_on_stderr;
     let default_log = (!on_stderr).then(|| PathBuf::from(flavour.log));
+    let [token, read_token] =
+        read_tokens(given.control_token_file.as_deref(), given.control_read_token_file.as_deref())?;
     let title: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
     Ok(DaemonOptions {
         control: ControlOptions {
@@ -147,7 +149,8 @@ fn daemon_options(
             mode: given.control_mode.filter(|mode| *mode != 0).unwrap_or(DEFAULT_CONTROL_MODE),
             user: given.control_user,
             group: given.control_group,
-            token: given.control_token_file.as_deref().map(read_token).transpose()?,
+            token,
+            read_token,
         },
         state_dir: Some(given.state_dir.unwrap_or_else(|| flavour.state_dir.into())),
         modules: ModuleSource::Folder(modules_folder(given.modules_dir)?),

@@ -22,7 +22,14 @@ impl Foreground {
         let Self { control, temp_dir, users, modules, title } = self;
         let address = ListenAddress::Unix(control);
         DaemonOptions {
-            control: ControlOptions { address, mode: 0o600, user: None, group: None, token: None },
+            control: ControlOptions {
+                address,
+                mode: 0o600,
+                user: None,
+                group: None,
+                token: None,
+                read_token: None,
+            },
             state_dir: None,
             modules,
             own_files: corral_program::own_files,

@@ -9,6 +9,7 @@ mod cli;
 mod client;
 mod config;
 mod daemon;
+mod dashboard;
 mod entrypoint;
 mod exec;
 mod files;
@@ -104,6 +105,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             status::command(&control.daemon()?, watch, form)
         }
         Command::Top { interval, control } => top::command(&control.daemon()?, interval),
+        Command::Dashboard { options, control } => dashboard::command(&options, &control.daemon()?),
         Command::Certificate { command, control } => {
             asset::command(&command, AssetKind::Certificate, &control.daemon()?)
         }

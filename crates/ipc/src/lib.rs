@@ -8,6 +8,7 @@
 
 pub mod bounded;
 pub mod fuzz;
+pub mod history;
 pub mod lines;
 pub mod link;
 pub mod log;

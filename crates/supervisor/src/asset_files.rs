@@ -1,6 +1,6 @@
 //! The folders `certs` and `scripts` of the state directory: one file for each uploaded content
-//! (contract 2.1); and `acme`, with one for each record about certificates that are ordered. Names are any text, so
-//! those that no file can have are encoded.
+//! (contract 2.1); `acme`, with one for each record about certificates that are ordered; and `history`, with one for
+//! each configuration that was in force. Names are any text, so those that no file can have are encoded.
 
 use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File};
@@ -9,6 +9,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use corral_config::plan::{Asset, AssetKind, Assets};
+use corral_ipc::history::{MOST_BYTES, StoredConfiguration};
 
 /// Why a content was not stored or removed.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +25,7 @@ pub(crate) struct AssetError {
 pub(crate) fn read_all(directory: &Path) -> Assets {
     let mut assets = Assets::default();
     for kind in [AssetKind::Certificate, AssetKind::Script] {
-        for (name, bytes) in read_folder(&directory.join(folder(kind))) {
+        for (name, bytes) in read_folder(&directory.join(folder(kind)), MAX_FILE) {
             assets.set(kind, &name, Some(bytes));
         }
     }
@@ -33,12 +34,25 @@ pub(crate) fn read_all(directory: &Path) -> Assets {
 
 /// All records about certificates that are ordered, as `read_all`.
 pub(crate) fn read_records(directory: &Path) -> Vec<Asset> {
-    let records = read_folder(&directory.join(RECORDS)).into_iter();
+    let records = read_folder(&directory.join(RECORDS), MAX_FILE).into_iter();
     records.map(|(name, bytes)| Asset { name, bytes }).collect()
 }
 
+/// All configurations that were in force, oldest first, as `read_all`.
+pub(crate) fn read_history(directory: &Path) -> Vec<StoredConfiguration> {
+    let files = read_folder(&directory.join(HISTORY), MOST_BYTES as u64).into_iter();
+    let configuration = |(name, bytes): (String, Vec<u8>)| match number(&name) {
+        Some(id) => Some(StoredConfiguration { id, bytes }),
+        None => {
+            tracing::warn!("\"{name}\" in the folder \"{HISTORY}\" is skipped: its name is not a number");
+            None
+        }
+    };
+    files.filter_map(configuration).collect()
+}
+
 /// In the order of the names.
-fn read_folder(folder: &Path) -> Vec<(String, Vec<u8>)> {
+fn read_folder(folder: &Path, longest: u64) -> Vec<(String, Vec<u8>)> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
@@ -54,7 +68,7 @@ fn read_folder(folder: &Path) -> Vec<(String, Vec<u8>)> {
             tracing::warn!("\"{}\" is skipped: its name stands for nothing", entry.path().display());
             continue;
         };
-        match read_file(&entry.path()) {
+        match read_file(&entry.path(), longest) {
             Ok(bytes) => found.push((name, bytes)),
             Err(error) => tracing::error!("\"{}\" is skipped: {error}", entry.path().display()),
         }
@@ -63,13 +77,13 @@ fn read_folder(folder: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+fn read_file(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     let meta = fs::metadata(path)?;
     if !meta.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    if meta.len() > MAX_FILE {
-        return Err(io::Error::other(format!("it is longer than {MAX_FILE} bytes")));
+    if meta.len() > longest {
+        return Err(io::Error::other(format!("it is longer than {longest} bytes")));
     }
     fs::read(path)
 }
@@ -88,6 +102,22 @@ pub(crate) fn set(
 /// As `set`, for a record.
 pub(crate) fn set_record(directory: &Path, name: &str, bytes: Option<&[u8]>) -> Result<(), AssetError> {
     set_in(&directory.join(RECORDS), name, bytes)
+}
+
+/// As `set`, for a configuration that was in force.
+pub(crate) fn set_history(directory: &Path, id: u32, bytes: Option<&[u8]>) -> Result<(), AssetError> {
+    set_in(&directory.join(HISTORY), &file_name(id), bytes)
+}
+
+/// Of one length, so that names are in the order of the numbers.
+fn file_name(id: u32) -> String {
+    format!("{id:010}")
+}
+
+/// The number that a file's name says.
+fn number(name: &str) -> Option<u32> {
+    let id = name.parse().ok()?;
+    (file_name(id) == name).then_some(id)
 }
 
 fn set_in(folder: &Path, name: &str, bytes: Option<&[u8]>) -> Result<(), AssetError> {
@@ -121,6 +151,8 @@ fn remove(folder: &Path, path: &Path) -> io::Result<()> {
 }
 
 const RECORDS: &str = "acme";
+
+const HISTORY: &str = "history";
 
 fn folder(kind: AssetKind) -> &'static str {
     match kind {
@@ -234,6 +266,26 @@ mod tests {
         fs::write(directory.join("certs").join(TEMPORARY), "half").unwrap();
         std::os::unix::fs::symlink("nowhere", directory.join("certs/dangling")).unwrap();
         assert_eq!(read_all(directory).certificates.len(), 1);
+    }
+
+    #[test]
+    fn configurations_are_read_in_their_order() {
+        let state = tempfile::tempdir().unwrap();
+        let directory = state.path();
+        for id in [10, 9, 2, 4_000_000_000] {
+            set_history(directory, id, Some(&id.to_be_bytes())).unwrap();
+        }
+        set_history(directory, 2, None).unwrap();
+        for name in ["3", "0000000003x", "+000000003", "9999999999", "notes"] {
+            fs::write(directory.join("history").join(name), "x").unwrap();
+        }
+        let long = File::create(directory.join("history/0000000004")).unwrap();
+        long.set_len(MOST_BYTES as u64 + 1).unwrap();
+        let found = read_history(directory);
+        assert_eq!(found.iter().map(|one| one.id).collect::<Vec<_>>(), [9, 10, 4_000_000_000]);
+        assert_eq!(found[0].bytes, 9u32.to_be_bytes());
+        let meta = fs::metadata(directory.join("history/0000000009")).unwrap();
+        assert_eq!(meta.permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The audience of this process, which hears how it is doing: the process that has started it, a person at a terminal,
 //! the service manager.
 
+use std::fs::File;
 use std::io::Write;
 use std::time::Instant;
 
 use crate::background::Starter;
 use crate::decide::progress::Progress;
-use crate::log_file::LogFile;
+use crate::log_file::{self, LogFile};
 use crate::options::ConsoleOptions;
 use crate::predecessor::Predecessor;
 use crate::service_manager::ServiceManager;
@@ -56,6 +57,11 @@ impl Audience {
     /// The file that lines go to.
     pub(crate) fn log_path(&self) -> Option<String> {
         self.log.as_ref()?.path()
+    }
+
+    /// That file, or another one that lines go to, for reading.
+    pub(crate) fn open_log(&self) -> std::io::Result<Option<File>> {
+        log_file::open_for_reading()
     }
 
     pub(crate) fn reopen_log(&self) {

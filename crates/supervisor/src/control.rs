@@ -142,6 +142,7 @@ mod tests {
             user: None,
             group: None,
             token: None,
+            read_token: None,
         }
     }
 

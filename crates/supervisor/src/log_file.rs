@@ -46,6 +46,15 @@ impl LogFile {
     }
 }
 
+/// The log for reading, if it is a file: the very one that standard error leads to, whatever has its path by now.
+pub(crate) fn open_for_reading() -> io::Result<Option<File>> {
+    let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+    if !stderr.metadata()?.is_file() {
+        return Ok(None);
+    }
+    File::open("/proc/self/fd/2").map(Some)
+}
+
 /// Makes standard error lead to the file.
 pub(crate) fn redirect(file: &File) -> anyhow::Result<()> {
     process::replace_standard(Standard::Error, file).context("redirect standard error to the log")

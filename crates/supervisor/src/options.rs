@@ -65,6 +65,8 @@ pub struct ControlOptions {
     pub group: Option<String>,
     /// The token that every request has to show; needed where other machines can connect.
     pub token: Option<ControlToken>,
+    /// A token for requests that change nothing, besides that one.
+    pub read_token: Option<ControlToken>,
 }
 
 /// Where the host executables come from.

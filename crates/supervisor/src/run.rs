@@ -175,6 +175,7 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
         files: Files::new(options.files),
         audience: Audience::new(starter, console, terminal, log),
         token: options.control.token,
+        read_token: options.control.read_token,
     });
     supervisor.run()
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use corral_config::plan::{Asset, AssetKind, Assets};
+use corral_ipc::history::StoredConfiguration;
 
 use crate::asset_files::{self, AssetError};
 
@@ -112,6 +113,16 @@ impl Store {
     /// Stores such a record, or removes it.
     pub(crate) fn set_record(&self, name: &str, bytes: Option<&[u8]>) -> Result<(), AssetError> {
         asset_files::set_record(&self.directory, name, bytes)
+    }
+
+    /// All configurations that were in force, oldest first, as far as they can be read.
+    pub(crate) fn history(&self) -> Vec<StoredConfiguration> {
+        asset_files::read_history(&self.directory)
+    }
+
+    /// Stores one of them, or removes it.
+    pub(crate) fn set_history(&self, id: u32, bytes: Option<&[u8]>) -> Result<(), AssetError> {
+        asset_files::set_history(&self.directory, id, bytes)
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {

@@ -6,11 +6,15 @@
 //! private keys. Main writes bytes that it does not interpret, and the unprivileged controller needs no access to the
 //! directory.
 
+mod history;
+
 use std::time::Instant;
 
 use corral_config::plan::{Asset, AssetKind, Assets};
+use corral_ipc::history::StoredConfiguration;
 use corral_ipc::link::MAX_MESSAGE;
 
+use self::history::HistoryFiles;
 use crate::decide::backoff::Backoff;
 use crate::store::Store;
 
@@ -32,6 +36,8 @@ pub(crate) struct Stored {
     assets: Assets,
     /// The records about certificates that are ordered.
     records: Vec<Asset>,
+    /// The configurations that were in force.
+    history: HistoryFiles,
 }
 
 /// The configuration in force is not the stored one.
@@ -45,8 +51,9 @@ impl Stored {
     pub(crate) fn read(store: Option<Store>, asked: Option<Vec<u8>>) -> Self {
         let assets = store.as_ref().map(Store::assets).unwrap_or_default();
         let records = store.as_ref().map(Store::records).unwrap_or_default();
+        let history = HistoryFiles::read(store.as_ref());
         let mut stored =
-            Self { store, document: asked, is_kept_aside: false, unstored: None, assets, records };
+            Self { store, document: asked, is_kept_aside: false, unstored: None, assets, records, history };
         if stored.document.is_none() {
             stored.read_document();
         }
@@ -125,6 +132,16 @@ impl Stored {
         self.records.retain(|record| record.name != name);
         self.records.extend(bytes.map(|bytes| Asset { name: name.to_owned(), bytes }));
         Ok(())
+    }
+
+    /// The configurations that were in force, oldest first.
+    pub(crate) fn history(&self) -> &[StoredConfiguration] {
+        self.history.all()
+    }
+
+    /// Stores a configuration that is in force now; remembers it as `set_asset` does, also if it cannot be stored.
+    pub(crate) fn add_history(&mut self, configuration: StoredConfiguration) -> Result<(), String> {
+        self.history.add(self.store.as_ref(), configuration)
     }
 
     /// Stores a document that is in force from now on.

@@ -58,6 +58,7 @@ pub(crate) struct DaemonParts {
     pub(crate) files: Files,
     pub(crate) audience: Audience,
     pub(crate) token: Option<ControlToken>,
+    pub(crate) read_token: Option<ControlToken>,
 }
 
 /// The main process.
@@ -76,6 +77,8 @@ pub(crate) struct Supervisor {
     audience: Audience,
     /// The token that protects the control API.
     token: Option<ControlToken>,
+    /// The token of those that change nothing.
+    read_token: Option<ControlToken>,
     questions: Questions,
     usage: OwnUsage,
     /// The successor has asked for the counters, and hears of more.
@@ -97,7 +100,8 @@ const LONGEST_TURN: Duration = Duration::from_millis(10);
 impl Supervisor {
     pub(crate) fn new(parts: DaemonParts) -> Self {
         let now = Instant::now();
-        let DaemonParts { signals, programs, inheritance, stored, files, audience, token } = parts;
+        let DaemonParts { signals, programs, inheritance, stored, files, audience, token, read_token } =
+            parts;
         let watch = audience.console.as_ref().and_then(|console| Watch::of(&console.watch));
         let mut questions = Questions::new(now);
         let before = inheritance.predecessor.as_ref().map(|predecessor| predecessor.sums.clone());
@@ -113,6 +117,7 @@ impl Supervisor {
             inheritance,
             audience,
             token,
+            read_token,
             questions,
             usage: OwnUsage::default(),
             sums_are_wanted: false,

@@ -410,3 +410,54 @@ fn a_record_of_a_test_certificate_can_be_held() {
     schedule.remember("a.example", held, now);
     assert_eq!(only(&schedule, now).state, NameState::Valid);
 }
+
+#[test]
+fn a_person_has_a_name_ordered_at_once() {
+    let mut schedule = schedule(&["a.example"]);
+    // One that the authority is not asked about.
+    let held = |from| IssuedCertificate { id: None, ..held(from, 90) };
+    assert_eq!(schedule.renew("b.example"), Err(RenewError::Unknown));
+    order(&mut schedule, at(0)).unwrap();
+    assert_eq!(schedule.renew("a.example"), Err(RenewError::UnderWay));
+    schedule.issued("a.example", CA, held(0), at(1));
+    assert_eq!(order(&mut schedule, at(2 * DAY)), None, "it is not due");
+    assert_eq!(schedule.renew("a.example"), Ok(()));
+    assert_eq!(schedule.renew("a.example"), Err(RenewError::UnderWay), "once");
+    assert!(order(&mut schedule, at(2 * DAY)).is_some());
+    schedule.issued("a.example", CA, held(2 * DAY), at(2 * DAY + 1));
+    assert_eq!(order(&mut schedule, at(3 * DAY)), None, "and once only");
+}
+
+#[test]
+fn a_pause_after_a_failure_does_not_keep_a_person_waiting() {
+    for blame in [Blame::Name, Blame::Authority, Blame::RateLimit] {
+        let mut schedule = schedule(&["a.example"]);
+        order(&mut schedule, at(0)).unwrap();
+        schedule.failed("a.example", CA, &failure(blame), at(1));
+        // Longer than the pace of orders, shorter than the pause after several failures.
+        let (mut now, mut n_failures) = (at(1), 1);
+        while n_failures < 5 {
+            now = schedule.wake(now).expect("it is tried again");
+            order(&mut schedule, now).unwrap();
+            schedule.failed("a.example", CA, &failure(blame), now);
+            n_failures += 1;
+        }
+        let next = schedule.wake(now).expect("it is tried again");
+        schedule.renew("a.example").unwrap();
+        let asked = schedule.wake(now).unwrap_or(now);
+        assert!(asked < next, "{blame:?}");
+        assert!(order(&mut schedule, asked).is_some(), "{blame:?}");
+    }
+}
+
+#[test]
+fn what_is_not_wanted_any_more_is_not_ordered() {
+    let mut schedule = schedule(&["a.example"]);
+    order(&mut schedule, at(0)).unwrap();
+    schedule.issued("a.example", CA, held(0, 90), at(1));
+    schedule.wanted(&WantedCertificates::default());
+    assert_eq!(schedule.renew("a.example"), Err(RenewError::Unknown));
+    let wildcard = issue_of(CA, &[]);
+    schedule.wanted(&wanted(&["*.example"], &wildcard));
+    assert_eq!(schedule.renew("*.example"), Err(RenewError::NeedsDns));
+}

@@ -136,3 +136,17 @@ fn the_stored_ones_are_there_at_the_start_unless_they_are_broken() {
     assert!(names("/js_modules").is_empty());
     assert_eq!(server.get("/certificates/good/key").json(), Value::from("ECDH"));
 }
+
+#[test]
+fn what_is_not_automatic_is_not_renewed() {
+    let server = server();
+    server.check("PUT", "/certificates/a", EC, "200 OK", r#"{"success": "Certificate chain uploaded."}"#);
+    let missing = r#"{"error": "Certificate doesn't exist."}"#;
+    for name in ["a", "a.example.org", "%FF", "*.example.org"] {
+        server.check("POST", &format!("/control/certificates/{name}/renew"), "", "404 Not Found", missing);
+    }
+    let not_allowed = r#"{"error": "Method isn't allowed."}"#;
+    for method in ["GET", "PUT", "DELETE"] {
+        server.check(method, "/control/certificates/a/renew", "", "405 Method Not Allowed", not_allowed);
+    }
+}

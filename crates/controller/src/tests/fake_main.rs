@@ -1,8 +1,11 @@
 //! Main as the controller sees it: answers by simple rules, and reports what it was asked.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use corral_config::plan::{AssetKind, Assets};
+use corral_ipc::history::StoredConfiguration;
 use corral_ipc::link::Link;
 use corral_ipc::message::{
     FromController, Revocable, Status, ToController, WorkerEnding, WorkerId, WorkerState, WorkerStatus,
@@ -21,20 +24,36 @@ pub(super) enum Event {
     Export(Vec<u8>),
 }
 
+/// Everything that main hears.
+pub(super) struct Heard {
+    pub(super) events: Receiver<Event>,
+    /// The configurations that it is to store in the history.
+    pub(super) history: Receiver<StoredConfiguration>,
+    /// How often it was asked for the figures.
+    pub(super) n_statuses: Arc<AtomicUsize>,
+}
+
 pub(super) struct FakeMain {
     status: Option<Status>,
     events: Sender<Event>,
     release: Receiver<()>,
+    /// What is stored in the history.
+    history: Sender<StoredConfiguration>,
+    n_statuses: Arc<AtomicUsize>,
     /// The change that goes on for ever is past the point of return.
     is_late: bool,
 }
 
 impl FakeMain {
     /// With what it reports, and what lets it go on when it holds an answer back.
-    pub(super) fn new(status: Option<Status>) -> (Self, Receiver<Event>, Sender<()>) {
+    pub(super) fn new(status: Option<Status>) -> (Self, Heard, Sender<()>) {
         let (events, heard) = channel();
         let (release, released) = channel();
-        (Self { status, events, release: released, is_late: false }, heard, release)
+        let (history, stored) = channel();
+        let n_statuses = Arc::<AtomicUsize>::default();
+        let told = Heard { events: heard, history: stored, n_statuses: Arc::clone(&n_statuses) };
+        let fake = Self { status, events, release: released, history, n_statuses, is_late: false };
+        (fake, told, release)
     }
 
     /// Answers until the controller is gone.
@@ -79,6 +98,7 @@ impl FakeMain {
                 })
             }
             FromController::Status { ticket } => {
+                self.n_statuses.fetch_add(1, Ordering::Relaxed);
                 Some(ToController::Status { ticket, status: self.status.clone() })
             }
             FromController::RestartApp { ticket, name } => {
@@ -110,7 +130,15 @@ impl FakeMain {
             FromController::StoreRecord { ticket, .. } => {
                 Some(ToController::RecordStored { ticket, error: None })
             }
+            FromController::StoreHistory { ticket, configuration } => {
+                let is_full = configuration.bytes.windows(5).any(|part| part == b"/full");
+                let error = is_full.then(|| "no space left".to_owned());
+                // A test that does not listen has no use for it.
+                let _ = self.history.send(configuration);
+                Some(ToController::RecordStored { ticket, error })
+            }
             FromController::Provide { ticket, .. } => Some(ToController::Provided { ticket }),
+            FromController::OpenLog { ticket } => Some(ToController::LogOpened { ticket, error: None }),
             FromController::KeepStoredAside => {
                 self.tell(Event::KeepAside);
                 None

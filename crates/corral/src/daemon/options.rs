@@ -26,6 +26,7 @@ pub(super) struct GivenOptions {
     pub(super) control_user: Option<String>,
     pub(super) control_group: Option<String>,
     pub(super) control_token_file: Option<PathBuf>,
+    pub(super) control_read_token_file: Option<PathBuf>,
     pub(super) user: Option<String>,
     pub(super) group: Option<String>,
     pub(super) pid_file: Option<PathBuf>,
@@ -101,6 +102,12 @@ const VALUED: &[Valued] = &[
         value: "filename",
         help: "file with the token that requests to the control API have to show",
         set: path!(control_token_file),
+    },
+    Valued {
+        name: "--control-read-token-file",
+        value: "filename",
+        help: "file with another token, for requests that change nothing",
+        set: path!(control_read_token_file),
     },
     Valued { name: "--pid", value: "filename", help: "file for the process id", set: path!(pid_file) },
     Valued { name: "--log", value: "filename", help: "file for the log", set: path!(log) },
@@ -212,6 +219,12 @@ pub(super) fn parse(name: &str, arguments: &[OsString]) -> anyhow::Result<StartR
         let name = if given.watch { "--watch" } else { "--config-writable" };
         bail!("option \"{name}\" is about configuration files and needs \"--config\"");
     }
+    if given.control_read_token_file.is_some() && given.control_token_file.is_none() {
+        bail!(
+            "option \"--control-read-token-file\" needs \"--control-token-file\": without that, every client may \
+             change everything"
+        );
+    }
     Ok(StartRequest::Run(Box::new(given)))
 }
 
@@ -220,7 +233,7 @@ pub(super) fn usage(name: &str, flavour: &Flavour) -> String {
     let mut text = format!("{name} options:\n\n");
     let mut line = |option: &str, help: &str| {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {option:<31}{help}");
+        let _ = writeln!(text, "  {option:<36}{help}");
     };
     line("--version", "print the version and the defaults");
     for flag in FLAGS {
@@ -306,6 +319,18 @@ mod tests {
         };
         check("--user u --group g --control-user cu --control-group cg --control-mode 660", &people);
         check("--user a --user b", &GivenOptions { user: Some("b".into()), ..GivenOptions::default() });
+    }
+
+    #[test]
+    fn a_token_for_reading_needs_one_for_changes() {
+        let both = GivenOptions {
+            control_token_file: Some("/a".into()),
+            control_read_token_file: Some("/b".into()),
+            ..GivenOptions::default()
+        };
+        check("--control-read-token-file /b --control-token-file /a", &both);
+        let error = parsed("--control-read-token-file /b").unwrap_err().to_string();
+        assert!(error.contains("needs \"--control-token-file\""), "{error}");
     }
 
     #[test]

@@ -30,8 +30,10 @@ fn start(document: Vec<u8>) -> ToController {
         modules: vec![module],
         assets: Assets::default(),
         records: Vec::new(),
+        history: Vec::new(),
         files: None,
         token: None,
+        read_token: None,
     }
 }
 

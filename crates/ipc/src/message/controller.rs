@@ -7,6 +7,7 @@ use corral_config::plan::{Asset, AssetKind, Assets, Plan};
 use serde::{Deserialize, Serialize};
 
 use super::{ControlCall, GenerationId, IssuedSecret, Module, Status, Ticket, WorkerEnding, WorkerStatus};
+use crate::history::StoredConfiguration;
 use crate::link::{Incoming, MAX_MESSAGE};
 
 /// From the controller to main.
@@ -103,12 +104,25 @@ pub enum FromController {
         /// The content; `None` removes it.
         bytes: Option<Vec<u8>>,
     },
+    /// Keep a configuration that is in force now, and drop the oldest ones beyond the bounds of `history`. Answered by
+    /// `RecordStored`.
+    StoreHistory {
+        /// Returned with the answer.
+        ticket: Ticket,
+        /// The configuration, with a higher number than all before.
+        configuration: StoredConfiguration,
+    },
     /// Have the router use these, and every later one. Answered by `Provided`.
     Provide {
         /// Returned with the answer.
         ticket: Ticket,
         /// In the order in which they count.
         secrets: Vec<IssuedSecret>,
+    },
+    /// Open the log for reading. Answered by `LogOpened`.
+    OpenLog {
+        /// Returned with the answer.
+        ticket: Ticket,
     },
     /// The control API answers requests from now on.
     Listening,
@@ -136,10 +150,14 @@ pub enum ToController {
         assets: Assets,
         /// The records that were kept about certificates that are ordered.
         records: Vec<Asset>,
+        /// The configurations that were in force, oldest first.
+        history: Vec<StoredConfiguration>,
         /// Where the configuration comes from when that is files.
         files: Option<ConfigFiles>,
         /// A token that requests to the control API must show, if one is required.
         token: Option<ControlToken>,
+        /// Another one, for requests that change nothing.
+        read_token: Option<ControlToken>,
     },
     /// The configuration files were read again: this is in force from now on, if that is possible.
     Replace {
@@ -212,7 +230,7 @@ pub enum ToController {
         /// The error, if one occurred.
         error: Option<String>,
     },
-    /// The answer to `StoreRecord`.
+    /// The answer to `StoreRecord` and `StoreHistory`.
     RecordStored {
         /// As asked.
         ticket: Ticket,
@@ -226,6 +244,13 @@ pub enum ToController {
     },
     /// A client of a router asks for something. Carries the socket on which the request comes.
     Call(ControlCall),
+    /// The answer to `OpenLog`. Carries the log, open for reading, if it is a file and can be read.
+    LogOpened {
+        /// As asked.
+        ticket: Ticket,
+        /// Why it cannot be read, if it is a file.
+        error: Option<String>,
+    },
     /// A client has asked a listener for a name that has no certificate yet.
     CertificateWanted {
         /// In lower case.

@@ -43,8 +43,10 @@ impl Supervisor {
             modules: self.programs.modules.clone(),
             assets: self.stored.assets().clone(),
             records: self.stored.records().to_vec(),
+            history: self.stored.history().to_vec(),
             files: self.files.describe(),
             token: self.token.clone(),
+            read_token: self.read_token.clone(),
         };
         if let Some(peer) = &mut self.children.controller.peer {
             peer.send(&start, &[self.inheritance.control.socket().as_fd()]);
@@ -98,7 +100,12 @@ impl Supervisor {
                 let error = self.stored.set_record(&name, bytes).err();
                 self.children.controller.send(&ToController::RecordStored { ticket, error });
             }
+            FromController::StoreHistory { ticket, configuration } => {
+                let error = self.stored.add_history(configuration).err();
+                self.children.controller.send(&ToController::RecordStored { ticket, error });
+            }
             FromController::Provide { ticket, secrets } => self.provide(ticket, secrets),
+            FromController::OpenLog { ticket } => self.open_log(ticket),
             FromController::Listening => self.on_listening(),
             FromController::ExportMetrics { request } => {
                 self.children.routers.in_charge.role.send(&ToRouter::ExportMetrics { request });
@@ -134,6 +141,17 @@ impl Supervisor {
             self.children.controller.send(&ToController::Provided { ticket });
         }
         self.children.tell_routers(&ToRouter::Provide { ticket, secrets });
+    }
+
+    fn open_log(&mut self, ticket: Ticket) {
+        let (file, error) = match self.audience.open_log() {
+            Ok(file) => (file, None),
+            Err(error) => (None, Some(format!("open the log: {error}"))),
+        };
+        let fds: Vec<_> = file.iter().map(AsFd::as_fd).collect();
+        if let Some(peer) = &mut self.children.controller.peer {
+            peer.send(&ToController::LogOpened { ticket, error }, &fds);
+        }
     }
 
     fn on_listening(&mut self) {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use corral_testkit::pebble::Options;
-use corral_testkit::{FakeClock, Load, PATIENCE, daemon, within};
+use corral_testkit::{FakeClock, Load, PATIENCE, Request, daemon, within};
 use serde_json::json;
 
 use crate::ordering::Ordering;
@@ -105,4 +105,24 @@ fn what_is_said_about_renewals_may_be_nonsense() {
     let day = |time: &serde_json::Value| time.as_str().unwrap()[..7].to_owned();
     assert_eq!(day(&status["renews_at"]), day(&before));
     ordering.expect_served("a.example.org");
+}
+
+#[test]
+fn a_person_renews_a_certificate_that_is_not_due() {
+    let ordering = Ordering::start(Options::default());
+    ordering.order(&json!({ "names": "a.example.org" }));
+    ordering.expect_valid("a.example.org");
+    let client = ordering.pebble.client();
+    let first = ordering.leaf(&client, "a.example.org");
+    let renew = |name: &str| {
+        let request = Request::post(&format!("/control/certificates/{name}/renew"));
+        ordering.server.control().send(&request)
+    };
+    renew("b.example.org").expect_refused(404, "Certificate doesn't exist.");
+    assert_eq!(renew("A.example.org").json()["success"], "Ok");
+    // The same again, while that goes on or after it; never two at once.
+    assert!(matches!(renew("a.example.org").0.status, 200 | 409));
+    ordering.server.expect_log("certificate for a.example.org renewed by");
+    ordering.server.expect_log("by the control socket: POST /control/certificates/A.example.org/renew");
+    assert_ne!(ordering.leaf(&client, "a.example.org"), first);
 }

@@ -2,5 +2,10 @@
 
 mod api;
 mod browsers;
+mod dashboard;
+mod events;
+mod history;
+mod sessions;
+mod tokens;
 mod values;
 mod workers;

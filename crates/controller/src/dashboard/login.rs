@@ -1,0 +1,110 @@
+//! `/dashboard/session` and `/dashboard/tokens`: a browser begins a session with a token that it shows once, and has a
+//! cookie from then on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use corral_config::json::{self, Value};
+use hyper::header::{self, HeaderValue};
+use hyper::{Method, StatusCode};
+
+use super::sessions::TOKEN_LIFETIME;
+use crate::access::{ControlAccess, Credential, SESSION_COOKIE};
+use crate::access_level::AccessLevel;
+use crate::api_request::ApiRequest;
+use crate::query;
+use crate::reply::{ApiReply, object};
+
+/// Answers a request to `/dashboard/session`. `files` are the files that are to be changed in place of the API.
+pub(crate) async fn session(access: &ControlAccess, call: &ApiRequest<'_>, files: Option<&str>) -> ApiReply {
+    match *call.method {
+        Method::POST => begin(access, call).await,
+        Method::DELETE => end(access, call),
+        _ if call.grant.level == AccessLevel::None => unauthorized("No session has begun, or it has ended."),
+        _ => uncached(ApiReply::value(object([
+            ("access", Value::from(call.grant.level.word())),
+            ("version", Value::from(env!("CARGO_PKG_VERSION"))),
+            ("files", files.map_or(Value::Null, Value::from)),
+        ]))),
+    }
+}
+
+/// Answers a request to `/dashboard/tokens`: a token for a browser of the client, who may do everything.
+pub(crate) async fn issue(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
+    let level = match query::text(call.target, "access").as_ref().map(Option::as_deref) {
+        Ok(None | Some("full")) => AccessLevel::Full,
+        Ok(Some("read")) => AccessLevel::Read,
+        Ok(Some(_)) => {
+            return ApiReply::invalid_query("The \"access\" query parameter must be \"full\" or \"read\".");
+        }
+        Err(detail) => return ApiReply::invalid_query(detail),
+    };
+    let token = access.issue(level, call.owner().await.into(), Instant::now());
+    let expires = Value::from(TOKEN_LIFETIME.as_secs());
+    uncached(ApiReply::value(object([("token", Value::from(&*token)), ("expires_in", expires)])))
+}
+
+async fn begin(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
+    let body = match json::parse_text(call.body) {
+        Ok(body) => body,
+        Err(error) => return ApiReply::invalid_json(&error),
+    };
+    let Some(shown) = body.member("token").and_then(Value::as_bytes) else {
+        let detail = "The body must be an object with a \"token\".";
+        return ApiReply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid request body.", detail);
+    };
+    // Where so many are wrong, none is looked at: it would tell them apart too fast.
+    let Some(_place) = access.place_for_guess() else {
+        let detail = "Too many wrong tokens were shown; try again in a second.";
+        return ApiReply::error_with_detail(StatusCode::TOO_MANY_REQUESTS, "Too many requests.", detail);
+    };
+    let now = Instant::now();
+    let Some((level, owner)) = access.redeem(shown, now) else {
+        tokio::time::sleep(GUESSING_PAUSE).await;
+        return unauthorized(
+            "The token is wrong, was used already or is too old. `corral dashboard` makes a new link.",
+        );
+    };
+    let owner = match owner {
+        Some(owner) => owner,
+        None => Arc::from(call.owner_with_token().await),
+    };
+    match access.begin_session(level, owner, now) {
+        Some(secret) => {
+            let reply = ApiReply::value(object([("access", Value::from(level.word()))]));
+            uncached(set_cookie(reply, call, &format!("{secret}; Path=/; HttpOnly; SameSite=Strict")))
+        }
+        None => {
+            let detail = "There are too many sessions; one of them has to end first.";
+            ApiReply::error_with_detail(StatusCode::SERVICE_UNAVAILABLE, "Too many sessions.", detail)
+        }
+    }
+}
+
+fn end(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
+    let Credential::Session(session) = &call.grant.credential else {
+        return unauthorized("No session has begun, or it has ended.");
+    };
+    access.end_session(session);
+    let reply = uncached(ApiReply::success("Ok"));
+    set_cookie(reply, call, "; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
+}
+
+fn set_cookie(reply: ApiReply, call: &ApiRequest<'_>, value: &str) -> ApiReply {
+    let secure = if call.grant.is_over_tls { "; Secure" } else { "" };
+    match HeaderValue::try_from(format!("{SESSION_COOKIE}={value}{secure}")) {
+        Ok(field) => reply.with_field(header::SET_COOKIE, field),
+        Err(_) => reply,
+    }
+}
+
+fn uncached(reply: ApiReply) -> ApiReply {
+    reply.with_field(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
+}
+
+fn unauthorized(detail: &str) -> ApiReply {
+    uncached(ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail))
+}
+
+/// How long the answer to a wrong token takes.
+const GUESSING_PAUSE: Duration = Duration::from_secs(1);

@@ -47,8 +47,8 @@ fn ticks(stat: &str) -> Option<u64> {
     numbers.next()??.checked_add(numbers.next()??)
 }
 
-/// The children of a process that have this short name, among its first thousand. None if it is gone or hidden, or where
-/// the kernel does not list children.
+/// The children of a process that have this short name, among its first thousand. None if it is gone or hidden, or
+/// where the kernel does not list children.
 pub fn children_named(pid: u32, name: &str) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let children = std::fs::read_to_string(path).unwrap_or_default();

@@ -38,7 +38,7 @@ pub(super) struct Totals {
     cpu: Option<Duration>,
 }
 
-/// Figures that are no sums.
+/// Figures that are not sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Levels {
     busy: u64,

@@ -9,7 +9,7 @@ use corral_sys::usage::{anonymous_memory, children_named, processor_time};
 use super::figures::decimal;
 use crate::reply::object;
 
-/// What is taken together.
+/// Sums over all these processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     /// Bytes of the daemon's own processes and of applications.
@@ -47,7 +47,7 @@ impl OwnProcesses {
 }
 
 impl Usage {
-    /// What is known of it.
+    /// The sums that are known.
     pub(super) fn value(self) -> Value {
         let memory = self.memory.map(|bytes| ("memory", Value::from(bytes)));
         let cpu = self.cpu.map(|time| ("cpu", decimal(time.as_secs_f64())));

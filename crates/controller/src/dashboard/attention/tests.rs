@@ -14,7 +14,7 @@ fn with(apps: Vec<AppStatus>) -> Status {
     Status { applications: apps, ..Status::default() }
 }
 
-/// What is found, a line each.
+/// Everything that is found, a line each.
 fn lines(
     status: &Status,
     certificates: &[NameStatus],

@@ -1,4 +1,4 @@
-//! What figures have done since they were looked at before: crashes, requests that wait, queues that grow.
+//! Changes of figures since they were looked at before: crashes, requests that wait, queues that grow.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};

@@ -96,7 +96,7 @@ impl ControlAccess {
         Self { shared: Arc::new(shared) }
     }
 
-    /// What the request may do, or the answer to one that may not be made.
+    /// The decision about a request, or the answer to one that may not be made.
     pub(crate) fn admit(&self, head: &Parts, now: Instant) -> Result<Grant, ApiReply> {
         if self.shared.metrics_alone && head.uri.path() != "/metrics" {
             return Err(ApiReply::missing());
@@ -150,7 +150,7 @@ impl ControlAccess {
         (if is_guarded { AccessLevel::None } else { AccessLevel::Full }, Credential::Open)
     }
 
-    /// What the control token, or that for reading, permits.
+    /// The level of the control token, or of that for reading.
     fn control_token(&self, shown: &[u8]) -> Option<AccessLevel> {
         let is = |secret: &Option<Secret>| secret.as_ref().is_some_and(|secret| secret.is(shown));
         match (is(&self.shared.token), is(&self.shared.read_token)) {
@@ -160,7 +160,7 @@ impl ControlAccess {
         }
     }
 
-    /// What a token permits that begins a session, and to whom it was given; one that works once is used up.
+    /// The level of a token that begins a session, and its owner if it works once: it is used up then.
     pub(crate) fn redeem(&self, shown: &[u8], now: Instant) -> Option<(AccessLevel, Option<Arc<str>>)> {
         let once = self.sessions().redeem(shown, now).map(|(level, owner)| (level, Some(owner)));
         once.or_else(|| self.control_token(shown).map(|level| (level, None)))
@@ -216,8 +216,8 @@ fn permit(head: &Parts, need: Need, level: AccessLevel, credential: &Credential)
             && !browsers::is_of_own_page(&head.headers) =>
         {
             forbid(
-                "With the cookie of a session, a change needs the header \"Origin\", or \"Sec-Fetch-Site: same-origin\", \
-                 as browsers send them.",
+                "With the cookie of a session, a change needs the header \"Origin\", or \"Sec-Fetch-Site: \
+                 same-origin\", as browsers send them.",
             )
         }
         _ => Ok(()),

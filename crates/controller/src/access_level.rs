@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AccessLevel {
     None,
-    /// It may see everything and change nothing.
+    /// Everything may be seen and nothing changed.
     Read,
     Full,
 }

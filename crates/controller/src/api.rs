@@ -67,7 +67,7 @@ fn acts(resource: ApiResource, method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD) || resource == ApiResource::Restart
 }
 
-/// Says in the log what was done, and by whom.
+/// Says in the log what was done, and at whose wish.
 fn log_action(call: &ApiRequest<'_>, note: ChangeNote<'_>) {
     let path = call.target.split(['?', '#']).next().unwrap_or_default();
     let path: String = path.chars().take(LONGEST_LOGGED).collect();

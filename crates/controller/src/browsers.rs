@@ -12,7 +12,7 @@ use hyper::{Method, StatusCode};
 
 use crate::reply::ApiReply;
 
-/// What guards the API besides the rules here.
+/// The guard of the API besides the rules here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BrowserGuard {
     /// A token: a page cannot show it, whatever its name is.

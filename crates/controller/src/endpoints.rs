@@ -92,7 +92,7 @@ pub(crate) enum Otherwise {
 /// The access that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// What shows and changes nothing by itself.
+    /// The request may always be made: it shows and changes nothing by itself.
     Nothing,
     Read,
     Full,

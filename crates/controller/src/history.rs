@@ -13,7 +13,7 @@ use corral_ipc::history::{MOST_BYTES, StoredConfiguration, surplus};
 
 use crate::conditions;
 
-/// What is noted about a change besides its content.
+/// The notes about a change besides its content.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ChangeNote<'a> {
     /// Words for the side that has made it.
@@ -82,7 +82,8 @@ impl History {
         history
     }
 
-    /// Takes note that a configuration with this tag is in force. True if it is the newest one, which needs no other entry.
+    /// Takes note that a configuration with this tag is in force. True if it is the newest one, which needs no other
+    /// entry.
     pub(crate) fn note_in_force(&mut self, tag: &str) -> bool {
         self.in_force = self.entries.last().filter(|newest| newest.tag == tag).map(|newest| newest.id);
         self.in_force.is_some()
@@ -147,7 +148,7 @@ impl History {
         self.entries.last().map(|entry| self.described(entry))
     }
 
-    /// What is told about an entry besides its configuration.
+    /// The description of an entry, without its configuration.
     fn described(&self, entry: &HistoryEntry) -> Value {
         Value::Object(self.describe(entry))
     }

@@ -1,5 +1,5 @@
-//! `/control/certificates/NAME/renew`: an automatic certificate is ordered now. The reply does not wait for it: `/status`
-//! says what has come of it.
+//! `/control/certificates/NAME/renew`: an automatic certificate is ordered now. The reply does not wait for it;
+//! `/status` says what has come of it.
 
 use corral_acme::RenewError;
 use corral_config::json::Bytes;

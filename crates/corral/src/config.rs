@@ -62,7 +62,7 @@ pub(crate) enum ConfigCommand {
         #[arg(required = true, value_name = "FILE|FOLDER")]
         paths: Vec<PathBuf>,
     },
-    /// List the last hundred configurations that were in force, newest first: when, by whom, and what differed
+    /// List the last hundred configurations that were in force, newest first: time, author, and what differed
     ///
     /// A star marks the one in force. With ID, that configuration itself is printed.
     History {
@@ -71,8 +71,8 @@ pub(crate) enum ConfigCommand {
     },
     /// Put the configuration before the one in force in force again, or the one with the number ID
     ///
-    /// It counts as another change: a second undo takes the first one back. Nothing is done if something else has come
-    /// into force meanwhile.
+    /// An undo counts as another change: a second undo takes the first one back. Nothing is done if something else has
+    /// come into force meanwhile.
     Undo {
         #[arg(value_name = "ID")]
         id: Option<u32>,

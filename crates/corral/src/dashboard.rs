@@ -50,7 +50,7 @@ pub(crate) fn command(options: &DashboardOptions, daemon: &Daemon) -> anyhow::Re
 enum Place {
     /// Nothing that a browser can reach.
     Socket(ControlSocket),
-    /// Its host and port.
+    /// The host and port of one that a browser can reach.
     Port(String),
 }
 
@@ -67,8 +67,8 @@ fn place(address: &Address) -> anyhow::Result<Place> {
         Address::Http { host, port } if host.contains(':') => Place::Port(format!("[{host}]:{port}")),
         Address::Http { host, port } => Place::Port(format!("{host}:{port}")),
         Address::Socket(ListenAddress::Udp(_)) | Address::Remote(_) => bail!(
-            "a browser of this machine cannot reach \"{address}\"; run `corral dashboard --no-open --port PORT` there, and \
-             forward that port: ssh -L PORT:127.0.0.1:PORT HOST"
+            "a browser of this machine cannot reach \"{address}\"; run `corral dashboard --no-open --port PORT` there, \
+             and forward that port: ssh -L PORT:127.0.0.1:PORT HOST"
         ),
     })
 }

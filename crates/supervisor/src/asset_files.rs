@@ -109,7 +109,7 @@ pub(crate) fn set_history(directory: &Path, id: u32, bytes: Option<&[u8]>) -> Re
     set_in(&directory.join(HISTORY), &file_name(id), bytes)
 }
 
-/// Of one length, so that names are in the order of the numbers.
+/// The name has one length, so that names are in the order of the numbers.
 fn file_name(id: u32) -> String {
     format!("{id:010}")
 }

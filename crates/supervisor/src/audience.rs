@@ -59,7 +59,7 @@ impl Audience {
         self.log.as_ref()?.path()
     }
 
-    /// That file, or another one that lines go to, for reading.
+    /// The file that lines go to, or standard error if that is a file, for reading.
     pub(crate) fn open_log(&self) -> std::io::Result<Option<File>> {
         log_file::open_for_reading()
     }

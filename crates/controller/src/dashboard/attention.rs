@@ -1,4 +1,4 @@
-//! What needs a person's attention, in words, with what to do. Pure: figures come in, words go out.
+//! Things that need a person's attention, in words, with what to do. Pure: figures come in, words go out.
 
 mod trends;
 
@@ -24,7 +24,7 @@ pub(super) struct Attention {
     severity: Severity,
     subject: String,
     text: String,
-    /// What to do.
+    /// The next step of a person.
     next: &'static str,
     /// The part of the dashboard that shows more.
     view: String,
@@ -195,7 +195,7 @@ fn application(found: &mut Vec<Attention>, app: &AppStatus, trends: &Trends) {
     background(found, app, trends);
 }
 
-/// What concerns commands that no listener reaches.
+/// Troubles of commands that no listener reaches.
 fn background(found: &mut Vec<Attention>, app: &AppStatus, trends: &Trends) {
     let mut warn = |text: String, next| {
         let view = format!("applications/{}", app.name);

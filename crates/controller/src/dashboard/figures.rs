@@ -53,12 +53,6 @@ fn seconds(micros: u64) -> Value {
     decimal(Duration::from_micros(micros).as_secs_f64())
 }
 
-/// The requests of an application that no process has taken yet, as far as the figures tell it: those beyond one for
-/// each process while none is idle.
-pub(super) fn queued(app: &AppStatus) -> u64 {
-    if app.idle > 0 { 0 } else { app.active_requests.saturating_sub(app.running).into() }
-}
-
 /// A number with as many digits as the dialect has room for, six behind the point at most.
 pub(super) fn decimal(number: f64) -> Value {
     let number = if number.is_finite() { number + 0.0 } else { 0.0 };
@@ -115,20 +109,6 @@ mod tests {
         assert!(
             text.contains(r#""applications":{"a":{"requests":{"2xx":1,"5xx":2},"durations":[0,"#),
             "{text}"
-        );
-    }
-
-    #[test]
-    fn what_waits_is_what_no_process_has() {
-        let app = |running, idle, active_requests| AppStatus {
-            running,
-            idle,
-            active_requests,
-            ..AppStatus::default()
-        };
-        assert_eq!(
-            [app(4, 1, 9), app(4, 0, 4), app(4, 0, 9), app(0, 0, 3)].map(|app| queued(&app)),
-            [0, 0, 5, 3]
         );
     }
 }

@@ -41,7 +41,7 @@ impl LogLine {
         Some(Self { time, rank, text: reason::cut(text), is_about_log: false })
     }
 
-    /// Whether a viewer sees it who wants lines of this level and above.
+    /// Whether it is for viewers that want lines of this level and above.
     pub(super) fn is_for(&self, least: LogRank) -> bool {
         self.is_about_log || self.rank <= least
     }

@@ -29,7 +29,7 @@ pub(crate) async fn session(access: &ControlAccess, call: &ApiRequest<'_>, files
     }
 }
 
-/// Answers a request to `/dashboard/tokens`: a token for a browser of the client, who may do everything.
+/// Answers a request to `/dashboard/tokens`: a token for a browser of a client that may do everything.
 pub(crate) async fn issue(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
     let level = match query::text(call.target, "access").as_ref().map(Option::as_deref) {
         Ok(None | Some("full")) => AccessLevel::Full,

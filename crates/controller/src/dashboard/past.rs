@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use corral_config::json::Value;
 use corral_ipc::message::{DURATION_BOUNDS, Status};
 
-use super::figures::{decimal, queued};
+use super::figures::decimal;
 use super::usage::Usage;
 use crate::reply::object;
 
@@ -38,7 +38,7 @@ pub(super) struct Totals {
     cpu: Option<Duration>,
 }
 
-/// Figures that are no sums.
+/// Figures that are not sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Levels {
     busy: u64,
@@ -75,11 +75,12 @@ impl Totals {
                 failed = failed.saturating_add(counts.last().copied().unwrap_or_default());
             }
         }
+        let queued = status.applications.iter().map(|app| u64::from(app.waiting.waiting));
         let busy = status.applications.iter().map(|app| u64::from(app.running.saturating_sub(app.idle)));
         let waiting = status.upstreams.iter().filter_map(|group| group.waiting);
         let levels = Levels {
             busy: busy.sum(),
-            queue: status.applications.iter().map(queued).chain(waiting).fold(0, u64::saturating_add),
+            queue: queued.chain(waiting).fold(0, u64::saturating_add),
             connections: status.active.saturating_add(status.idle),
             memory: usage.memory,
         };

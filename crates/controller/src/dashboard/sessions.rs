@@ -114,7 +114,7 @@ impl Sessions {
         self.tokens.push(OneTimeToken { secret, level, owner, ends: now + TOKEN_LIFETIME });
     }
 
-    /// Takes the token with this secret out: what it permits, and to whom it was given.
+    /// Takes the token with this secret out: its level and its owner.
     pub(crate) fn redeem(&mut self, shown: &[u8], now: Instant) -> Option<(AccessLevel, Arc<str>)> {
         self.forget_old(now);
         let matching = self.tokens.iter().enumerate().filter(|(_, token)| token.secret.is(shown));

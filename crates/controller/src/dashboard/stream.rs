@@ -131,7 +131,7 @@ struct Teller {
 /// The object that viewers have.
 struct Told {
     value: Value,
-    /// Of each application that a viewer looks at.
+    /// The workers of each application that a viewer looks at.
     workers: BTreeMap<String, Value>,
 }
 

@@ -1,4 +1,4 @@
-//! The viewers of the stream, and what each has not read yet: bounded, whoever reads slowly or not at all.
+//! The viewers of the stream, and what each has not read yet: bounded, however slowly it reads.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -83,7 +83,7 @@ pub(crate) struct EventBody {
     viewer: Arc<Viewer>,
 }
 
-/// The reason why somebody may not watch.
+/// The reason why a client may not watch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum JoinError {
     TooMany,
@@ -193,7 +193,7 @@ impl Viewer {
         self.backlog().is_over
     }
 
-    /// What waits is still read, and then the reply ends.
+    /// The messages that wait are still read, and then the reply ends.
     fn end(&self) {
         let mut backlog = self.backlog();
         backlog.is_over = true;

@@ -43,5 +43,5 @@ fn a_router_that_does_not_answer_is_not_waited_for() {
         ..Setup::default()
     });
     expect_export(&known);
-    assert!(server.events.try_recv().is_err(), "nothing is exported without figures");
+    assert!(server.heard.events.try_recv().is_err(), "nothing is exported without figures");
 }

@@ -37,7 +37,7 @@ pub(super) struct FakeMain {
     status: Option<Status>,
     events: Sender<Event>,
     release: Receiver<()>,
-    /// What is stored in the history.
+    /// The configurations that are to be stored in the history.
     history: Sender<StoredConfiguration>,
     n_statuses: Arc<AtomicUsize>,
     /// The change that goes on for ever is past the point of return.

@@ -73,7 +73,8 @@ fn line(entry: &Value, width: usize) -> String {
     let (time, author) = (text(entry, "time"), text(entry, "author"));
     let comment = text(entry, "comment");
     let comment = if comment.is_empty() { comment } else { format!("  \"{comment}\"") };
-    let line = format!("{mark} {:>4}  {time}  {author:width$}  {}{comment}", entry["id"], places(entry));
+    let line =
+        format!("{mark} {:>4}  {time}  {author:width$}  {}{comment}", entry["id"].to_string(), places(entry));
     format!("{}\n", clean(line.trim_end()))
 }
 

@@ -143,15 +143,20 @@ impl Supervisor {
         self.children.tell_routers(&ToRouter::Provide { ticket, secrets });
     }
 
+    /// A controller that does not read its answers gets no further descriptors: each that waits is one of this process.
     fn open_log(&mut self, ticket: Ticket) {
-        let (file, error) = match self.audience.open_log() {
+        let Some(peer) = &mut self.children.controller.peer else { return };
+        let opened = if peer.wants_to_write() {
+            Err("answers wait to be read".to_owned())
+        } else {
+            self.audience.open_log().map_err(|error| error.to_string())
+        };
+        let (file, error) = match opened {
             Ok(file) => (file, None),
-            Err(error) => (None, Some(format!("open the log: {error}"))),
+            Err(reason) => (None, Some(format!("open the log: {reason}"))),
         };
         let fds: Vec<_> = file.iter().map(AsFd::as_fd).collect();
-        if let Some(peer) = &mut self.children.controller.peer {
-            peer.send(&ToController::LogOpened { ticket, error }, &fds);
-        }
+        peer.send(&ToController::LogOpened { ticket, error }, &fds);
     }
 
     fn on_listening(&mut self) {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use corral_config::plan::{AssetKind, Assets, Plan};
 use corral_config::settings::LogSettings;
+use corral_ipc::history::StoredConfiguration;
 use corral_ipc::link::Link;
 use corral_ipc::message::{
     AppId, AppStatus, EndCause, FailedListener, FromController, FromReader, FromRouter, GenerationId,
@@ -417,6 +418,12 @@ fn a_controller_cannot_break_main_nor_those_that_come_after_it() {
         messages.push(FromController::StoreAsset { ticket, kind, name, bytes: None });
     }
     messages.extend((0..1000).map(|n| FromController::Status { ticket: Ticket(n) }));
+    messages.extend((0..1000).map(|n| FromController::OpenLog { ticket: Ticket(n) }));
+    for (id, len) in [(0, 0), (7, 1 << 20), (7, 1), (3, 1), (8, 17 << 20), (9, FORGED.len())] {
+        let bytes = FORGED.bytes().cycle().take(len).collect();
+        let configuration = StoredConfiguration { id, bytes };
+        messages.push(FromController::StoreHistory { ticket: Ticket(1), configuration });
+    }
     messages.into_iter().for_each(|message| link.send(&message, &[]).expect("main listens"));
     house.expect_served();
     house.expect_no_forged_line();

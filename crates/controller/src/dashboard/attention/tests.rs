@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use corral_ipc::message::{Exit, FailedListener, QueueStatus, RunStatus, ScheduleStatus, ServerStatus};
+use corral_ipc::message::{
+    Exit, FailedListener, QueueStatus, RunStatus, ScheduleStatus, ServerStatus, WaitingFigures,
+};
 
 use super::*;
 
@@ -14,7 +16,7 @@ fn with(apps: Vec<AppStatus>) -> Status {
     Status { applications: apps, ..Status::default() }
 }
 
-/// What is found, a line each.
+/// Everything that is found, a line each.
 fn lines(
     status: &Status,
     certificates: &[NameStatus],
@@ -100,7 +102,11 @@ fn crashes_are_told_and_loops_are_errors() {
 #[test]
 fn requests_that_wait_long_are_told() {
     let (mut trends, begin) = (Trends::default(), Instant::now());
-    let busy = |active_requests| with(vec![AppStatus { idle: 0, active_requests, ..app("a") }]);
+    let busy = |active_requests: u32| {
+        let waiting =
+            WaitingFigures { waiting: active_requests.saturating_sub(2), ..WaitingFigures::default() };
+        with(vec![AppStatus { idle: 0, active_requests, waiting, ..app("a") }])
+    };
     let mut waits = |active: u32, second: u64| {
         trends.note(&busy(active), begin + Duration::from_secs(second));
         lines(&busy(active), &[], &[], &trends).len()
@@ -149,13 +155,8 @@ fn commands_tell_of_runs_and_queues() {
 
 #[test]
 fn servers_that_get_no_requests_are_told() {
-    let server = |address: &str, state| ServerStatus {
-        address: address.to_owned(),
-        state,
-        active: 0,
-        requests: 0,
-        failures: 0,
-    };
+    let server =
+        |address: &str, state| ServerStatus { address: address.to_owned(), state, ..ServerStatus::default() };
     let group = |servers| UpstreamStatus { name: "pool".to_owned(), servers, waiting: None };
     let status = |servers| Status { upstreams: vec![group(servers)], ..Status::default() };
     check(

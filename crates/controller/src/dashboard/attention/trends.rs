@@ -1,11 +1,9 @@
-//! What figures have done since they were looked at before: crashes, requests that wait, queues that grow.
+//! Changes of figures since they were looked at before: crashes, requests that wait, queues that grow.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use corral_ipc::message::{AppStatus, Status};
-
-use crate::dashboard::figures::queued;
 
 /// How long a crash is remembered, and how long a queue has to grow.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -92,7 +90,7 @@ impl Trend {
         while self.crashes.front().is_some_and(|(at, _)| now.duration_since(*at) > MINUTE) {
             self.crashes.pop_front();
         }
-        self.waiting = (queued(app) > 0).then(|| self.waiting.unwrap_or(now));
+        self.waiting = (app.waiting.waiting > 0).then(|| self.waiting.unwrap_or(now));
         self.is_waiting_long = self.waiting.is_some_and(|since| now.duration_since(since) >= PATIENCE);
         let length = app.queue.as_ref().and_then(|queue| queue.length);
         self.queue = length.map(|length| QueueTrend::after(self.queue.take(), length, now));

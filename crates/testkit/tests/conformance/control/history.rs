@@ -1,4 +1,4 @@
-//! The configurations that were in force: noted with who made them, kept over restarts, and put in force again.
+//! The configurations that were in force: noted with their authors, kept over restarts, and put in force again.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -174,7 +174,7 @@ fn commands_list_and_undo() {
     run(&["config", "undo", "9999"]).fails(&["Value doesn't exist", "corral config history"]);
     let in_force = ids(&server)[0].to_string();
     run(&["config", "undo", &in_force]).fails(&["in force already"]);
-    // Each change has one line in the log, with who made it.
+    // Each change has one line in the log, with its author.
     let lines = server.log();
     let undone: Vec<_> = lines.lines().filter(|line| line.contains("POST /config/history/")).collect();
     assert_eq!(undone.len(), 2, "{lines}");

@@ -63,6 +63,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("corral-cgi", &["corral-channel", "corral-http"]),
     ("corral-channel", &["corral-sys"]),
     ("corral-manifest", &["corral-config"]),
+    ("corral-dashboard", &[]),
     ("corral-memory", &[]),
     ("corral-metrics", &[]),
     ("corral-auth", &["corral-config"]),

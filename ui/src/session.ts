@@ -43,8 +43,7 @@ export async function begin(token: string): Promise<Attempt> {
   if (answer.isDone) {
     return current();
   }
-  const reason = answer.status === 401 ? "This token is not valid, or it has been used." : answer.words;
-  return { session: undefined, reason };
+  return { session: undefined, reason: answer.words };
 }
 
 /** Ends it. */

@@ -11,7 +11,7 @@ const state = (time, requests, failed, more = {}) => ({
     connections: { accepted: 9, active: 2, idle: 3, closed: 4 },
     requests: { total: requests },
     applications: {
-      blog: { processes: { running: 4, starting: 0, idle: 1 }, requests: { active: 5 }, memory: 7 },
+      blog: { processes: { running: 4, starting: 0, idle: 1 }, requests: { active: 5, waiting: 2 }, memory: 7 },
     },
     daemon: { version: "1", pid: 1, uptime: 1 },
   },
@@ -72,9 +72,8 @@ test("states with the same time divide by nothing", () => {
   assert.ok(Number.isFinite(sample(state(10, 30, 0), state(10, 20, 0)).requests));
 });
 
-test("the queue is counted, or what is more than the busy processes have", () => {
+test("a queue that is empty is not told of", () => {
   const application = (requests) => ({ processes: { running: 4, starting: 0, idle: 1 }, requests });
-  assert.equal(queued(application({ active: 9 })), 6);
-  assert.equal(queued(application({ active: 1 })), 0);
-  assert.equal(queued(application({ active: 9, queued: 1 })), 1);
+  assert.equal(queued(application({ active: 9 })), 0);
+  assert.equal(queued(application({ active: 9, waiting: 1 })), 1);
 });

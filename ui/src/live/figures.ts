@@ -80,9 +80,8 @@ export function ofListeners(state: State): Counted {
 export const busy = (application: Application): number =>
   Math.max(0, application.processes.running - application.processes.idle);
 
-/** Requests that wait for a process. A process with several at a time makes this a rough figure. */
-export const queued = (application: Application): number =>
-  application.requests.queued ?? Math.max(0, application.requests.active - busy(application));
+/** Requests that wait for a process. */
+export const queued = (application: Application): number => application.requests.waiting ?? 0;
 
 /** The figures of the second between two states. */
 export function sample(now: State, before: State): Sample {

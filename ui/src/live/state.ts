@@ -58,8 +58,8 @@ export interface Application {
   processes: { running: number; starting: number; idle: number };
   requests: {
     active: number;
-    /** Requests that wait for a process, where that is counted. */
-    queued?: number;
+    /** Requests that wait for a process, if there are any. */
+    waiting?: number;
     total?: number;
     failed?: number;
     left_state?: { total: number; kinds: ByName<number> };

@@ -1,6 +1,5 @@
 // A figure with its unit, and the curve of it. All curves show the moment that is pointed at in one of them.
 
-import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { clock } from "../format.ts";
 import type { Sample } from "../live/state.ts";
@@ -71,17 +70,21 @@ function Most({ figure, values }: { figure: Figure; values: (number | null)[] })
   return <span class="note">max {figure.show(most)}</span>;
 }
 
+interface TilesProps {
+  figures: Figure[];
+  samples: Sample[];
+  /** Words about them, while no moment is pointed at. */
+  about: string;
+}
+
 /** Several tiles. */
-export function Tiles({ figures, samples, children }: { figures: Figure[]; samples: Sample[]; children?: ComponentChildren }) {
+export function Tiles({ figures, samples, about }: TilesProps) {
   const [pointed, setPointed] = useState<number>();
   const times = useMemo(() => samples.map((sample) => sample.time), [samples]);
   const time = pointed === undefined ? undefined : times[pointed];
   return (
     <>
-      <p class="moment note">
-        {children}
-        <span>{time === undefined ? "Curves show the last ten minutes." : `At ${clock(time, times.at(-1) ?? time)}`}</span>
-      </p>
+      <p class="moment note">{time === undefined ? about : `At ${clock(time, times.at(-1) ?? time)}`}</p>
       <div class="tiles">
         {figures.map((figure) => (
           <Tile

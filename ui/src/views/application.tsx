@@ -73,9 +73,11 @@ export function Application({ name }: { name: string }) {
         <Actions name={name} application={application} steps={steps} isDirect={listeners.length > 0} />
       </Heading>
       <Troubles application={application} steps={steps} />
-      <Tiles figures={figures(application)} samples={live.samplesOf(name)}>
-        <span>Since this view was opened. </span>
-      </Tiles>
+      <Tiles
+        figures={figures(application)}
+        samples={live.samplesOf(name)}
+        about="Curves begin when this view is opened, and show ten minutes."
+      />
       {application.schedule !== undefined && <ScheduleWords schedule={application.schedule} now={state.time} />}
       <Workers name={name} state={state} />
       <LeftState application={application} />

@@ -53,11 +53,11 @@ export function Overview() {
   return (
     <>
       <Heading title="Overview" />
-      <Tiles figures={figures(running)} samples={samples}>
-        <span>
-          Up for {age(daemon.uptime)}, main process {daemon.pid}.{" "}
-        </span>
-      </Tiles>
+      <Tiles
+        figures={figures(running)}
+        samples={samples}
+        about={`Up for ${age(daemon.uptime)}, main process ${daemon.pid}. Curves show the last ten minutes.`}
+      />
       <div class="columns">
         <NeedsAttention attention={state.attention ?? []} />
         <div>

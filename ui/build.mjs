@@ -1,4 +1,5 @@
-// Bundles the page into dist/: files with hashes in their names, compressed, and a list of them for the crate that embeds them.
+// Bundles the page into dist/: files with hashes in their names, compressed, and a list of them for the crate that
+// embeds them.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -31,7 +32,10 @@ async function contents() {
     icon: asset("icon.svg", readFileSync(join(folder, "src/icon.svg"))),
     licences: asset("licences.txt", licences()),
   };
-  const filled = Object.entries(assets).reduce((text, [mark, { name }]) => text.replace(`{${mark}}`, name), page);
+  const filled = Object.entries(assets).reduce(
+    (text, [mark, { name }]) => text.replace(`{${mark}}`, name),
+    page,
+  );
   return [{ name: "", content: Buffer.from(filled) }, ...Object.values(assets)];
 }
 

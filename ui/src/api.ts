@@ -56,7 +56,10 @@ export function onSessionEnd(listener: () => void): () => void {
 
 /** Makes a call. Never throws. */
 export async function ask(call: Call): Promise<Answer> {
-  const headers: Record<string, string> = { Accept: "application/json", "X-Requested-With": "corral-dashboard" };
+  const headers: Record<string, string> = {
+    Accept: "application/json",
+    "X-Requested-With": "corral-dashboard",
+  };
   if (call.body !== undefined) {
     headers["Content-Type"] = "application/json";
   }
@@ -98,9 +101,11 @@ function read(response: Response, text: string): Answer {
 const membersOf = (value: Json | undefined): Members =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 
-const textOf = (value: Json | undefined): string | undefined => (typeof value === "string" ? value : undefined);
+const textOf = (value: Json | undefined): string | undefined =>
+  typeof value === "string" ? value : undefined;
 
-const numberOf = (value: Json | undefined): number | undefined => (typeof value === "number" ? value : undefined);
+const numberOf = (value: Json | undefined): number | undefined =>
+  typeof value === "number" ? value : undefined;
 
 function words(isDone: boolean, status: number, body: Members): string {
   const title = textOf(body[isDone ? "success" : "error"]);

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { SessionContext } from "./actions/access.ts";
 import { ActionHost } from "./actions/host.tsx";
 import { onSessionEnd } from "./api.ts";
+import { Boundary } from "./parts/boundary.tsx";
 import { Stream, type Wish } from "./live/stream.ts";
 import { store } from "./live/store.ts";
 import { type Route, route } from "./route.ts";
@@ -12,10 +13,14 @@ import { Frame } from "./views/frame.tsx";
 import { SignIn } from "./views/sign-in.tsx";
 import { View } from "./views/view.tsx";
 
-type Stage = { step: "starting" } | { step: "signed-in"; session: Session } | { step: "signed-out"; reason: string | undefined };
+type Stage =
+  | { step: "starting" }
+  | { step: "signed-in"; session: Session }
+  | { step: "signed-out"; reason: string | undefined };
 
 const OVER =
-  "The session is over: twelve hours have passed, or the daemon was started anew. The command corral dashboard prints a new address.";
+  "The session is over: twelve hours have passed, or the daemon was started anew. " +
+  "The command corral dashboard prints a new address.";
 
 /** The session that there is, or a new one by the token in the page's address. */
 async function start(): Promise<Stage> {
@@ -50,13 +55,17 @@ export function App() {
   const [stage, setStage] = useState<Stage>({ step: "starting" });
   useEffect(() => {
     void start().then(setStage);
-    return onSessionEnd(() => setStage((last) => (last.step === "signed-in" ? { step: "signed-out", reason: OVER } : last)));
+    return onSessionEnd(() =>
+      setStage((last) => (last.step === "signed-in" ? { step: "signed-out", reason: OVER } : last)),
+    );
   }, []);
   switch (stage.step) {
     case "starting":
       return <p class="starting">Corral</p>;
     case "signed-out":
-      return <SignIn reason={stage.reason} onSession={(session) => setStage({ step: "signed-in", session })} />;
+      return (
+        <SignIn reason={stage.reason} onSession={(session) => setStage({ step: "signed-in", session })} />
+      );
     case "signed-in":
       return (
         <SessionContext.Provider value={stage.session}>
@@ -85,11 +94,13 @@ function SignedIn({ session, signOut }: { session: Session; signOut: () => void 
     const stream = new Stream(wanted);
     return () => stream.close();
   }, [wanted.application, wanted.log]);
-  useEffect(() => () => store.become("connecting"), []);
+  useEffect(() => () => store.forget(), []);
   return (
     <ActionHost>
       <Frame route={found} session={session} signOut={signOut}>
-        <View route={found} level={level} setLevel={setLevel} />
+        <Boundary key={`${found.view} ${found.name}`}>
+          <View route={found} level={level} setLevel={setLevel} />
+        </Boundary>
       </Frame>
     </ActionHost>
   );

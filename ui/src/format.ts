@@ -16,7 +16,8 @@ export function short(value: number): string {
   if (value < 10_000) {
     return number(value);
   }
-  const [scaled, suffix] = value < 1e6 ? [value / 1e3, "k"] : value < 1e9 ? [value / 1e6, "M"] : [value / 1e9, "G"];
+  const [scaled, suffix] =
+    value < 1e6 ? [value / 1e3, "k"] : value < 1e9 ? [value / 1e6, "M"] : [value / 1e9, "G"];
   return `${number(scaled)} ${suffix}`;
 }
 
@@ -61,7 +62,9 @@ export function age(value: number | undefined): string {
     [60, "min"],
   ];
   const unit = units.find(([length]) => value >= length * 2);
-  return unit === undefined ? `${Math.max(0, Math.floor(value))} s` : `${Math.floor(value / unit[0])} ${unit[1]}`;
+  return unit === undefined
+    ? `${Math.max(0, Math.floor(value))} s`
+    : `${Math.floor(value / unit[0])} ${unit[1]}`;
 }
 
 /** How long ago or ahead a time is, in words. */

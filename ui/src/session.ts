@@ -14,6 +14,11 @@ export interface Session {
 /** A try to get one: without a session, the reason in words, if there is any. */
 export type Attempt = { session: Session } | { session: undefined; reason: string | undefined };
 
+let pageVersion: string | undefined;
+
+/** The version that this page belongs to: that of the daemon at the page's first session. */
+export const versionOfPage = (): string => pageVersion ?? "";
+
 const PATH = "/dashboard/session";
 
 const text = (value: Json | undefined): string | undefined => (typeof value === "string" ? value : undefined);
@@ -31,6 +36,7 @@ export async function current(): Promise<Attempt> {
   const answer = await ask({ method: "GET", path: PATH });
   const session = answer.isDone ? sessionOf(answer.body) : undefined;
   if (session !== undefined) {
+    pageVersion ??= session.version;
     return { session };
   }
   const reason = answer.status === 401 ? undefined : answer.words;

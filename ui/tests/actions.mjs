@@ -38,7 +38,10 @@ await scenario(async (it) => {
   assert.match(await answer(page, "Drain"), /^Done/);
   await it.eventually("the process ends", async () => !(await processes()).includes(first));
 
-  const [second] = await it.eventually("another process", async () => (await processes()).length > 0 && processes());
+  const [second] = await it.eventually(
+    "another process",
+    async () => (await processes()).length > 0 && processes(),
+  );
   await ask(page, `End process ${second}`, `End process ${second} of ${application}?`);
   assert.match(await answer(page, "End"), /^Done/);
   await it.eventually("the process ends", async () => !(await processes()).includes(second));

@@ -12,7 +12,8 @@ await scenario(async (it) => {
   const name = encodeURIComponent(application);
   const victim = await it.open("overview");
   const context = victim.context();
-  const processes = async () => Object.keys((await it.api("GET", `/control/applications/${name}/workers`)).body);
+  const processes = async () =>
+    Object.keys((await it.api("GET", `/control/applications/${name}/workers`)).body);
   const configuration = async () => JSON.stringify((await it.api("GET", "/config")).body);
   const before = [await processes(), await configuration()];
 
@@ -27,7 +28,9 @@ await scenario(async (it) => {
   const framing = await attack(`<iframe src="${it.base}/dashboard/"></iframe>`);
   await framing.waitForLoadState("networkidle");
   const frames = framing.frames().filter((frame) => frame !== framing.mainFrame());
-  const shown = await Promise.all(frames.map((frame) => frame.evaluate(() => document.getElementById("app") !== null).catch(() => false)));
+  const shown = await Promise.all(
+    frames.map((frame) => frame.evaluate(() => document.getElementById("app") !== null).catch(() => false)),
+  );
   assert.deepEqual(shown.filter(Boolean), []);
 
   // Requests of a script and of forms, all that a browser sends without asking first.
@@ -45,7 +48,11 @@ await scenario(async (it) => {
     [it.base, `/control/applications/${name}`],
   );
   const readable = await calling.evaluate(
-    (base) => fetch(`${base}/config`, { credentials: "include" }).then(() => true, () => false),
+    (base) =>
+      fetch(`${base}/config`, { credentials: "include" }).then(
+        () => true,
+        () => false,
+      ),
     it.base,
   );
   assert.equal(readable, false);
@@ -60,9 +67,16 @@ await scenario(async (it) => {
   const rebound = await context.newPage();
   await rebound.goto(`${ATTACKER.replace("www", "rebound")}:${port}/dashboard/`);
   const statuses = await rebound.evaluate(() =>
-    Promise.all(["/config", "/status", "/events", "/dashboard/session"].map((path) => fetch(path).then(({ status }) => status))),
+    Promise.all(
+      ["/config", "/status", "/events", "/dashboard/session"].map((path) =>
+        fetch(path).then(({ status }) => status),
+      ),
+    ),
   );
-  assert.ok(statuses.every((status) => status === 401 || status === 403), String(statuses));
+  assert.ok(
+    statuses.every((status) => status === 401 || status === 403),
+    String(statuses),
+  );
 
   // Nothing of that has ended the session.
   await victim.reload();

@@ -37,7 +37,9 @@ await scenario(async (it) => {
   assert.equal(await timeout(), first);
 
   // The meaning of an option stands beside it.
-  await editor.evaluate((area) => area.setSelectionRange(area.value.indexOf("idle_timeot"), area.value.indexOf("idle_timeot")));
+  await editor.evaluate((area) =>
+    area.setSelectionRange(area.value.indexOf("idle_timeot"), area.value.indexOf("idle_timeot")),
+  );
   await editor.press("ArrowRight");
   await page.locator(".meaning").getByText("/settings/http/idle_timeot").waitFor();
 
@@ -50,7 +52,10 @@ await scenario(async (it) => {
   assert.equal(await page.locator(".diff-line:not(.same)").count(), 2);
   const question = await ask(page, "Put in force", "Put this configuration in force?");
   await question.getByLabel("Comment for the history").fill("ü".repeat(101));
-  assert.ok(await question.getByRole("button", { name: "Put in force" }).isDisabled(), "a comment that is too long");
+  assert.ok(
+    await question.getByRole("button", { name: "Put in force" }).isDisabled(),
+    "a comment that is too long",
+  );
   await question.getByLabel("Comment for the history").fill("patience <b>with</b> clients");
   await expectAccessible(page, "a question with differences");
   assert.match(await answer(page, "Put in force"), /^Reconfiguration done/);

@@ -20,6 +20,12 @@ await scenario(async (it) => {
 
   // Processes do not belong to the files.
   await it.show(page, `applications/${encodeURIComponent(application)}`);
-  assert.equal(await page.getByRole("button", { name: "Scale", exact: true }).getAttribute("aria-disabled"), "true");
-  assert.equal(await page.getByRole("button", { name: "Restart", exact: true }).getAttribute("aria-disabled"), "false");
+  assert.equal(
+    await page.getByRole("button", { name: "Scale", exact: true }).getAttribute("aria-disabled"),
+    "true",
+  );
+  assert.equal(
+    await page.getByRole("button", { name: "Restart", exact: true }).getAttribute("aria-disabled"),
+    "false",
+  );
 });

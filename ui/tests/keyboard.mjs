@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { scenario } from "./support/scenario.mjs";
 
-/** What has the focus, in words. */
+/** The element that has the focus, in words. */
 const focused = (page) =>
   page.evaluate(() => {
     const element = document.activeElement;

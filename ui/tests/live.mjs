@@ -1,7 +1,9 @@
 // Figures are live, and come again after the daemon's controller or the whole daemon was replaced.
 //
-//   node live.mjs BASE TOKEN     prints "ready" when it is to be replaced, and waits for a line after that, once for each
-//                                of the further arguments, which say what becomes of the session: "kept" or "over"
+//   node live.mjs BASE TOKEN [SESSION]...
+//
+// For each SESSION, it prints "ready" when something is to be replaced, and waits for a line. The word says what becomes
+// of the session by that: "kept" or "over".
 
 import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
@@ -16,7 +18,10 @@ await scenario(async (it) => {
   const changing = async () => {
     await live();
     const seen = new Set();
-    await it.eventually("figures change", async () => seen.add(await figure("Requests").innerText()).size > 2);
+    await it.eventually(
+      "figures change",
+      async () => seen.add(await figure("Requests").innerText()).size > 2,
+    );
     assert.ok(![...seen].every((text) => text === "0/s"), "there is no load");
   };
   await changing();

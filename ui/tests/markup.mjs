@@ -5,13 +5,30 @@
 import assert from "node:assert/strict";
 import { scenario } from "./support/scenario.mjs";
 
-const VIEWS = ["overview", "applications", "listeners", "upstreams", "certificates", "configuration", "configuration/history", "log", "slow"];
+const VIEWS = [
+  "overview",
+  "applications",
+  "listeners",
+  "upstreams",
+  "certificates",
+  "configuration",
+  "configuration/history",
+  "log",
+  "slow",
+];
 
 /** Elements that the page itself never makes. */
 const FOREIGN = "#app :is(img, script, iframe, object, b, style, link, [onerror], [onload], [onclick])";
 
 await scenario(async (it) => {
   const [markup] = it.more;
+  // A comment and a line of the log that hold it.
+  const comment = `/config/settings/http/idle_timeout?comment=${encodeURIComponent(markup)}`;
+  assert.equal((await it.api("PUT", comment, 61)).status, 200);
+  assert.equal(
+    (await it.api("POST", `/control/applications/${encodeURIComponent(markup)}/restart`)).status,
+    200,
+  );
   const page = await it.open("overview");
   const expectText = async (view) => {
     await it.show(page, view);
@@ -21,6 +38,8 @@ await scenario(async (it) => {
   for (const view of VIEWS) {
     await expectText(view);
   }
+  await it.show(page, "configuration/history");
+  await page.locator(".comment").filter({ hasText: markup }).first().waitFor();
   await it.show(page, "applications");
   await page.getByRole("link", { name: markup, exact: true }).click();
   await page.getByRole("heading", { level: 1, name: markup, exact: true }).waitFor();
@@ -36,6 +55,11 @@ await scenario(async (it) => {
   await page.getByLabel("Find in the log").fill(markup);
   await page.locator(".line-text").filter({ hasText: markup }).first().waitFor();
   // Links that lead out of the page would be an attack as well.
-  const targets = await page.evaluate(() => [...document.querySelectorAll("a")].map((link) => link.getAttribute("href")));
-  assert.deepEqual(targets.filter((target) => !target.startsWith("#")), []);
+  const targets = await page.evaluate(() =>
+    [...document.querySelectorAll("a")].map((link) => link.getAttribute("href")),
+  );
+  assert.deepEqual(
+    targets.filter((target) => !target.startsWith("#")),
+    [],
+  );
 });

@@ -7,6 +7,9 @@ import { scenario } from "./support/scenario.mjs";
 
 const SIZE = { width: 1180, height: 760 };
 
+/** Curves need some time. */
+const MINUTES = 2;
+
 await scenario(async (it) => {
   const [application, folder] = it.more;
   const take = async (page, name) => {
@@ -15,10 +18,12 @@ await scenario(async (it) => {
     await page.waitForTimeout(2500);
     await page.screenshot({ path: join(folder, `dashboard-${name}.png`), animations: "disabled" });
   };
-  await take(await it.open("overview", SIZE), "overview");
+  const overview = await it.open("overview", SIZE);
+  await overview.waitForTimeout(MINUTES * 60_000);
+  await take(overview, "overview");
 
   const dark = await it.open(`applications/${encodeURIComponent(application)}`, { ...SIZE, scheme: "dark" });
-  await dark.waitForTimeout(30_000);
+  await dark.waitForTimeout((MINUTES / 2) * 60_000);
   await take(dark, "application");
 
   const page = await it.open("configuration", SIZE);

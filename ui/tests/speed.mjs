@@ -36,7 +36,8 @@ await scenario(async (it) => {
     const page = await it.page();
     await page.goto(`${it.base}/dashboard/`);
     await page.getByRole("heading", { level: 1 }).waitFor();
-    const paint = () => performance.getEntriesByName("first-contentful-paint").map(({ startTime }) => startTime);
+    const paint = () =>
+      performance.getEntriesByName("first-contentful-paint").map(({ startTime }) => startTime);
     paints.push(...(await page.evaluate(paint)));
     await page.context().close();
   }

@@ -32,7 +32,10 @@ test("a pointer leads to its place", () => {
   assert.equal(found("/a~1b~0c/y"), '"y": null');
   assert.equal(found("/nothing"), undefined);
   assert.equal(lineOf(TEXT, placeOf(TEXT, "/routes/1/action/pass").from), 4);
-  assert.equal(nearestPlace(TEXT, "/routes/1/action/pass/x/y").from, placeOf(TEXT, "/routes/1/action/pass").from);
+  assert.equal(
+    nearestPlace(TEXT, "/routes/1/action/pass/x/y").from,
+    placeOf(TEXT, "/routes/1/action/pass").from,
+  );
   assert.equal(nearestPlace("", "/a"), undefined);
 });
 
@@ -56,8 +59,13 @@ test("pointers and paths of the API escape what they must", () => {
 
 const SCHEMA = {
   properties: {
-    routes: { description: "steps", items: { properties: { action: { properties: { share: { description: "files" } } } } } },
-    applications: { additionalProperties: { properties: { processes: { description: "how many", default: 1 } } } },
+    routes: {
+      description: "steps",
+      items: { properties: { action: { properties: { share: { description: "files" } } } } },
+    },
+    applications: {
+      additionalProperties: { properties: { processes: { description: "how many", default: 1 } } },
+    },
   },
 };
 
@@ -66,8 +74,14 @@ test("an option has a meaning", () => {
   assert.equal(described(SCHEMA, ["routes", 3, "action", "none"]).schema.description, "steps");
   assert.equal(described(SCHEMA, ["applications", "x", "processes", "max"]).name, "processes");
   assert.equal(described(SCHEMA, ["constructor"]), undefined);
-  assert.deepEqual(options(SCHEMA, ["applications", "x"]).map((one) => one.name), ["processes"]);
-  assert.deepEqual(options(SCHEMA, ["applications", "x", "pro"]).map((one) => one.name), ["processes"]);
+  assert.deepEqual(
+    options(SCHEMA, ["applications", "x"]).map((one) => one.name),
+    ["processes"],
+  );
+  assert.deepEqual(
+    options(SCHEMA, ["applications", "x", "pro"]).map((one) => one.name),
+    ["processes"],
+  );
 });
 
 test("steps are told in words", () => {
@@ -75,18 +89,27 @@ test("steps are told in words", () => {
     listeners: { "*:80": { pass: "routes" }, "*:81": { pass: "applications/a%2Fb" } },
     routes: {
       main: [
-        { match: { uri: ["/a", "/b"], headers: { x: "y" } }, action: { pass: "applications/a%2Fb/front", maintenance: true } },
+        {
+          match: { uri: ["/a", "/b"], headers: { x: "y" } },
+          action: { pass: "applications/a%2Fb/front", maintenance: true },
+        },
         { action: { return: 301, location: "/new" } },
       ],
       none: 7,
     },
   };
   const all = steps(config);
-  assert.deepEqual(all.map((one) => one.pointer), ["/routes/main/0", "/routes/main/1"]);
+  assert.deepEqual(
+    all.map((one) => one.pointer),
+    ["/routes/main/0", "/routes/main/1"],
+  );
   assert.equal(all[0].match, 'uri /a, /b, headers {"x":"y"}');
   assert.equal(all[1].match, "every request");
   assert.equal(all[1].action, "return 301 /new");
-  assert.deepEqual(stepsOf(config, "a/b").map((one) => one.pointer), ["/routes/main/0"]);
+  assert.deepEqual(
+    stepsOf(config, "a/b").map((one) => one.pointer),
+    ["/routes/main/0"],
+  );
   assert.deepEqual(listenersOf(config, "a/b"), ["*:81"]);
   assert.equal(steps({ routes: [{ action: {} }] })[0].action, "no answer");
   assert.deepEqual([steps(undefined), steps([]), steps({ routes: "x" })], [[], [], []]);
@@ -108,7 +131,9 @@ test("a step is closed, open, or closed by a file", () => {
 });
 
 const compared = (old, fresh) =>
-  diff(old.join("\n"), fresh.join("\n")).map((line) => ({ same: " ", removed: "-", added: "+" })[line.kind] + line.text);
+  diff(old.join("\n"), fresh.join("\n")).map(
+    (line) => ({ same: " ", removed: "-", added: "+" })[line.kind] + line.text,
+  );
 
 test("differences are few lines", () => {
   assert.deepEqual(compared(["a", "b", "c"], ["a", "x", "c"]), [" a", "-b", "+x", " c"]);
@@ -139,7 +164,10 @@ test("what is the same is left out", () => {
   const old = Array.from({ length: 40 }, (_, at) => String(at));
   const fresh = old.map((line, at) => (at === 5 || at === 9 || at === 30 ? "x" : line));
   const found = hunks(diff(old.join("\n"), fresh.join("\n")));
-  assert.deepEqual(found.map((hunk) => hunk.skipped), [2, 14]);
+  assert.deepEqual(
+    found.map((hunk) => hunk.skipped),
+    [2, 14],
+  );
   assert.equal(found[0].lines.length, 3 + 2 + 3 + 2 + 3);
   assert.deepEqual(hunks(diff("a", "a")), []);
 });

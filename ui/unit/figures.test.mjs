@@ -11,14 +11,23 @@ const state = (time, requests, failed, more = {}) => ({
     connections: { accepted: 9, active: 2, idle: 3, closed: 4 },
     requests: { total: requests },
     applications: {
-      blog: { processes: { running: 4, starting: 0, idle: 1 }, requests: { active: 5, waiting: 2 }, memory: 7 },
+      blog: {
+        processes: { running: 4, starting: 0, idle: 1 },
+        requests: { active: 5, waiting: 2 },
+        memory: 7,
+      },
     },
     daemon: { version: "1", pid: 1, uptime: 1 },
   },
   traffic: {
     bounds: [0.1, 1],
     listeners: {
-      "*:80": { requests: { "HTTP/1.1": { "2xx": requests - failed }, "HTTP/2": { "5xx": failed } }, durations: [requests, 0, 0], duration_sum: 1, sent: 1 },
+      "*:80": {
+        requests: { "HTTP/1.1": { "2xx": requests - failed }, "HTTP/2": { "5xx": failed } },
+        durations: [requests, 0, 0],
+        duration_sum: 1,
+        sent: 1,
+      },
     },
     steps: {},
     applications: { blog: { requests: { "2xx": requests }, durations: [0, requests, 0], duration_sum: 1 } },

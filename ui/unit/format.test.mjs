@@ -13,15 +13,52 @@ const check = (of, pairs) => {
 };
 
 test("numbers have few digits", () => {
-  check(format.number, [[0, "0"], [0.256, "0.26"], [3.14, "3.14"], [31.42, "31.4"], [1234.5, "1,235"], [7, "7"]]);
-  check(format.short, [[9999, "9,999"], [12_345, "12.3 k"], [3_400_000, "3.4 M"], [5e9, "5 G"]]);
-  check(format.percent, [[0, "0 %"], [0.00001, "<0.01 %"], [0.125, "12.5 %"], [1, "100 %"]]);
+  check(format.number, [
+    [0, "0"],
+    [0.256, "0.26"],
+    [3.14, "3.14"],
+    [31.42, "31.4"],
+    [1234.5, "1,235"],
+    [7, "7"],
+  ]);
+  check(format.short, [
+    [9999, "9,999"],
+    [12_345, "12.3 k"],
+    [3_400_000, "3.4 M"],
+    [5e9, "5 G"],
+  ]);
+  check(format.percent, [
+    [0, "0 %"],
+    [0.00001, "<0.01 %"],
+    [0.125, "12.5 %"],
+    [1, "100 %"],
+  ]);
 });
 
 test("bytes and times have the unit that suits them", () => {
-  check(format.bytes, [[undefined, "–"], [0, "0 B"], [1023, "1,023 B"], [1536, "1.5 KiB"], [5 * 2 ** 30, "5 GiB"]]);
-  check(format.duration, [[null, "–"], [0.00025, "250 µs"], [0.0123, "12.3 ms"], [1.5, "1.5 s"], [60, "60 s"], [300, "5 min"]]);
-  check(format.age, [[undefined, "–"], [0.4, "0 s"], [119, "119 s"], [120, "2 min"], [7200, "2 h"], [200_000, "2 d"]]);
+  check(format.bytes, [
+    [undefined, "–"],
+    [0, "0 B"],
+    [1023, "1,023 B"],
+    [1536, "1.5 KiB"],
+    [5 * 2 ** 30, "5 GiB"],
+  ]);
+  check(format.duration, [
+    [null, "–"],
+    [0.00025, "250 µs"],
+    [0.0123, "12.3 ms"],
+    [1.5, "1.5 s"],
+    [60, "60 s"],
+    [300, "5 min"],
+  ]);
+  check(format.age, [
+    [undefined, "–"],
+    [0.4, "0 s"],
+    [119, "119 s"],
+    [120, "2 min"],
+    [7200, "2 h"],
+    [200_000, "2 d"],
+  ]);
   assert.equal(format.relative(100, 400), "5 min ago");
   assert.equal(format.relative(400, 100), "in 5 min");
   assert.equal(format.relative(100, 100), "just now");
@@ -48,6 +85,9 @@ test("a fragment names a view", () => {
 test("calls can be pasted into a shell", () => {
   assert.equal(quoted("it's"), "'it'\\''s'");
   assert.equal(quoted("$(x)"), "'$(x)'");
-  assert.equal(curl("http://h", "POST", "/a", undefined), "curl -X POST http://h/a -H 'X-Requested-With: curl'");
+  assert.equal(
+    curl("http://h", "POST", "/a", undefined),
+    "curl -X POST http://h/a -H 'X-Requested-With: curl'",
+  );
   assert.equal(curl("http://h", "PUT", "/a", "12"), "curl -X PUT http://h/a -d 12");
 });

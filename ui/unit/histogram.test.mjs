@@ -47,6 +47,12 @@ test("a router that has begun anew counts from zero", () => {
 });
 
 test("histograms are added range by range", () => {
-  assert.deepEqual(sum([[1, 2], [3, 4, 5]]), [4, 6, 5]);
+  assert.deepEqual(
+    sum([
+      [1, 2],
+      [3, 4, 5],
+    ]),
+    [4, 6, 5],
+  );
   assert.deepEqual(sum([]), []);
 });

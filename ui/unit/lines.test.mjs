@@ -11,7 +11,10 @@ const texts = (kept) => kept.map(({ text }) => text);
 test("new lines stand behind old ones, and have the next numbers", () => {
   const kept = append(lines("a"), [line("b"), line("c")]);
   assert.deepEqual(texts(kept), ["a", "b", "c"]);
-  assert.deepEqual(kept.map(({ id }) => id), [1, 2, 3]);
+  assert.deepEqual(
+    kept.map(({ id }) => id),
+    [1, 2, 3],
+  );
 });
 
 test("lines that came again are kept once", () => {

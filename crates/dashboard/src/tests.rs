@@ -28,8 +28,8 @@ fn page() -> String {
 
 /// The values of an attribute in the page.
 fn values(page: &str, attribute: &str) -> Vec<String> {
-    let pieces = page.split(&format!(" {attribute}=\"")).skip(1);
-    pieces.filter_map(|piece| piece.split('"').next()).map(str::to_owned).collect()
+    let begin = format!(" {attribute}=\"");
+    page.split(&begin).skip(1).filter_map(|piece| piece.split('"').next()).map(str::to_owned).collect()
 }
 
 fn hash(content: &[u8]) -> String {

@@ -1,4 +1,4 @@
-// What this session may do, and why not more.
+// The rights of this session, and why it has no more.
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";

@@ -42,7 +42,14 @@ export async function perform(calls: readonly Call[]): Promise<Answer> {
       break;
     }
   }
-  const last = answers.at(-1) ?? { isDone: true, status: 200, body: null, text: "", tag: undefined, words: "" };
+  const last = answers.at(-1) ?? {
+    isDone: true,
+    status: 200,
+    body: null,
+    text: "",
+    tag: undefined,
+    words: "",
+  };
   const done = answers.filter((answer) => answer.isDone).length;
   const prefix = calls.length > 1 && done < calls.length ? `${done} of ${calls.length} are done. ` : "";
   return { ...last, words: prefix + last.words };

@@ -9,7 +9,7 @@ interface ActionButtonProps {
   /** Made when the button is pressed. */
   action: () => Action;
   kind: Action["kind"];
-  /** What the button is about, for those who do not see its place. */
+  /** The subject of the button, for people who do not see its place. */
   about?: string;
   /** Why it cannot be done at the moment. */
   reason?: string | undefined;

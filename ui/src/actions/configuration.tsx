@@ -22,33 +22,54 @@ const query = (comment: string): string => {
 const isTooLong = (comment: string): boolean => new TextEncoder().encode(comment.trim()).length > MOST_BYTES;
 
 /** A whole text. */
-export function apply(comparison: Comparison, tag: string | undefined, onDone: (answer: Answer) => void): Action {
-  const call = (comment: string): Call => ({ method: "PUT", path: `/config${query(comment)}`, body: comparison.fresh, tag });
+export function apply(
+  comparison: Comparison,
+  tag: string | undefined,
+  onDone: (answer: Answer) => void,
+): Action {
+  const call = (comment: string): Call => ({
+    method: "PUT",
+    path: `/config${query(comment)}`,
+    body: comparison.fresh,
+    tag,
+  });
   return {
     kind: "configuration",
     title: "Put this configuration in force?",
     happens: [
-      "Applications whose options differ get new processes, which take over when they serve. If anything fails, all stays as it is.",
+      "Applications whose options differ get new processes, which take over when they serve.",
+      "If anything fails, all stays as it is.",
     ],
     verb: "Put in force",
     isWide: true,
     calls: [call("")],
-    form: (set) => <Comment comparison={comparison} change={(comment) => set(isTooLong(comment) ? [] : [call(comment)])} />,
+    form: (set) => (
+      <Comment comparison={comparison} change={(comment) => set(isTooLong(comment) ? [] : [call(comment)])} />
+    ),
     onDone,
   };
 }
 
 /** An earlier configuration. */
 export function goBack(change: Change, comparison: Comparison, tag: string | undefined): Action {
-  const call = (comment: string): Call => ({ method: "POST", path: `/config/history/${change.id}${query(comment)}`, tag });
+  const call = (comment: string): Call => ({
+    method: "POST",
+    path: `/config/history/${change.id}${query(comment)}`,
+    tag,
+  });
   return {
     kind: "configuration",
     title: `Go back to change ${change.id}?`,
-    happens: ["The configuration as it was after this change is put in force again. That is a change like others, and can be undone."],
+    happens: [
+      "The configuration as it was after this change is put in force again.",
+      "That is a change like others, and can be undone.",
+    ],
     verb: "Go back",
     isWide: true,
     calls: [call("")],
-    form: (set) => <Comment comparison={comparison} change={(comment) => set(isTooLong(comment) ? [] : [call(comment)])} />,
+    form: (set) => (
+      <Comment comparison={comparison} change={(comment) => set(isTooLong(comment) ? [] : [call(comment)])} />
+    ),
   };
 }
 

@@ -88,7 +88,12 @@ function Question({ action, tell, close }: QuestionProps) {
             {stage.answer.words}
           </p>
         ) : (
-          <Explanation action={action} calls={calls} setCalls={setCalls} isRunning={stage.step === "running"} />
+          <Explanation
+            action={action}
+            calls={calls}
+            setCalls={setCalls}
+            isRunning={stage.step === "running"}
+          />
         )}
         <Buttons action={action} stage={stage} isReady={calls.length > 0} close={close} />
       </form>
@@ -139,7 +144,11 @@ function Buttons({ action, stage, isReady, close }: ButtonsProps) {
         {words}
       </button>
       {stage.step === "asking" && (
-        <button type="submit" class={action.isGrave === true ? "button grave" : "button main"} disabled={!isReady}>
+        <button
+          type="submit"
+          class={action.isGrave === true ? "button grave" : "button main"}
+          disabled={!isReady}
+        >
           {action.verb}
         </button>
       )}

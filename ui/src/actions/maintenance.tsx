@@ -17,7 +17,8 @@ export function close(subject: string, steps: readonly Step[]): Action {
     kind: "configuration",
     title: `Close ${subject} for maintenance?`,
     happens: [
-      `This changes the configuration at ${places(open)}: from then on, requests that reach it are answered with 503 and an error page.`,
+      `This changes the configuration at ${places(open)}.`,
+      "From then on, requests that reach it are answered with 503 and an error page.",
       "Requests that the application has already are finished. Processes go on running.",
     ],
     verb: "Close",
@@ -34,7 +35,9 @@ export function open(subject: string, steps: readonly Step[]): Action {
     title: `Open ${subject}?`,
     happens: [
       `This removes "maintenance" from the configuration at ${places(closed)}: requests are served again.`,
-      ...(hasOptions ? ["Its page and its other options go with it. The history of the configuration still has them."] : []),
+      ...(hasOptions
+        ? ["Its page and its other options go with it. The history of the configuration still has them."]
+        : []),
     ],
     verb: "Open",
     calls: closed.map((step): Call => ({ method: "DELETE", path: path(step, `open ${subject}`) })),

@@ -14,7 +14,7 @@ export const restart = (name: string): Action => ({
   kind: "process",
   title: `Restart ${name}?`,
   happens: [
-    "New processes are started. When they serve, they take over, and the old ones end after the requests that they have.",
+    "New processes are started. When they serve, they take over; old ones end after the requests that they have.",
     "No request is lost. The answer comes when the new processes serve, which takes as long as the application loads.",
   ],
   verb: "Restart",
@@ -25,7 +25,9 @@ export const restart = (name: string): Action => ({
 export const runNow = (name: string): Action => ({
   kind: "process",
   title: `Run ${name} now?`,
-  happens: ["The command is run once, at once. Its schedule stays as it is. While it runs, a second run is refused."],
+  happens: [
+    "The command is run once, at once. Its schedule stays as it is. While it runs, a second run is refused.",
+  ],
   verb: "Run",
   calls: [{ method: "POST", path: apiPath(APPLICATIONS, [name, "run"]) }],
 });
@@ -48,7 +50,7 @@ export const end = (name: string, pid: string, worker: Worker): Action => ({
   title: `End process ${pid} of ${name}?`,
   happens: [
     (worker.in_progress ?? 0) > 0
-      ? "The process is ended at once. The request that it has is answered with 503, and what it had begun is not finished."
+      ? "The process is ended at once. Its request is answered with 503, and what it had begun is not finished."
       : "The process is ended at once. If it has a request by then, that is answered with 503.",
     "Another process is started in its place if the application needs one.",
   ],
@@ -62,7 +64,8 @@ export const scale = (name: string): Action => ({
   kind: "configuration",
   title: `Scale ${name}`,
   happens: [
-    "This changes the configuration of the application. New processes are started beside the old ones and take over, without losing a request.",
+    "This changes the configuration of the application.",
+    "New processes are started beside the old ones and take over, without losing a request.",
   ],
   verb: "Scale",
   calls: [],
@@ -90,7 +93,11 @@ function numbersOf(value: Json): Numbers {
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     const { max, spare, ...others } = value;
-    const found = { max: typeof max === "number" ? max : 1, spare: typeof spare === "number" ? spare : 0, others };
+    const found = {
+      max: typeof max === "number" ? max : 1,
+      spare: typeof spare === "number" ? spare : 0,
+      others,
+    };
     return { ...defaults, way: "between", ...found };
   }
   return defaults;
@@ -110,7 +117,8 @@ function processes({ way, fixed, spare, max, others }: Numbers): Json | undefine
 
 function callOf(name: string, numbers: Numbers, tag: string | undefined): Call[] {
   const value = processes(numbers);
-  const path = `${apiPath("/config", ["applications", name, "processes"])}?comment=${encodeURIComponent(`scale ${name}`)}`;
+  const comment = encodeURIComponent(`scale ${name}`);
+  const path = `${apiPath("/config", ["applications", name, "processes"])}?comment=${comment}`;
   return value === undefined ? [] : [{ method: "PUT", path, body: JSON.stringify(value), tag }];
 }
 
@@ -119,12 +127,14 @@ function Scale({ name, set }: { name: string; set: (calls: Call[]) => void }) {
   const [numbers, setNumbers] = useState<Numbers>();
   const [tag, setTag] = useState<string>();
   useEffect(() => {
-    void ask({ method: "GET", path: apiPath("/config", ["applications", name, "processes"]) }).then((answer) => {
-      const found = numbersOf(answer.isDone ? answer.body : null);
-      setTag(answer.tag);
-      setNumbers(found);
-      set(callOf(name, found, answer.tag));
-    });
+    void ask({ method: "GET", path: apiPath("/config", ["applications", name, "processes"]) }).then(
+      (answer) => {
+        const found = numbersOf(answer.isDone ? answer.body : null);
+        setTag(answer.tag);
+        setNumbers(found);
+        set(callOf(name, found, answer.tag));
+      },
+    );
   }, [name]);
   if (numbers === undefined) {
     return <p>Reading how many there are…</p>;

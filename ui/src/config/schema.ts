@@ -46,6 +46,8 @@ export function described(root: Schema, path: Path): Option | undefined {
 
 /** The options of the object that a path leads into, or that its last member is in. */
 export function options(root: Schema, path: Path): Option[] {
-  const around = [path, path.slice(0, -1)].map((one) => at(root, one)?.properties).find((one) => one !== undefined);
+  const around = [path, path.slice(0, -1)]
+    .map((one) => at(root, one)?.properties)
+    .find((one) => one !== undefined);
   return Object.entries(around ?? {}).map(([name, schema]) => ({ name, schema }));
 }

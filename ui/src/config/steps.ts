@@ -9,9 +9,9 @@ type Members = { [name: string]: Json };
 export interface Step {
   path: (string | number)[];
   pointer: string;
-  /** Its conditions. */
+  /** The conditions. */
   match: string;
-  /** What is done. */
+  /** The action. */
   action: string;
   /** Where it leads, if it passes on. */
   pass: string | undefined;

@@ -38,7 +38,8 @@ export function byClass(protocols: ByName<Classes>): Classes {
 }
 
 /** All requests of these classes. */
-export const total = (classes: Classes | undefined): number => values(classes).reduce((all, count) => all + count, 0);
+export const total = (classes: Classes | undefined): number =>
+  values(classes).reduce((all, count) => all + count, 0);
 
 /** The growth of a total; one that fell has begun anew. */
 export function growth(now: number | undefined, before: number | undefined): number {

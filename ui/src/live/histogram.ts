@@ -16,7 +16,11 @@ export function sum(all: readonly (readonly number[])[]): number[] {
  * The duration that this share of the requests did not exceed, as if each range were filled evenly. Durations beyond
  * the last bound count as that bound.
  */
-export function percentile(bounds: readonly number[], counts: readonly number[], share: number): number | null {
+export function percentile(
+  bounds: readonly number[],
+  counts: readonly number[],
+  share: number,
+): number | null {
   const total = counts.reduce((all, count) => all + count, 0);
   if (total <= 0) {
     return null;

@@ -188,7 +188,6 @@ export interface Worker {
   cpu?: number;
   in_progress?: number;
   request?: { method?: string; path?: string; seconds?: number; backtrace?: string | string[] };
-  title?: string;
 }
 
 /** A line of the log. */

@@ -18,10 +18,21 @@ const SHORTEST_SECOND = 0.5;
 /** How many seconds figures in tables are about. */
 export const WINDOW = 10;
 
+/** A state, if it has what views rely on: without an answer of the main process it has not. */
+function shown(value: Json): State | undefined {
+  const state = value as unknown as Partial<State>;
+  const { applications, connections, daemon } = state.status ?? {};
+  const isWhole = [state.time, applications, connections, daemon].every((part) => part !== undefined);
+  return isWhole ? (state as State) : undefined;
+}
+
 /** Everything that is known. */
 class Store {
   link: Link = "connecting";
+  /** The latest one that views can show. */
   state: State | undefined;
+  /** The latest one, which changes are about. */
+  private base: Json | undefined;
   /** The state that the last sample was made with. */
   private sampled: State | undefined;
   /** The states of the last seconds, the oldest first. */
@@ -42,7 +53,11 @@ class Store {
   }
 
   begin(snapshot: Json): void {
-    const state = merge(undefined, snapshot) as unknown as State;
+    this.base = merge(undefined, snapshot);
+    const state = shown(this.base);
+    if (state === undefined) {
+      return;
+    }
     const isNewer = (one: State) => one.time < state.time && one.version === state.version;
     this.recent = this.recent.filter(isNewer);
     // A controller that was started anew has no past, but this page has.
@@ -54,10 +69,14 @@ class Store {
   }
 
   change(patch: Json): void {
-    if (this.state === undefined) {
+    if (this.base === undefined) {
       return;
     }
-    const state = merge(this.state as unknown as Json, patch) as unknown as State;
+    this.base = merge(this.base, patch);
+    const state = shown(this.base);
+    if (state === undefined) {
+      return;
+    }
     const before = this.sampled;
     // A state that follows a new connection at once would make a rate of very little.
     if (before !== undefined && state.time >= before.time + SHORTEST_SECOND) {
@@ -86,6 +105,16 @@ class Store {
   log(lines: LogLine[]): void {
     this.lines = append(this.lines, lines);
     this.tell();
+  }
+
+  /** Nothing is known any more, as the session is over. */
+  forget(): void {
+    this.link = "connecting";
+    this.state = undefined;
+    this.base = undefined;
+    this.sampled = undefined;
+    this.followed = undefined;
+    [this.recent, this.samples, this.lines] = [[], [], []];
   }
 
   forgetLines(): void {

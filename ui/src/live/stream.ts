@@ -51,7 +51,9 @@ export class Stream {
     const source = new EventSource(address(`/events${query(this.wish)}`));
     this.source = source;
     const on = (event: string, take: (data: Json) => void) =>
-      source.addEventListener(event, (message: MessageEvent<string>) => take(JSON.parse(message.data) as Json));
+      source.addEventListener(event, (message: MessageEvent<string>) =>
+        take(JSON.parse(message.data) as Json),
+      );
     on("snapshot", (data) => {
       this.pause = SHORTEST_PAUSE;
       store.begin(data);

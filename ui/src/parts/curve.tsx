@@ -25,7 +25,8 @@ const HEIGHT = 56;
 /** All curves of the page show the same moment. */
 const SHARED = "time";
 
-const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const colour = (name: string): string =>
+  getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function series(lines: number): uPlot.Series[] {
   const drawn = Array.from({ length: lines }, (_, at): uPlot.Series => {
@@ -83,7 +84,11 @@ export function Curve({ times, lines, label, now, onPoint }: CurveProps) {
       return [Math.max(end - LONGEST, Math.min(first, end - SHORTEST)), end];
     };
     const point = (at: number | undefined) => latest.current.onPoint(at);
-    const made = new uPlot(options(around.clientWidth, lines.length, { span, point }), data(times, lines), around);
+    const made = new uPlot(
+      options(around.clientWidth, lines.length, { span, point }),
+      data(times, lines),
+      around,
+    );
     plot.current = made;
     const sizes = new ResizeObserver(() => made.setSize({ width: around.clientWidth, height: HEIGHT }));
     sizes.observe(around);
@@ -101,4 +106,5 @@ export function Curve({ times, lines, label, now, onPoint }: CurveProps) {
   return <div class="curve" role="img" aria-label={label} ref={box} />;
 }
 
-const data = (times: number[], lines: (number | null)[][]): uPlot.AlignedData => [times, ...lines] as uPlot.AlignedData;
+const data = (times: number[], lines: (number | null)[][]): uPlot.AlignedData =>
+  [times, ...lines] as uPlot.AlignedData;

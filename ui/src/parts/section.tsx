@@ -4,7 +4,15 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 
 /** The heading of a view, with what can be done there. */
-export function Heading({ title, above, children }: { title: string; above?: ComponentChildren; children?: ComponentChildren }) {
+export function Heading({
+  title,
+  above,
+  children,
+}: {
+  title: string;
+  above?: ComponentChildren;
+  children?: ComponentChildren;
+}) {
   useEffect(() => {
     document.title = `${title} · Corral`;
   }, [title]);
@@ -39,6 +47,10 @@ export const Section = ({ title, note, children }: SectionProps) => (
 export const Nothing = ({ children }: { children: ComponentChildren }) => <p class="nothing">{children}</p>;
 
 /** The words for something that went wrong, or that people should know. */
-export const Remark = ({ tone, children }: { tone: "bad" | "warn" | "calm"; children: ComponentChildren }) => (
-  <div class={`remark ${tone}`}>{children}</div>
-);
+export const Remark = ({
+  tone,
+  children,
+}: {
+  tone: "bad" | "warn" | "calm";
+  children: ComponentChildren;
+}) => <div class={`remark ${tone}`}>{children}</div>;

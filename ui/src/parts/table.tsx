@@ -23,7 +23,7 @@ export interface Column<Row> {
 }
 
 interface TableProps<Row> {
-  /** The table's name for those who do not see it. */
+  /** The table's name for people who do not see it. */
   label: string;
   columns: Column<Row>[];
   rows: Row[];
@@ -89,10 +89,15 @@ interface HeadProps {
 
 function Head({ column, sorting, sort }: HeadProps) {
   const { attributes, tip } = useTip(column.term && TERMS[column.term]);
-  const direction = sorting?.by !== column.key ? undefined : sorting.isDescending ? "descending" : "ascending";
+  const direction =
+    sorting?.by !== column.key ? undefined : sorting.isDescending ? "descending" : "ascending";
   const isButton = sort !== undefined || column.term !== undefined;
   return (
-    <div role="columnheader" class={cellClass(column)} {...(direction === undefined ? {} : { "aria-sort": direction })}>
+    <div
+      role="columnheader"
+      class={cellClass(column)}
+      {...(direction === undefined ? {} : { "aria-sort": direction })}
+    >
       {isButton ? (
         <button
           type="button"
@@ -134,7 +139,10 @@ export function Table<Row>({ label, columns, rows, keyOf, sorted, empty }: Table
   const ordered = useMemo(() => inOrder(rows, columns, sorting), [rows, sorting]);
   const { body, range } = useWindow(ordered.length, height);
   const sort = (by: string) =>
-    setSorting((last) => ({ by, isDescending: last?.by === by ? !last.isDescending : by !== columns[0]?.key }));
+    setSorting((last) => ({
+      by,
+      isDescending: last?.by === by ? !last.isDescending : by !== columns[0]?.key,
+    }));
   if (rows.length === 0) {
     return <p class="nothing">{empty}</p>;
   }
@@ -143,7 +151,12 @@ export function Table<Row>({ label, columns, rows, keyOf, sorted, empty }: Table
       <div role="rowgroup" class="table-head">
         <div role="row" class="row head" aria-rowindex={1}>
           {columns.map((column) => (
-            <Head key={column.key} column={column as unknown as Column<never>} sorting={sorting} sort={column.order && sort} />
+            <Head
+              key={column.key}
+              column={column as unknown as Column<never>}
+              sorting={sorting}
+              sort={column.order && sort}
+            />
           ))}
         </div>
       </div>
@@ -157,7 +170,12 @@ export function Table<Row>({ label, columns, rows, keyOf, sorted, empty }: Table
             style={{ transform: `translateY(${(range.from + at) * height}px)` }}
           >
             {columns.map((column) => (
-              <div role="cell" class={cellClass(column)} key={column.key} data-label={column.brief ?? column.label}>
+              <div
+                role="cell"
+                class={cellClass(column)}
+                key={column.key}
+                data-label={column.brief ?? column.label}
+              >
                 {column.cell(row)}
               </div>
             ))}

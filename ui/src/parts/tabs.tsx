@@ -23,7 +23,9 @@ export function Tabs({ label, tabs, shown, show }: TabsProps) {
   const list = useRef<HTMLDivElement>(null);
   const onKey = (event: TargetedKeyboardEvent<HTMLDivElement>) => {
     const at = tabs.findIndex((tab) => tab.key === shown);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + tabs.length, Home: 0, End: tabs.length - 1 }[event.key];
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + tabs.length, Home: 0, End: tabs.length - 1 }[
+      event.key
+    ];
     const next = to === undefined ? undefined : tabs[to % tabs.length];
     if (to !== undefined && next !== undefined) {
       event.preventDefault();

@@ -30,9 +30,11 @@ function describe(figure: Figure, lines: (number | null)[][]): string {
   const parts = lines.map((values, at) => {
     const known = values.filter((value) => value !== null);
     const name = figure.lines[at]?.name ?? figure.label;
-    return known.length === 0
-      ? `${name}: nothing in the last ten minutes`
-      : `${name} in the last ten minutes: ${figure.show(known.at(-1) ?? null)} at the end, ${figure.show(Math.max(...known))} at most`;
+    if (known.length === 0) {
+      return `${name}: nothing in the last ten minutes`;
+    }
+    const [last, most] = [known.at(-1) ?? null, Math.max(...known)].map(figure.show);
+    return `${name} in the last ten minutes: ${last} at the end, ${most} at most`;
   });
   return parts.join("; ");
 }

@@ -16,7 +16,7 @@ function place(tip: HTMLElement, owner: HTMLElement): void {
   tip.style.top = `${Math.max(MARGIN, top)}px`;
 }
 
-/** What an element needs to have an explanation, and the explanation itself. */
+/** Attributes of an element that has an explanation, and the explanation itself. */
 export interface Explained {
   attributes: ButtonHTMLAttributes<HTMLButtonElement>;
   tip: ComponentChildren;

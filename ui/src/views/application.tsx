@@ -25,8 +25,18 @@ const or = (value: number | null): number => value ?? 0;
 function figures(application: ApplicationState): Figure[] {
   const line = (of: (sample: Sample) => number | null) => [{ of }];
   return [
-    { term: "requests", label: "Requests", lines: line((one) => one.requests), show: (value) => rate(or(value)) },
-    { term: "errors", label: "Errors", lines: line((one) => one.errors), show: (value) => percent(or(value)) },
+    {
+      term: "requests",
+      label: "Requests",
+      lines: line((one) => one.requests),
+      show: (value) => rate(or(value)),
+    },
+    {
+      term: "errors",
+      label: "Errors",
+      lines: line((one) => one.errors),
+      show: (value) => percent(or(value)),
+    },
     {
       term: "latency",
       label: "Latency",
@@ -43,8 +53,18 @@ function figures(application: ApplicationState): Figure[] {
       show: (value) => number(or(value)),
       more: () => `of ${number(application.processes.running)}`,
     },
-    { term: "queue", label: "Queue", lines: line((one) => one.queue), show: (value) => count(or(value), "request") },
-    { term: "applicationMemory", label: "Memory", lines: line((one) => one.memory), show: (value) => bytes(or(value)) },
+    {
+      term: "queue",
+      label: "Queue",
+      lines: line((one) => one.queue),
+      show: (value) => count(or(value), "request"),
+    },
+    {
+      term: "applicationMemory",
+      label: "Memory",
+      lines: line((one) => one.memory),
+      show: (value) => bytes(or(value)),
+    },
   ];
 }
 
@@ -78,7 +98,9 @@ export function Application({ name }: { name: string }) {
         samples={live.samplesOf(name)}
         about="Curves begin when this view is opened, and show ten minutes."
       />
-      {application.schedule !== undefined && <ScheduleWords schedule={application.schedule} now={state.time} />}
+      {application.schedule !== undefined && (
+        <ScheduleWords schedule={application.schedule} now={state.time} />
+      )}
       <Workers name={name} state={state} />
       <LeftState application={application} />
       <Sources name={name} steps={steps} listeners={listeners} />
@@ -118,7 +140,11 @@ function Actions({ name, application, steps, isDirect }: ActionsProps) {
           Open
         </ActionButton>
       ) : (
-        <ActionButton kind="configuration" action={() => close(name, steps)} reason={canClose ? undefined : reason}>
+        <ActionButton
+          kind="configuration"
+          action={() => close(name, steps)}
+          reason={canClose ? undefined : reason}
+        >
           Maintenance
         </ActionButton>
       )}
@@ -174,7 +200,10 @@ function LeftState({ application }: { application: ApplicationState }) {
     return null;
   }
   return (
-    <Section title="Findings of the state guard" note={<Term name="leftState">{count(left.total, "request")}</Term>}>
+    <Section
+      title="Findings of the state guard"
+      note={<Term name="leftState">{count(left.total, "request")}</Term>}
+    >
       <ul class="kinds">
         {Object.entries(left.kinds).map(([kind, found]) => (
           <li key={kind}>
@@ -192,20 +221,24 @@ function Sources({ name, steps, listeners }: { name: string; steps: Step[]; list
     <Section title="Where it is in the configuration">
       <ul class="plain">
         <li>
-          <a href={link("configuration", pointer(["applications", name]))}>{pointer(["applications", name])}</a>
+          <a href={link("configuration", pointer(["applications", name]))}>
+            {pointer(["applications", name])}
+          </a>
         </li>
         {steps.map((step) => (
           <li key={step.pointer}>
-            <a href={link("configuration", step.pointer)}>{step.pointer}</a> <span class="note">{step.match}</span>
+            <a href={link("configuration", step.pointer)}>{step.pointer}</a>{" "}
+            <span class="note">{step.match}</span>
           </li>
         ))}
         {listeners.map((address) => (
           <li key={address}>
-            <a href={link("configuration", pointer(["listeners", address]))}>{pointer(["listeners", address])}</a>
+            <a href={link("configuration", pointer(["listeners", address]))}>
+              {pointer(["listeners", address])}
+            </a>
           </li>
         ))}
       </ul>
     </Section>
   );
 }
-

@@ -117,8 +117,10 @@ export function Applications() {
       <Heading title="Applications">
         <Search label="Find an application" value={wanted} change={setWanted} />
         <span class="note">
-          {shown.length === rows.length ? count(rows.length, "application") : `${shown.length} of ${rows.length}`}, figures
-          of the last ten seconds
+          {shown.length === rows.length
+            ? count(rows.length, "application")
+            : `${shown.length} of ${rows.length}`}
+          , figures of the last ten seconds
         </span>
       </Heading>
       <Table

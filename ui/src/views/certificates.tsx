@@ -18,7 +18,13 @@ interface CertificateRow {
   now: number;
 }
 
-const TONES: Record<string, Tone> = { valid: "good", ordering: "calm", waiting: "calm", failed: "bad", expired: "bad" };
+const TONES: Record<string, Tone> = {
+  valid: "good",
+  ordering: "calm",
+  waiting: "calm",
+  failed: "bad",
+  expired: "bad",
+};
 
 const when = (time: string | undefined, now: number): string => {
   const seconds = parsed(time);
@@ -26,7 +32,14 @@ const when = (time: string | undefined, now: number): string => {
 };
 
 const COLUMNS: Column<CertificateRow>[] = [
-  { key: "name", label: "Name", size: "name", priority: 1, cell: ({ name }) => <span title={name}>{name}</span>, order: ({ name }) => name },
+  {
+    key: "name",
+    label: "Name",
+    size: "name",
+    priority: 1,
+    cell: ({ name }) => <span title={name}>{name}</span>,
+    order: ({ name }) => name,
+  },
   {
     key: "state",
     label: "State",
@@ -60,7 +73,14 @@ const COLUMNS: Column<CertificateRow>[] = [
     priority: 3,
     cell: ({ certificate }) => <span title={certificate.issuer}>{certificate.issuer ?? "–"}</span>,
   },
-  { key: "challenge", label: "Proof", term: "challenge", size: "small", priority: 3, cell: ({ certificate }) => certificate.challenge ?? "–" },
+  {
+    key: "challenge",
+    label: "Proof",
+    term: "challenge",
+    size: "small",
+    priority: 3,
+    cell: ({ certificate }) => certificate.challenge ?? "–",
+  },
   {
     key: "actions",
     label: "Actions",
@@ -94,21 +114,56 @@ function bundleRow(name: string, bundle: Json | undefined, now: number): BundleR
   const leaf = members(Array.isArray(chain) ? chain[0] : undefined);
   const subject = members(leaf.subject);
   const names = Array.isArray(subject.alt_names) ? subject.alt_names.map(text).join(", ") : "";
-  return { name, subject: text(subject.common_name) || "–", names: names || "–", until: text(members(leaf.validity).until), now };
+  return {
+    name,
+    subject: text(subject.common_name) || "–",
+    names: names || "–",
+    until: text(members(leaf.validity).until),
+    now,
+  };
 }
 
 const BUNDLES: Column<BundleRow>[] = [
-  { key: "name", label: "Name", size: "text", priority: 1, cell: (row) => <span title={row.name}>{row.name}</span>, order: (row) => row.name },
-  { key: "subject", label: "Subject", size: "text", priority: 3, cell: (row) => <span title={row.subject}>{row.subject}</span> },
-  { key: "names", label: "For the names", brief: "", size: "name", priority: 2, cell: (row) => <span title={row.names}>{row.names}</span> },
-  { key: "until", label: "Expires", size: "text", priority: 1, cell: (row) => when(row.until, row.now), order: (row) => parsed(row.until) ?? 0 },
+  {
+    key: "name",
+    label: "Name",
+    size: "text",
+    priority: 1,
+    cell: (row) => <span title={row.name}>{row.name}</span>,
+    order: (row) => row.name,
+  },
+  {
+    key: "subject",
+    label: "Subject",
+    size: "text",
+    priority: 3,
+    cell: (row) => <span title={row.subject}>{row.subject}</span>,
+  },
+  {
+    key: "names",
+    label: "For the names",
+    brief: "",
+    size: "name",
+    priority: 2,
+    cell: (row) => <span title={row.names}>{row.names}</span>,
+  },
+  {
+    key: "until",
+    label: "Expires",
+    size: "text",
+    priority: 1,
+    cell: (row) => when(row.until, row.now),
+    order: (row) => parsed(row.until) ?? 0,
+  },
 ];
 
 /** The bundles, read once when the view is opened, and after each change of the configuration. */
 function useBundles(tag: string | undefined): Members {
   const [bundles, setBundles] = useState<Members>({});
   useEffect(() => {
-    void ask({ method: "GET", path: "/certificates" }).then((answer) => answer.isDone && setBundles(members(answer.body)));
+    void ask({ method: "GET", path: "/certificates" }).then(
+      (answer) => answer.isDone && setBundles(members(answer.body)),
+    );
   }, [tag]);
   return bundles;
 }
@@ -122,7 +177,11 @@ export function Certificates() {
   }
   const now = state.time;
   const all = state.status.certificates ?? {};
-  const rows = Object.keys(all).map((name): CertificateRow => ({ name, certificate: all[name] as Certificate, now }));
+  const rows = Object.keys(all).map((name): CertificateRow => ({
+    name,
+    certificate: all[name] as Certificate,
+    now,
+  }));
   const uploaded = Object.keys(bundles).map((name) => bundleRow(name, bundles[name], now));
   return (
     <>
@@ -134,7 +193,9 @@ export function Certificates() {
               <p>
                 <strong>{name}</strong>: {certificate.last_error}
               </p>
-              {certificate.next_try !== undefined && <p class="note">It is tried again {when(certificate.next_try, now)}.</p>}
+              {certificate.next_try !== undefined && (
+                <p class="note">It is tried again {when(certificate.next_try, now)}.</p>
+              )}
             </Remark>
           ),
       )}
@@ -148,7 +209,13 @@ export function Certificates() {
         />
       </Section>
       <Section title="Uploaded certificates" note={count(uploaded.length, "bundle")}>
-        <Table label="Uploaded certificates" columns={BUNDLES} rows={uploaded} keyOf={(row) => row.name} empty="None was uploaded." />
+        <Table
+          label="Uploaded certificates"
+          columns={BUNDLES}
+          rows={uploaded}
+          keyOf={(row) => row.name}
+          empty="None was uploaded."
+        />
       </Section>
     </>
   );

@@ -20,7 +20,7 @@ function Places({ changed }: { changed: string[] }) {
   );
 }
 
-/** Who changed what, and when. */
+/** The author, the time and the places of a change. */
 export function ChangeWords({ change, now }: { change: Change; now: number }) {
   const time = parsed(change.time);
   return (

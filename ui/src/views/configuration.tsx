@@ -52,12 +52,21 @@ export function Configuration({ name }: { name: string | undefined }) {
               Discard
             </button>
           )}
-          <ActionButton kind="configuration" look="main" reason={reasonFor(isChanged, validation)} action={question}>
+          <ActionButton
+            kind="configuration"
+            look="main"
+            reason={reasonFor(isChanged, validation)}
+            action={question}
+          >
             Put in force
           </ActionButton>
         </span>
       </Heading>
-      <Notes files={session.files} isReadOnly={session.access === "read"} error={state.status.config?.last_error} />
+      <Notes
+        files={session.files}
+        isReadOnly={session.access === "read"}
+        error={state.status.config?.last_error}
+      />
       {isChanged && draft.tag !== inForce.tag && <Overtaken text={draft.text} inForce={inForce} />}
       <Tabs
         label="Configuration"
@@ -127,8 +136,8 @@ function Notes({ files, isReadOnly, error }: NotesProps) {
       {files !== undefined && (
         <Remark tone="calm">
           <p>
-            The configuration comes from <code>{files}</code>. Change it there, then have the daemon read it again:{" "}
-            <code>systemctl reload corral</code>, or SIGHUP. A text can be tried here all the same.
+            The configuration comes from <code>{files}</code>. Change it there, then have the daemon read it
+            again: <code>systemctl reload corral</code>, or SIGHUP. A text can be tried here all the same.
           </p>
         </Remark>
       )}
@@ -146,8 +155,8 @@ function Overtaken({ text, inForce }: { text: string; inForce: InForce }) {
   return (
     <Remark tone="warn">
       <p>
-        The configuration was changed since you began, so that yours would be refused. Look at the differences: where they
-        take back the other change, put it into your text.
+        The configuration was changed since you began, so that yours would be refused. Look at the
+        differences: where they take back the other change, put it into your text.
       </p>
       <p>
         <button type="button" class="button" onClick={() => setDraft({ text, tag: inForce.tag })}>

@@ -66,7 +66,14 @@ export function EditTab({ text, change, validation, place }: EditTabProps) {
   }, [problems, text]);
   return (
     <div class="edit">
-      <Editor label="Configuration as JSON" text={text} change={change} marked={marked} target={target} onCursor={onCursor} />
+      <Editor
+        label="Configuration as JSON"
+        text={text}
+        change={change}
+        marked={marked}
+        target={target}
+        onCursor={onCursor}
+      />
       <div class="beside">
         <Problems
           validation={validation}

@@ -1,4 +1,4 @@
-// What is around each view: navigation, the state of the connection, the session.
+// The frame of each view: navigation, the state of the connection, the session.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -8,7 +8,7 @@ import { Logo } from "../parts/logo.tsx";
 import { Remark } from "../parts/section.tsx";
 import { Shape } from "../parts/pill.tsx";
 import { link, type Route } from "../route.ts";
-import type { Session } from "../session.ts";
+import { type Session, versionOfPage } from "../session.ts";
 import { VIEWS } from "./view.tsx";
 
 interface FrameProps {
@@ -57,7 +57,7 @@ export function Frame({ route, session, signOut, children }: FrameProps) {
         </div>
       </header>
       <main class="content" id="main" ref={main}>
-        <Banner session={session} />
+        <Banner />
         {children}
       </main>
     </div>
@@ -69,7 +69,11 @@ function Navigation({ shown }: { shown: string }) {
   const attention = state?.attention?.length ?? 0;
   const nav = useRef<HTMLElement>(null);
   // On a narrow screen, not all of them are in sight.
-  useEffect(() => nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [shown]);
+  useEffect(
+    () =>
+      nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }),
+    [shown],
+  );
   return (
     <nav aria-label="Views" ref={nav}>
       <ul>
@@ -107,10 +111,11 @@ function Connection() {
   );
 }
 
-/** What a person has to know before believing the figures. */
-function Banner({ session }: { session: Session }) {
+/** Words that a person has to read before believing the figures. */
+function Banner() {
   const { link: connection, state } = useLive();
-  const version = state?.version ?? session.version;
+  const own = versionOfPage();
+  const version = state?.version ?? own;
   return (
     <>
       {connection === "lost" && state !== undefined && (
@@ -121,10 +126,10 @@ function Banner({ session }: { session: Session }) {
           </p>
         </Remark>
       )}
-      {version !== session.version && (
+      {version !== own && (
         <Remark tone="calm">
           <p>
-            The daemon is version {version} by now, and this page is of version {session.version}.{" "}
+            The daemon is version {version} by now, and this page is of version {own}.{" "}
             <button type="button" class="button small" onClick={() => location.reload()}>
               Load it again
             </button>
@@ -134,4 +139,3 @@ function Banner({ session }: { session: Session }) {
     </>
   );
 }
-

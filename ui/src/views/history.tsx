@@ -27,7 +27,9 @@ function useChanges(generation: number | undefined): Change[] | string | undefin
   const [changes, setChanges] = useState<Change[] | string>();
   useEffect(() => {
     void ask({ method: "GET", path: "/config/history" }).then((answer) =>
-      setChanges(answer.isDone && Array.isArray(answer.body) ? (answer.body as unknown as Change[]) : answer.words),
+      setChanges(
+        answer.isDone && Array.isArray(answer.body) ? (answer.body as unknown as Change[]) : answer.words,
+      ),
     );
   }, [generation]);
   return changes;
@@ -49,7 +51,11 @@ export function History({ inForce, state }: { inForce: InForce; state: State }) 
     return <p class="answer bad">{changes}</p>;
   }
   if (changes === undefined || changes.length === 0) {
-    return <Nothing>{changes === undefined ? "Reading the history…" : "The configuration has not been changed yet."}</Nothing>;
+    return (
+      <Nothing>
+        {changes === undefined ? "Reading the history…" : "The configuration has not been changed yet."}
+      </Nothing>
+    );
   }
   return (
     <>
@@ -73,7 +79,9 @@ export function History({ inForce, state }: { inForce: InForce; state: State }) 
                     type="button"
                     class="button small"
                     aria-expanded={opened?.id === change.id}
-                    onClick={() => (opened?.id === change.id ? setOpened(undefined) : void open(change).then(setOpened))}
+                    onClick={() =>
+                      opened?.id === change.id ? setOpened(undefined) : void open(change).then(setOpened)
+                    }
                   >
                     Compare<span class="unseen"> change {change.id} with what is in force</span>
                   </button>
@@ -84,7 +92,11 @@ export function History({ inForce, state }: { inForce: InForce; state: State }) 
             {opened?.id === change.id && (
               <div class="history-diff">
                 <p class="note">Going back to it would change these lines:</p>
-                <Diff label={`Differences of change ${change.id} from what is in force`} old={now} fresh={opened.text} />
+                <Diff
+                  label={`Differences of change ${change.id} from what is in force`}
+                  old={now}
+                  fresh={opened.text}
+                />
               </div>
             )}
           </li>

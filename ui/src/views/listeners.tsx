@@ -1,4 +1,4 @@
-// Listeners and routes: who is served where, and by which steps.
+// Listeners and routes: the traffic of each address, and of each step.
 
 import { useMemo } from "preact/hooks";
 import { ActionButton } from "../actions/button.tsx";
@@ -68,7 +68,15 @@ const LISTENERS: Column<ListenerRow>[] = [
     priority: 3,
     cell: (row) => (row.error === undefined ? row.protocols : <span class="bad">{row.error}</span>),
   },
-  { key: "requests", label: "Requests", term: "requests", size: "number", priority: 2, cell: (row) => rate(row.requests), order: (row) => row.requests },
+  {
+    key: "requests",
+    label: "Requests",
+    term: "requests",
+    size: "number",
+    priority: 2,
+    cell: (row) => rate(row.requests),
+    order: (row) => row.requests,
+  },
   {
     key: "errors",
     label: "Errors",
@@ -78,10 +86,42 @@ const LISTENERS: Column<ListenerRow>[] = [
     cell: (row) => <span class={row.errors > 0 ? "bad" : ""}>{percent(row.errors)}</span>,
     order: (row) => row.errors,
   },
-  { key: "p50", label: "p50", term: "latency", size: "number", priority: 3, cell: (row) => duration(row.p50), order: (row) => row.p50 ?? -1 },
-  { key: "p99", label: "p99", term: "latency", size: "number", priority: 2, cell: (row) => duration(row.p99), order: (row) => row.p99 ?? -1 },
-  { key: "sent", label: "Sent", term: "sent", size: "number", priority: 3, cell: (row) => `${bytes(row.sent)}/s`, order: (row) => row.sent },
-  { key: "total", label: "Total", term: "total", size: "number", priority: 3, cell: (row) => number(row.total), order: (row) => row.total },
+  {
+    key: "p50",
+    label: "p50",
+    term: "latency",
+    size: "number",
+    priority: 3,
+    cell: (row) => duration(row.p50),
+    order: (row) => row.p50 ?? -1,
+  },
+  {
+    key: "p99",
+    label: "p99",
+    term: "latency",
+    size: "number",
+    priority: 2,
+    cell: (row) => duration(row.p99),
+    order: (row) => row.p99 ?? -1,
+  },
+  {
+    key: "sent",
+    label: "Sent",
+    term: "sent",
+    size: "number",
+    priority: 3,
+    cell: (row) => `${bytes(row.sent)}/s`,
+    order: (row) => row.sent,
+  },
+  {
+    key: "total",
+    label: "Total",
+    term: "total",
+    size: "number",
+    priority: 3,
+    cell: (row) => number(row.total),
+    order: (row) => row.total,
+  },
 ];
 
 interface StepRow {
@@ -142,7 +182,15 @@ const STEPS: Column<StepRow>[] = [
     priority: 3,
     cell: ({ step }) => <span title={step?.action}>{step?.action ?? "–"}</span>,
   },
-  { key: "requests", label: "Requests", term: "requests", size: "number", priority: 2, cell: (row) => rate(row.flow.requests), order: (row) => row.flow.requests },
+  {
+    key: "requests",
+    label: "Requests",
+    term: "requests",
+    size: "number",
+    priority: 2,
+    cell: (row) => rate(row.flow.requests),
+    order: (row) => row.flow.requests,
+  },
   inClass("2xx"),
   inClass("3xx"),
   inClass("4xx"),
@@ -163,13 +211,23 @@ function Maintenance({ step }: { step: Step }) {
       return <span class="note">by a file</span>;
     case "closed":
       return (
-        <ActionButton kind="configuration" look="small" about={step.pointer} action={() => open(step.pointer, [step])}>
+        <ActionButton
+          kind="configuration"
+          look="small"
+          about={step.pointer}
+          action={() => open(step.pointer, [step])}
+        >
           Open
         </ActionButton>
       );
     case "open":
       return (
-        <ActionButton kind="configuration" look="small" about={step.pointer} action={() => close(step.pointer, [step])}>
+        <ActionButton
+          kind="configuration"
+          look="small"
+          about={step.pointer}
+          action={() => close(step.pointer, [step])}
+        >
           Close
         </ActionButton>
       );
@@ -191,10 +249,22 @@ export function Listeners() {
         <span class="note">Figures of the last ten seconds</span>
       </Heading>
       <Section title="Listeners" note={count(listeners.length, "listener")}>
-        <Table label="Listeners" columns={LISTENERS} rows={listeners} keyOf={(row) => row.address} empty="The configuration has no listeners." />
+        <Table
+          label="Listeners"
+          columns={LISTENERS}
+          rows={listeners}
+          keyOf={(row) => row.address}
+          empty="The configuration has no listeners."
+        />
       </Section>
       <Section title="Steps of routes" note={count(rows.length, "step")}>
-        <Table label="Steps of routes" columns={STEPS} rows={rows} keyOf={(row) => row.place} empty="The configuration has no routes." />
+        <Table
+          label="Steps of routes"
+          columns={STEPS}
+          rows={rows}
+          keyOf={(row) => row.place}
+          empty="The configuration has no routes."
+        />
       </Section>
       <Policies state={state} />
     </>

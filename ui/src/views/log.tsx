@@ -22,7 +22,8 @@ function time(line: LogLine): string {
   return `${date.toLocaleTimeString("en-GB")}.${String(date.getMilliseconds()).padStart(3, "0")}`;
 }
 
-const has = (line: LogLine, wanted: string): boolean => `${line.level} ${line.text}`.toLowerCase().includes(wanted);
+const has = (line: LogLine, wanted: string): boolean =>
+  `${line.level} ${line.text}`.toLowerCase().includes(wanted);
 
 interface LogProps {
   level: string;
@@ -64,7 +65,10 @@ export function Log({ level, setLevel }: LogProps) {
           {all.length >= MOST_LINES && ", older ones are in the log itself"}
         </span>
       </Heading>
-      <Lines lines={shown} empty={all.length === 0 ? "No line of this level has come yet." : "No line has this text."} />
+      <Lines
+        lines={shown}
+        empty={all.length === 0 ? "No line of this level has come yet." : "No line has this text."}
+      />
     </>
   );
 }
@@ -90,12 +94,21 @@ function Lines({ lines, empty }: { lines: KeptLine[]; empty: string }) {
     isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR;
   };
   return (
-    <div class="lines" role="log" aria-live="off" aria-label="Lines of the log" tabIndex={0} ref={box} onScroll={look}>
+    <div
+      class="lines"
+      role="log"
+      aria-live="off"
+      aria-label="Lines of the log"
+      tabIndex={0}
+      ref={box}
+      onScroll={look}
+    >
       <div ref={inside}>
         {lines.length === 0 && <p class="nothing">{empty}</p>}
         {lines.map((line) => (
           <p class={`line ${TONES[line.level] ?? ""}`} key={line.id}>
-            <time>{time(line)}</time> <span class="level">{line.level}</span> <span class="line-text">{line.text}</span>
+            <time>{time(line)}</time> <span class="level">{line.level}</span>{" "}
+            <span class="line-text">{line.text}</span>
           </p>
         ))}
       </div>

@@ -16,8 +16,18 @@ const or = (value: number | null): number => value ?? 0;
 function figures(running: number): Figure[] {
   const line = (of: (sample: Sample) => number | null) => [{ of }];
   return [
-    { term: "requests", label: "Requests", lines: line((one) => one.requests), show: (value) => rate(or(value)) },
-    { term: "errors", label: "Errors", lines: line((one) => one.errors), show: (value) => percent(or(value)) },
+    {
+      term: "requests",
+      label: "Requests",
+      lines: line((one) => one.requests),
+      show: (value) => rate(or(value)),
+    },
+    {
+      term: "errors",
+      label: "Errors",
+      lines: line((one) => one.errors),
+      show: (value) => percent(or(value)),
+    },
     {
       term: "latency",
       label: "Latency",
@@ -34,8 +44,18 @@ function figures(running: number): Figure[] {
       show: (value) => number(or(value)),
       more: () => `of ${number(running)}`,
     },
-    { term: "queue", label: "Queue", lines: line((one) => one.queue), show: (value) => count(or(value), "request") },
-    { term: "connections", label: "Connections", lines: line((one) => one.connections), show: (value) => number(or(value)) },
+    {
+      term: "queue",
+      label: "Queue",
+      lines: line((one) => one.queue),
+      show: (value) => count(or(value), "request"),
+    },
+    {
+      term: "connections",
+      label: "Connections",
+      lines: line((one) => one.connections),
+      show: (value) => number(or(value)),
+    },
     { term: "memory", label: "Memory", lines: line((one) => one.memory), show: (value) => bytes(or(value)) },
     { term: "cpu", label: "CPU", lines: line((one) => one.cpu), show: (value) => percent(or(value)) },
   ];
@@ -79,7 +99,11 @@ function NeedsAttention({ attention }: { attention: Attention[] }) {
             <div>
               <p>
                 <span class="unseen">{one.severity === "error" ? "Error: " : "Warning: "}</span>
-                {one.view === undefined ? <strong>{one.subject}</strong> : <a href={linkOf(one.view)}>{one.subject}</a>}
+                {one.view === undefined ? (
+                  <strong>{one.subject}</strong>
+                ) : (
+                  <a href={linkOf(one.view)}>{one.subject}</a>
+                )}
               </p>
               <p>{one.text}</p>
               <p class="next">{one.next}</p>

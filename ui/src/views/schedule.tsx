@@ -27,7 +27,12 @@ export function ScheduleWords({ schedule, now }: { schedule: Schedule; now: numb
         facts={[
           ["Next run", next === undefined ? "not known" : when(next, now)],
           ["Runs", `${count(runs.total, "run")}, ${runs.failed} failed, ${schedule.skipped} left out`],
-          ["Last run", last === undefined ? "none yet" : `${when(last.began, now)}, took ${age(last.duration_ms / 1000)}, ${outcome(last)}`],
+          [
+            "Last run",
+            last === undefined
+              ? "none yet"
+              : `${when(last.began, now)}, took ${age(last.duration_ms / 1000)}, ${outcome(last)}`,
+          ],
         ]}
       />
       {last !== undefined && last.output.length > 0 && (

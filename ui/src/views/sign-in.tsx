@@ -60,8 +60,8 @@ export function SignIn({ reason, onSession }: SignInProps) {
           {isAsking ? "Asking…" : "Sign in"}
         </button>
         <p class="note">
-          On the machine itself, <code>corral dashboard</code> prints an address that signs in. The token of the control API,
-          and the one that only reads, are in the files that the daemon was started with.
+          On the machine itself, <code>corral dashboard</code> prints an address that signs in. The token of
+          the control API, and the one that only reads, are in the files that the daemon was started with.
         </p>
       </form>
     </main>

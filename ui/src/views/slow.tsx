@@ -25,9 +25,15 @@ const PARTS = [
 
 /** Where the time of a request went, as a bar and in words. */
 function Where({ slow }: { slow: SlowRequest }) {
-  const parts = PARTS.map(([part, word]) => ({ part, word, time: slow[part] ?? 0 })).filter(({ time }) => time > 0);
+  const parts = PARTS.map(([part, word]) => ({ part, word, time: slow[part] ?? 0 })).filter(
+    ({ time }) => time > 0,
+  );
   const words = parts.map(({ word, time }) => `${word} ${duration(time)}`).join(", ");
-  const whole = Math.max(slow.duration, parts.reduce((all, { time }) => all + time, 0), 1e-9);
+  const whole = Math.max(
+    slow.duration,
+    parts.reduce((all, { time }) => all + time, 0),
+    1e-9,
+  );
   return (
     <span class="where" role="img" aria-label={words || "not known"} title={words}>
       <span class="bar">
@@ -42,11 +48,22 @@ function Where({ slow }: { slow: SlowRequest }) {
 /** The application, or whatever else the request was for. */
 function Subject({ slow }: { slow: SlowRequest }) {
   const name = slow.application ?? undefined;
-  return name === undefined ? <span>{slow.step ?? slow.listener ?? "–"}</span> : <a href={link("applications", name)}>{name}</a>;
+  return name === undefined ? (
+    <span>{slow.step ?? slow.listener ?? "–"}</span>
+  ) : (
+    <a href={link("applications", name)}>{name}</a>
+  );
 }
 
 const COLUMNS: Column<SlowRow>[] = [
-  { key: "time", label: "Time", size: "small", priority: 3, cell: ({ slow, now }) => clock(slow.time, now), order: ({ slow }) => slow.time },
+  {
+    key: "time",
+    label: "Time",
+    size: "small",
+    priority: 3,
+    cell: ({ slow, now }) => clock(slow.time, now),
+    order: ({ slow }) => slow.time,
+  },
   {
     key: "path",
     label: "Request",
@@ -59,17 +76,42 @@ const COLUMNS: Column<SlowRow>[] = [
     ),
     order: ({ slow }) => slow.path,
   },
-  { key: "subject", label: "Application", brief: "", size: "text", priority: 2, cell: ({ slow }) => <Subject slow={slow} />, order: ({ slow }) => slow.application ?? "" },
+  {
+    key: "subject",
+    label: "Application",
+    brief: "",
+    size: "text",
+    priority: 2,
+    cell: ({ slow }) => <Subject slow={slow} />,
+    order: ({ slow }) => slow.application ?? "",
+  },
   {
     key: "status",
     label: "Status",
     size: "small",
     priority: 3,
-    cell: ({ slow }) => <span class={slow.status >= 500 ? "bad" : ""}>{slow.status === 0 ? "none" : slow.status}</span>,
+    cell: ({ slow }) => (
+      <span class={slow.status >= 500 ? "bad" : ""}>{slow.status === 0 ? "none" : slow.status}</span>
+    ),
     order: ({ slow }) => slow.status,
   },
-  { key: "duration", label: "Took", size: "number", priority: 1, cell: ({ slow }) => duration(slow.duration), order: ({ slow }) => slow.duration },
-  { key: "where", label: "Where the time went", brief: "", term: "whereTime", size: "text", priority: 2, cell: ({ slow }) => <Where slow={slow} /> },
+  {
+    key: "duration",
+    label: "Took",
+    size: "number",
+    priority: 1,
+    cell: ({ slow }) => duration(slow.duration),
+    order: ({ slow }) => slow.duration,
+  },
+  {
+    key: "where",
+    label: "Where the time went",
+    brief: "",
+    term: "whereTime",
+    size: "text",
+    priority: 2,
+    cell: ({ slow }) => <Where slow={slow} />,
+  },
 ];
 
 /** The view. */
@@ -85,7 +127,9 @@ export function Slow() {
     [state?.slow],
   );
   const shown = rows.filter(({ slow }) =>
-    `${slow.method} ${slow.path} ${slow.application ?? ""} ${slow.status}`.toLowerCase().includes(wanted.toLowerCase()),
+    `${slow.method} ${slow.path} ${slow.application ?? ""} ${slow.status}`
+      .toLowerCase()
+      .includes(wanted.toLowerCase()),
   );
   return (
     <>

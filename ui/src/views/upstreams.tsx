@@ -26,7 +26,12 @@ function serverRows(upstream: string, state: State, before: State | undefined): 
     const then = before?.status.upstreams?.[upstream]?.servers[address] ?? server;
     const requests = growth(server.requests.total, then.requests.total);
     const failed = growth(server.requests.failed, then.requests.failed);
-    return { address, server, requests: requests / elapsed, failing: requests > 0 ? Math.min(1, failed / requests) : 0 };
+    return {
+      address,
+      server,
+      requests: requests / elapsed,
+      failing: requests > 0 ? Math.min(1, failed / requests) : 0,
+    };
   });
 }
 
@@ -48,7 +53,14 @@ const COLUMNS: Column<ServerRow>[] = [
     cell: ({ server }) => <Pill tone={TONES[server.state] ?? "calm"} word={server.state} />,
     order: ({ server }) => server.state,
   },
-  { key: "requests", label: "Requests", size: "number", priority: 2, cell: (row) => rate(row.requests), order: (row) => row.requests },
+  {
+    key: "requests",
+    label: "Requests",
+    size: "number",
+    priority: 2,
+    cell: (row) => rate(row.requests),
+    order: (row) => row.requests,
+  },
   {
     key: "failing",
     label: "Failing",
@@ -57,9 +69,30 @@ const COLUMNS: Column<ServerRow>[] = [
     cell: (row) => <span class={row.failing > 0 ? "bad" : ""}>{percent(row.failing)}</span>,
     order: (row) => row.failing,
   },
-  { key: "active", label: "Active", size: "number", priority: 2, cell: ({ server }) => number(server.requests.active), order: ({ server }) => server.requests.active },
-  { key: "total", label: "Total", size: "number", priority: 3, cell: ({ server }) => number(server.requests.total), order: ({ server }) => server.requests.total },
-  { key: "failed", label: "Failed", size: "number", priority: 3, cell: ({ server }) => number(server.requests.failed), order: ({ server }) => server.requests.failed },
+  {
+    key: "active",
+    label: "Active",
+    size: "number",
+    priority: 2,
+    cell: ({ server }) => number(server.requests.active),
+    order: ({ server }) => server.requests.active,
+  },
+  {
+    key: "total",
+    label: "Total",
+    size: "number",
+    priority: 3,
+    cell: ({ server }) => number(server.requests.total),
+    order: ({ server }) => server.requests.total,
+  },
+  {
+    key: "failed",
+    label: "Failed",
+    size: "number",
+    priority: 3,
+    cell: ({ server }) => number(server.requests.failed),
+    order: ({ server }) => server.requests.failed,
+  },
 ];
 
 /** The view. */
@@ -75,14 +108,27 @@ export function Upstreams() {
       <Heading title="Upstreams">
         <span class="note">Figures of the last ten seconds</span>
       </Heading>
-      {names.length === 0 && <Nothing>The configuration has no upstreams: groups of servers that requests are proxied to.</Nothing>}
+      {names.length === 0 && (
+        <Nothing>The configuration has no upstreams: groups of servers that requests are proxied to.</Nothing>
+      )}
       {names.map((name) => {
         const waiting = upstreams[name]?.waiting;
         const rows = serverRows(name, state, before);
-        const note = waiting === undefined ? count(rows.length, "server") : <Term name="waiting">{`${number(waiting)} waiting`}</Term>;
+        const note =
+          waiting === undefined ? (
+            count(rows.length, "server")
+          ) : (
+            <Term name="waiting">{`${number(waiting)} waiting`}</Term>
+          );
         return (
           <Section key={name} title={name} note={note}>
-            <Table label={`Servers of ${name}`} columns={COLUMNS} rows={rows} keyOf={(row) => row.address} empty="It has no servers." />
+            <Table
+              label={`Servers of ${name}`}
+              columns={COLUMNS}
+              rows={rows}
+              keyOf={(row) => row.address}
+              empty="It has no servers."
+            />
           </Section>
         );
       })}

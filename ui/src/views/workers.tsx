@@ -30,14 +30,22 @@ function Current({ worker }: { worker: Worker }) {
   const text = `${request.method ?? ""} ${request.path ?? ""}`;
   return (
     <span class="current" title={text}>
-      <code>{text}</code> {request.seconds !== undefined && <span class="note">for {duration(request.seconds)}</span>}
+      <code>{text}</code>{" "}
+      {request.seconds !== undefined && <span class="note">for {duration(request.seconds)}</span>}
       {others > 0 && <span class="note"> and {others} more</span>}
     </span>
   );
 }
 
 const columns = (name: string): Column<WorkerRow>[] => [
-  { key: "pid", label: "Process", size: "small", priority: 1, cell: (row) => row.pid, order: (row) => Number(row.pid) },
+  {
+    key: "pid",
+    label: "Process",
+    size: "small",
+    priority: 1,
+    cell: (row) => row.pid,
+    order: (row) => Number(row.pid),
+  },
   {
     key: "state",
     label: "State",
@@ -101,7 +109,12 @@ const columns = (name: string): Column<WorkerRow>[] => [
         <ActionButton kind="process" look="small" about={`process ${pid}`} action={() => drain(name, pid)}>
           Drain
         </ActionButton>
-        <ActionButton kind="process" look="small" about={`process ${pid}`} action={() => end(name, pid, worker)}>
+        <ActionButton
+          kind="process"
+          look="small"
+          about={`process ${pid}`}
+          action={() => end(name, pid, worker)}
+        >
           End
         </ActionButton>
       </span>

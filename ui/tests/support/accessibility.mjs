@@ -1,4 +1,4 @@
-// What axe-core finds in a page.
+// Findings of axe-core in a page.
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
@@ -16,6 +16,9 @@ export async function expectAccessible(page, where) {
   assert.ok(passes.length > 15, `${where}: only ${passes.length} rules applied`);
   const found = violations
     .filter(({ impact }) => SEVERE.includes(impact))
-    .map(({ id, help, nodes }) => `${where}: ${id}: ${help}\n  ${nodes.map(({ html, failureSummary }) => `${html}\n  ${failureSummary}`).join("\n  ")}`);
+    .map(
+      ({ id, help, nodes }) =>
+        `${where}: ${id}: ${help}\n  ${nodes.map(({ html, failureSummary }) => `${html}\n  ${failureSummary}`).join("\n  ")}`,
+    );
   assert.deepEqual(found, []);
 }

@@ -13,7 +13,7 @@ const [base, token, ...more] = process.argv.slice(2);
 /** Whatever pages did that they must not do. */
 const faults = [];
 
-/** Notes violations of the policy, errors of scripts, and dialogs. Answers that are refusals are no fault. */
+/** Notes violations of the policy, errors of scripts, and dialogs. A refusal is not a fault. */
 async function watch(page) {
   await page.addInitScript(() => {
     document.addEventListener("securitypolicyviolation", (event) => {
@@ -95,7 +95,6 @@ class Scenario {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
-
 }
 
 /** Runs a scenario to its end. */
@@ -104,7 +103,12 @@ export async function scenario(run) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     // Containers have no sandbox, and little shared memory.
-    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", `--host-resolver-rules=MAP *.attacker.test ${new URL(base).hostname}`],
+    args: [
+      "--no-sandbox",
+      "--disable-dev-shm-usage",
+      "--disable-gpu",
+      `--host-resolver-rules=MAP *.attacker.test ${new URL(base).hostname}`,
+    ],
   });
   try {
     await run(new Scenario(browser));
@@ -122,7 +126,10 @@ export async function scenario(run) {
 /** Keeps what was in sight when a scenario failed, where a variable says. */
 async function picture(browser) {
   const path = process.env.FAILURE_SCREENSHOT;
-  const page = browser.contexts().flatMap((context) => context.pages()).at(-1);
+  const page = browser
+    .contexts()
+    .flatMap((context) => context.pages())
+    .at(-1);
   if (path !== undefined && page !== undefined) {
     await page.screenshot({ path });
   }

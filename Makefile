@@ -23,7 +23,7 @@ export CORRAL_PERL := $(or $(PERL),$(CORRAL_PERL))
 RUBY := $(shell scripts/find-ruby)
 export CORRAL_RUBY := $(or $(RUBY),$(CORRAL_RUBY))
 
-# Brings what the package for Node.js needs.
+# Brings what the package for Node.js needs, and what the dashboard's page is built with.
 NPM := $(shell command -v npm)
 
 # What web applications in Java run on.
@@ -53,6 +53,7 @@ build: executables ## Build the release executables in target/release: corral, c
 
 .PHONY: executables
 executables:
+	$(if $(NPM),scripts/build-ui,@echo "left out: the dashboard's page, as there is no npm (Debian: npm)")
 	rm -f target/release/corral-php[0-9]*
 	$(foreach config,$(other_php),CORRAL_PHP_CONFIG=$(config) cargo build --release $(packages) && cp target/release/corral-php target/release/corral-php$(call php_version,$(config)) &&) cargo build --release $(packages)
 	$(if $(PHP_CONFIG),,@echo "left out: corral-php, as there is no php-config with its headers and library (Debian: php-dev libphp-embed)")

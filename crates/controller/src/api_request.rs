@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use corral_http::encoding::Accepted;
 use hyper::Method;
 use tokio::sync::Notify;
 
@@ -18,6 +19,8 @@ pub(crate) struct ApiRequest<'a> {
     pub(crate) conditions: Conditions,
     /// The values of `Accept`, with commas between them.
     pub(crate) accept: &'a str,
+    /// The codings of replies that the client takes.
+    pub(crate) codings: Accepted,
     pub(crate) body: &'a [u8],
     pub(crate) caller: Caller,
     pub(crate) grant: &'a Grant,

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 use bytes::Bytes;
 use corral_config::json::edit;
+use corral_http::encoding::Accepted;
 use http_body_util::{Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderValue};
@@ -203,6 +204,7 @@ async fn answer(
     let conditions = Conditions::from_fields(&head.headers);
     let accept = head.headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let accept = accept.collect::<Vec<_>>().join(",");
+    let codings = head.headers.get_all(header::ACCEPT_ENCODING).iter();
     match read_body(body).await {
         Ok(body) => {
             let call = ApiRequest {
@@ -210,6 +212,7 @@ async fn answer(
                 target,
                 conditions,
                 accept: &accept,
+                codings: Accepted::parse(codings.map(HeaderValue::as_bytes)),
                 body: &body,
                 caller,
                 grant: &grant,

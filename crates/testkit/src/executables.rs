@@ -52,6 +52,7 @@ fn build() -> PathBuf {
         Some("debug") | None => "dev",
         Some(name) => name,
     };
+    run_script("build-ui", &[]);
     let status = Command::new(env!("CARGO"))
         .args(["build", "--quiet"])
         .args(PACKAGES.iter().flat_map(|package| ["-p", package]))
@@ -61,8 +62,13 @@ fn build() -> PathBuf {
         .status()
         .expect("cargo runs");
     assert!(status.success(), "build the executables: {status}");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/build-java");
-    let status = Command::new(script).arg(&dir).status().expect("the script is there");
-    assert!(status.success(), "build what runs Java: {status}");
+    run_script("build-java", &[&dir]);
     dir
+}
+
+/// Runs one of the repository's scripts that build something.
+fn run_script(name: &str, arguments: &[&Path]) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts").join(name);
+    let status = Command::new(script).args(arguments).status().expect("the script is there");
+    assert!(status.success(), "{name}: {status}");
 }

@@ -1,0 +1,97 @@
+// Puts a configuration in force: a text, or an earlier change.
+
+import { useState } from "preact/hooks";
+import type { Answer, Call } from "../api.ts";
+import type { Change } from "../live/state.ts";
+import { Diff } from "../parts/diff.tsx";
+import type { Action } from "./action.ts";
+
+/** A comment may be that long. */
+const MOST_BYTES = 200;
+
+interface Comparison {
+  old: string;
+  fresh: string;
+}
+
+const query = (comment: string): string => {
+  const words = comment.trim();
+  return words === "" ? "" : `?comment=${encodeURIComponent(words)}`;
+};
+
+const isTooLong = (comment: string): boolean => new TextEncoder().encode(comment.trim()).length > MOST_BYTES;
+
+/** A whole text. */
+export function apply(
+  comparison: Comparison,
+  tag: string | undefined,
+  onDone: (answer: Answer) => void,
+): Action {
+  const call = (comment: string): Call => ({
+    method: "PUT",
+    path: `/config${query(comment)}`,
+    body: comparison.fresh,
+    tag,
+  });
+  return {
+    kind: "configuration",
+    title: "Put this configuration in force?",
+    happens: [
+      "Applications whose options differ get new processes, which take over when they serve.",
+      "If anything fails, all stays as it is.",
+    ],
+    verb: "Put in force",
+    isWide: true,
+    calls: [call("")],
+    form: (set) => (
+      <Comment comparison={comparison} change={(comment) => set(isTooLong(comment) ? [] : [call(comment)])} />
+    ),
+    onDone,
+  };
+}
+
+/** An earlier configuration. */
+export function goBack(change: Change, comparison: Comparison, tag: string | undefined): Action {
+  const call = (comment: string): Call => ({
+    method: "POST",
+    path: `/config/history/${change.id}${query(comment)}`,
+    tag,
+  });
+  return {
+    kind: "configuration",
+    title: `Go back to change ${change.id}?`,
+    happens: [
+      "The configuration as it was after this change is put in force again.",
+      "That is a change like others, and can be undone.",
+    ],
+    verb: "Go back",
+    isWide: true,
+    calls: [call("")],
+    form: (set) => (
+      <Comment comparison={comparison} change={(comment) => set(isTooLong(comment) ? [] : [call(comment)])} />
+    ),
+  };
+}
+
+/** The differences, and a field for words about them. */
+function Comment({ comparison, change }: { comparison: Comparison; change: (comment: string) => void }) {
+  const [comment, setComment] = useState("");
+  return (
+    <>
+      <Diff label="What changes" old={comparison.old} fresh={comparison.fresh} />
+      <label class="field">
+        Comment for the history
+        <input
+          type="text"
+          value={comment}
+          aria-invalid={isTooLong(comment)}
+          onInput={(event) => {
+            setComment(event.currentTarget.value);
+            change(event.currentTarget.value);
+          }}
+        />
+      </label>
+      {isTooLong(comment) && <p class="answer bad">A comment has at most {MOST_BYTES} bytes.</p>}
+    </>
+  );
+}

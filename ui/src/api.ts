@@ -1,0 +1,141 @@
+// Calls of the control API, and their answers in words. The page makes no other requests.
+
+import type { Json } from "./live/patch.ts";
+
+/** A call that changes something, or asks. */
+export interface Call {
+  method: "GET" | "PUT" | "POST" | "DELETE";
+  /** From the root of the API on. */
+  path: string;
+  /** JSON. */
+  body?: string;
+  /** The entity tag that the configuration has to have. */
+  tag?: string | undefined;
+  signal?: AbortSignal;
+}
+
+/** Where something is wrong in a configuration. */
+export interface Problem {
+  detail: string;
+  /** A JSON pointer. */
+  path?: string;
+  /** In bytes, from 0. */
+  offset?: number;
+  /** From 1. */
+  line?: number;
+  suggestion?: string;
+}
+
+/** An answer; status 0 means that there was none. */
+export interface Answer {
+  isDone: boolean;
+  status: number;
+  body: Json;
+  /** The body as it came. */
+  text: string;
+  tag: string | undefined;
+  /** The answer for people. */
+  words: string;
+}
+
+type Members = { [name: string]: Json };
+
+// The page lies at /dashboard/; all paths of the API begin one level higher, also behind a proxy with a prefix.
+const ROOT = new URL("..", document.baseURI);
+
+/** The address of a path of the API. */
+export const address = (path: string): string => ROOT.href.replace(/\/$/, "") + path;
+
+const listeners = new Set<() => void>();
+
+/** Calls a function whenever an answer says that the session is over. */
+export function onSessionEnd(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Makes a call. Never throws. */
+export async function ask(call: Call): Promise<Answer> {
+  const headers: Record<string, string> = {
+    Accept: "application/json",
+    "X-Requested-With": "corral-dashboard",
+  };
+  if (call.body !== undefined) {
+    headers["Content-Type"] = "application/json";
+  }
+  if (call.tag !== undefined) {
+    headers["If-Match"] = call.tag;
+  }
+  try {
+    const response = await fetch(address(call.path), {
+      method: call.method,
+      headers,
+      credentials: "same-origin",
+      cache: "no-store",
+      ...(call.body === undefined ? {} : { body: call.body }),
+      ...(call.signal === undefined ? {} : { signal: call.signal }),
+    });
+    const answer = read(response, await response.text());
+    if (answer.status === 401) {
+      listeners.forEach((listener) => listener());
+    }
+    return answer;
+  } catch (error) {
+    const words = `The daemon did not answer: ${error instanceof Error ? error.message : String(error)}`;
+    return { isDone: false, status: 0, body: null, text: "", tag: undefined, words };
+  }
+}
+
+function read(response: Response, text: string): Answer {
+  let body: Json = null;
+  try {
+    body = JSON.parse(text) as Json;
+  } catch {
+    // A proxy in between may answer with a page.
+  }
+  const tag = response.headers.get("ETag") ?? undefined;
+  const answer = { isDone: response.ok, status: response.status, body, text, tag };
+  return { ...answer, words: words(response.ok, response.status, membersOf(body)) };
+}
+
+const membersOf = (value: Json | undefined): Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+
+const textOf = (value: Json | undefined): string | undefined =>
+  typeof value === "string" ? value : undefined;
+
+const numberOf = (value: Json | undefined): number | undefined =>
+  typeof value === "number" ? value : undefined;
+
+function words(isDone: boolean, status: number, body: Members): string {
+  const title = textOf(body[isDone ? "success" : "error"]);
+  const parts = [
+    title === "Ok" ? "Done." : (title ?? (isDone ? "Done." : `The daemon answered with status ${status}.`)),
+    textOf(body.detail),
+    textOf(body.warning) && `Warning: ${textOf(body.warning)}`,
+    textOf(body.suggestion) && `Did you mean "${textOf(body.suggestion)}"?`,
+  ];
+  return parts.filter((part) => part !== undefined && part !== "").join(" ");
+}
+
+/** All problems of a configuration that was refused. */
+export function problems(answer: Answer): Problem[] {
+  const body = membersOf(answer.body);
+  const all = Array.isArray(body.errors) ? body.errors : [answer.body];
+  return all.map((one) => {
+    const members = membersOf(one);
+    const place = membersOf(members.location);
+    const found: Partial<Problem> = {};
+    const path = textOf(place.path);
+    const [offset, line] = [numberOf(place.offset), numberOf(place.line)];
+    const suggestion = textOf(members.suggestion);
+    return Object.assign(
+      found,
+      { detail: textOf(members.detail) ?? answer.words },
+      path === undefined ? {} : { path },
+      offset === undefined ? {} : { offset },
+      line === undefined ? {} : { line },
+      suggestion === undefined ? {} : { suggestion },
+    );
+  });
+}

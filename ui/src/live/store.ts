@@ -1,0 +1,150 @@
+// The latest states, and what is made of them. Views are drawn anew whenever something arrives.
+
+import { useEffect, useReducer } from "preact/hooks";
+import { sample, sampleOf } from "./figures.ts";
+import { append, type KeptLine } from "./lines.ts";
+import { type Json, merge } from "./patch.ts";
+import type { LogLine, Sample, State } from "./state.ts";
+
+/** How the stream does; one that is lost is being tried again. */
+export type Link = "connecting" | "live" | "lost";
+
+/** Ten minutes. */
+const MOST_SAMPLES = 600;
+
+/** States that are closer to each other make no sample. */
+const SHORTEST_SECOND = 0.5;
+
+/** How many seconds figures in tables are about. */
+export const WINDOW = 10;
+
+/** A state, if it has what views rely on: without an answer of the main process it has not. */
+function shown(value: Json): State | undefined {
+  const state = value as unknown as Partial<State>;
+  const { applications, connections, daemon } = state.status ?? {};
+  const isWhole = [state.time, applications, connections, daemon].every((part) => part !== undefined);
+  return isWhole ? (state as State) : undefined;
+}
+
+/** Everything that is known. */
+class Store {
+  link: Link = "connecting";
+  /** The latest one that views can show. */
+  state: State | undefined;
+  /** The latest one, which changes are about. */
+  private base: Json | undefined;
+  /** The state that the last sample was made with. */
+  private sampled: State | undefined;
+  /** The states of the last seconds, the oldest first. */
+  private recent: State[] = [];
+  samples: Sample[] = [];
+  /** The curves of one application, since its view was opened. */
+  private followed: { name: string; samples: Sample[] } | undefined;
+  lines: KeptLine[] = [];
+  private listeners = new Set<() => void>();
+
+  /** A state that figures of tables are compared with. */
+  get before(): State | undefined {
+    return this.recent.length > 1 ? this.recent[0] : undefined;
+  }
+
+  samplesOf(name: string): Sample[] {
+    return this.followed?.name === name ? this.followed.samples : [];
+  }
+
+  begin(snapshot: Json): void {
+    this.base = merge(undefined, snapshot);
+    const state = shown(this.base);
+    if (state === undefined) {
+      return;
+    }
+    const isNewer = (one: State) => one.time < state.time && one.version === state.version;
+    this.recent = this.recent.filter(isNewer);
+    // A controller that was started anew has no past, but this page has.
+    const past = state.past ?? [];
+    const earlier = this.samples.filter((one) => one.time < (past[0]?.time ?? state.time));
+    this.samples = [...earlier, ...past].slice(-MOST_SAMPLES);
+    this.sampled = state;
+    this.take(state);
+  }
+
+  change(patch: Json): void {
+    if (this.base === undefined) {
+      return;
+    }
+    this.base = merge(this.base, patch);
+    const state = shown(this.base);
+    if (state === undefined) {
+      return;
+    }
+    const before = this.sampled;
+    // A state that follows a new connection at once would make a rate of very little.
+    if (before !== undefined && state.time >= before.time + SHORTEST_SECOND) {
+      this.samples = [...this.samples, sample(state, before)].slice(-MOST_SAMPLES);
+      this.follow(state, before);
+      this.sampled = state;
+    }
+    this.take(state);
+  }
+
+  private follow(state: State, before: State): void {
+    const name = state.workers?.application;
+    const found = name === undefined ? undefined : sampleOf(name, state, before);
+    if (name !== undefined && found !== undefined) {
+      this.followed = { name, samples: [...this.samplesOf(name), found].slice(-MOST_SAMPLES) };
+    }
+  }
+
+  private take(state: State): void {
+    this.state = state;
+    this.recent = [...this.recent, state].filter((one) => one.time >= state.time - WINDOW);
+    this.link = "live";
+    this.tell();
+  }
+
+  log(lines: LogLine[]): void {
+    this.lines = append(this.lines, lines);
+    this.tell();
+  }
+
+  /** Nothing is known any more, as the session is over. */
+  forget(): void {
+    this.link = "connecting";
+    this.state = undefined;
+    this.base = undefined;
+    this.sampled = undefined;
+    this.followed = undefined;
+    [this.recent, this.samples, this.lines] = [[], [], []];
+  }
+
+  forgetLines(): void {
+    this.lines = [];
+    this.tell();
+  }
+
+  become(link: Link): void {
+    if (this.link !== link) {
+      this.link = link;
+      this.tell();
+    }
+  }
+
+  listen(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  private tell(): void {
+    this.listeners.forEach((listener) => listener());
+  }
+}
+
+/** The only one of the page. */
+export const store = new Store();
+
+/** The store, in a component that is drawn anew with each of its changes. */
+export function useLive(): Store {
+  const [, draw] = useReducer<number, undefined>((count) => count + 1, 0);
+  useEffect(() => store.listen(() => draw(undefined)), []);
+  return store;
+}

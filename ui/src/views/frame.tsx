@@ -1,0 +1,141 @@
+// The frame of each view: navigation, the state of the connection, the session.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { clock } from "../format.ts";
+import { type Link, useLive } from "../live/store.ts";
+import { Logo } from "../parts/logo.tsx";
+import { Remark } from "../parts/section.tsx";
+import { Shape } from "../parts/pill.tsx";
+import { link, type Route } from "../route.ts";
+import { type Session, versionOfPage } from "../session.ts";
+import { VIEWS } from "./view.tsx";
+
+interface FrameProps {
+  route: Route;
+  session: Session;
+  signOut: () => void;
+  children: ComponentChildren;
+}
+
+/** The frame. */
+export function Frame({ route, session, signOut, children }: FrameProps) {
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  // A new view is read from its heading on.
+  useEffect(() => {
+    if (!isFirst.current) {
+      main.current?.querySelector("h1")?.focus({ preventScroll: true });
+    }
+    isFirst.current = false;
+  }, [route.view, route.name]);
+  return (
+    <div class="frame">
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.querySelector("h1")?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <header class="side">
+        <a class="home" href={link("overview")} aria-label="Corral, overview">
+          <Logo />
+        </a>
+        <Navigation shown={route.view} />
+        <div class="side-foot">
+          <Connection />
+          <p class="note">
+            {session.access === "full" ? "May change things" : "Reading only"}, version {session.version}
+          </p>
+          <button type="button" class="button small" onClick={signOut}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <main class="content" id="main" ref={main}>
+        <Banner />
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function Navigation({ shown }: { shown: string }) {
+  const { state } = useLive();
+  const attention = state?.attention?.length ?? 0;
+  const nav = useRef<HTMLElement>(null);
+  // On a narrow screen, not all of them are in sight.
+  useEffect(
+    () =>
+      nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }),
+    [shown],
+  );
+  return (
+    <nav aria-label="Views" ref={nav}>
+      <ul>
+        {VIEWS.map(({ view, label }) => (
+          <li key={view}>
+            <a href={link(view)} {...(view === shown ? { "aria-current": "page" } : {})}>
+              {label}
+              {view === "overview" && attention > 0 && (
+                <span class="badge">
+                  {attention}
+                  <span class="unseen"> {attention === 1 ? "needs" : "need"} attention</span>
+                </span>
+              )}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+const LINKS: Record<Link, ["good" | "warn" | "calm", string]> = {
+  live: ["good", "Live"],
+  connecting: ["calm", "Connecting…"],
+  lost: ["warn", "Connecting again…"],
+};
+
+function Connection() {
+  const { link: state } = useLive();
+  const [tone, words] = LINKS[state];
+  return (
+    <p class="connection" role="status">
+      <Shape tone={tone} /> {words}
+    </p>
+  );
+}
+
+/** Words that a person has to read before believing the figures. */
+function Banner() {
+  const { link: connection, state } = useLive();
+  const own = versionOfPage();
+  const version = state?.version ?? own;
+  return (
+    <>
+      {connection === "lost" && state !== undefined && (
+        <Remark tone="warn">
+          <p>
+            The connection to the daemon is lost; it is tried again. These are the figures of{" "}
+            {clock(state.time, Date.now() / 1000)}.
+          </p>
+        </Remark>
+      )}
+      {version !== own && (
+        <Remark tone="calm">
+          <p>
+            The daemon is version {version} by now, and this page is of version {own}.{" "}
+            <button type="button" class="button small" onClick={() => location.reload()}>
+              Load it again
+            </button>
+          </p>
+        </Remark>
+      )}
+    </>
+  );
+}

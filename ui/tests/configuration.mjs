@@ -1,0 +1,90 @@
+// The configuration is edited: mistakes are shown, changes are compared, put in force, and undone.
+//
+//   node configuration.mjs BASE TOKEN     the configuration has settings.http.idle_timeout
+
+import assert from "node:assert/strict";
+import { expectAccessible } from "./support/accessibility.mjs";
+import { answer, ask } from "./support/dialog.mjs";
+import { scenario } from "./support/scenario.mjs";
+
+const PATH = "/config/settings/http/idle_timeout";
+
+await scenario(async (it) => {
+  const timeout = async () => (await it.api("GET", PATH)).body;
+  const first = await timeout();
+  const page = await it.open("configuration");
+  const editor = page.getByLabel("Configuration as JSON");
+  const apply = page.getByRole("button", { name: "Put in force", exact: true });
+  const text = await editor.inputValue();
+  const edited = (value) => text.replace(/"idle_timeout": \d+/, `"idle_timeout": ${value}`);
+  const verdict = (word) => page.getByText(word, { exact: true }).waitFor();
+  assert.notEqual(edited(first + 1), text);
+  assert.equal(await apply.getAttribute("aria-disabled"), "true");
+
+  // A text that is not JSON, and one that is not a configuration.
+  await editor.fill(text.replace("{", "{,"));
+  await verdict("Not valid");
+  assert.equal(await page.getByRole("list", { name: "Problems" }).getByRole("listitem").count(), 1);
+  await editor.fill(text.replace('"idle_timeout"', '"idle_timeot"'));
+  await page.getByRole("list", { name: "Problems" }).getByText("idle_timeot").first().waitFor();
+  await page.getByText('Did you mean "idle_timeout"?').waitFor();
+  assert.equal(await page.locator(".gutter .marked").count(), 1);
+  await expectAccessible(page, "a mistake");
+  await page.getByRole("list", { name: "Problems" }).getByRole("button").first().click();
+  const line = await editor.evaluate((area) => area.value.slice(area.selectionStart).split("\n")[0]);
+  assert.match(line, /idle_timeot/);
+  assert.equal(await apply.getAttribute("aria-disabled"), "true");
+  assert.equal(await timeout(), first);
+
+  // The meaning of an option stands beside it.
+  await editor.evaluate((area) =>
+    area.setSelectionRange(area.value.indexOf("idle_timeot"), area.value.indexOf("idle_timeot")),
+  );
+  await editor.press("ArrowRight");
+  await page.locator(".meaning").getByText("/settings/http/idle_timeot").waitFor();
+
+  // A change with a comment.
+  await editor.fill(edited(first + 1));
+  await verdict("Valid");
+  await page.getByRole("tab", { name: "Differences" }).click();
+  await page.locator(".diff-line.removed", { hasText: String(first) }).waitFor();
+  await page.locator(".diff-line.added", { hasText: String(first + 1) }).waitFor();
+  assert.equal(await page.locator(".diff-line:not(.same)").count(), 2);
+  const question = await ask(page, "Put in force", "Put this configuration in force?");
+  await question.getByLabel("Comment for the history").fill("ü".repeat(101));
+  assert.ok(
+    await question.getByRole("button", { name: "Put in force" }).isDisabled(),
+    "a comment that is too long",
+  );
+  await question.getByLabel("Comment for the history").fill("patience <b>with</b> clients");
+  await expectAccessible(page, "a question with differences");
+  assert.match(await answer(page, "Put in force"), /^Reconfiguration done/);
+  assert.equal(await timeout(), first + 1);
+
+  // The history has it, and leads back.
+  await page.getByRole("tab", { name: "History" }).click();
+  const newest = page.getByRole("listitem").filter({ hasText: "patience <b>with</b> clients" });
+  await newest.getByText("in force", { exact: true }).waitFor();
+  const { body: history } = await it.api("GET", "/config/history");
+  assert.equal(history[0].comment, "patience <b>with</b> clients");
+  const older = history[1].id;
+  await page.getByRole("button", { name: `Compare change ${older} with what is in force` }).click();
+  await page.locator(".diff-line.added", { hasText: String(first) }).waitFor();
+  await ask(page, `Go back to change ${older}`, `Go back to change ${older}?`);
+  assert.match(await answer(page, "Go back"), /^Reconfiguration done/);
+  assert.equal(await timeout(), first);
+
+  // A change by another client in between is noticed, and not taken back.
+  await page.getByRole("tab", { name: "Edit" }).click();
+  await editor.fill(edited(first + 2));
+  await verdict("Valid");
+  assert.equal((await it.api("PUT", PATH, first + 3)).status, 200);
+  await page.getByText("The configuration was changed since you began").waitFor();
+  await ask(page, "Put in force", "Put this configuration in force?");
+  assert.match(await answer(page, "Put in force"), /^Precondition failed/);
+  assert.equal(await timeout(), first + 3);
+  await page.getByRole("button", { name: "I have looked at them" }).click();
+  await ask(page, "Put in force", "Put this configuration in force?");
+  assert.match(await answer(page, "Put in force"), /^Reconfiguration done/);
+  assert.equal(await timeout(), first + 2);
+});

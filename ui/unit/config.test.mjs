@@ -1,0 +1,173 @@
+// Places, meanings, steps and differences of configurations.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { diff, hunks } from "../src/config/diff.ts";
+import { lineOf, nearestPlace, pathAt, placeOf } from "../src/config/places.ts";
+import { apiPath, names, pointer } from "../src/config/pointer.ts";
+import { described, options } from "../src/config/schema.ts";
+import { applicationOf, closing, listenersOf, steps, stepsOf } from "../src/config/steps.ts";
+
+const TEXT = `{
+  "routes": [
+    { "action": { "share": "/srv", "types": [1, 2] } },
+    // a comment with "quotes": {
+    { "action": { "pass": "applications/a" } }
+  ],
+  "a/b~c": { "x": "say \\"}\\"", "y": null }
+}`;
+
+const found = (wanted) => {
+  const place = placeOf(TEXT, wanted);
+  return place && TEXT.slice(place.from, place.to);
+};
+
+test("a pointer leads to its place", () => {
+  assert.equal(found(""), "{");
+  assert.equal(found("/routes"), '"routes": [');
+  assert.equal(found("/routes/0"), "{");
+  assert.equal(found("/routes/0/action/types/1"), "2");
+  assert.equal(found("/routes/1/action/pass"), '"pass": "applications/a"');
+  assert.equal(found("/a~1b~0c/x"), '"x": "say \\"}\\""');
+  assert.equal(found("/a~1b~0c/y"), '"y": null');
+  assert.equal(found("/nothing"), undefined);
+  assert.equal(lineOf(TEXT, placeOf(TEXT, "/routes/1/action/pass").from), 4);
+  assert.equal(
+    nearestPlace(TEXT, "/routes/1/action/pass/x/y").from,
+    placeOf(TEXT, "/routes/1/action/pass").from,
+  );
+  assert.equal(nearestPlace("", "/a"), undefined);
+});
+
+test("the cursor has a path, also in a text that breaks off", () => {
+  const at = (mark) => pathAt(TEXT, TEXT.indexOf(mark) + 1);
+  assert.deepEqual(at('"share"'), ["routes", 0, "action", "share"]);
+  assert.deepEqual(at('"/srv"'), ["routes", 0, "action", "share"]);
+  assert.deepEqual(at("2]"), ["routes", 0, "action", "types", 1]);
+  assert.deepEqual(at('"pass"'), ["routes", 1, "action", "pass"]);
+  assert.deepEqual(pathAt('{"a": {"b', 9), ["a", "b"]);
+  assert.deepEqual(pathAt('{"a": [1, {"b": ', 16), ["a", 1, "b"]);
+  assert.deepEqual(pathAt("}}}]", 4), []);
+  assert.deepEqual(pathAt("", 0), []);
+});
+
+test("pointers and paths of the API escape what they must", () => {
+  assert.deepEqual(names("/a~1b/0/~0"), ["a/b", "0", "~"]);
+  assert.equal(pointer(["a/b", 0, "~"]), "/a~1b/0/~0");
+  assert.equal(apiPath("/config", ["routes", "a/b c", 0]), "/config/routes/a%2Fb%20c/0");
+});
+
+const SCHEMA = {
+  properties: {
+    routes: {
+      description: "steps",
+      items: { properties: { action: { properties: { share: { description: "files" } } } } },
+    },
+    applications: {
+      additionalProperties: { properties: { processes: { description: "how many", default: 1 } } },
+    },
+  },
+};
+
+test("an option has a meaning", () => {
+  assert.equal(described(SCHEMA, ["routes", 3, "action", "share"]).schema.description, "files");
+  assert.equal(described(SCHEMA, ["routes", 3, "action", "none"]).schema.description, "steps");
+  assert.equal(described(SCHEMA, ["applications", "x", "processes", "max"]).name, "processes");
+  assert.equal(described(SCHEMA, ["constructor"]), undefined);
+  assert.deepEqual(
+    options(SCHEMA, ["applications", "x"]).map((one) => one.name),
+    ["processes"],
+  );
+  assert.deepEqual(
+    options(SCHEMA, ["applications", "x", "pro"]).map((one) => one.name),
+    ["processes"],
+  );
+});
+
+test("steps are told in words", () => {
+  const config = {
+    listeners: { "*:80": { pass: "routes" }, "*:81": { pass: "applications/a%2Fb" } },
+    routes: {
+      main: [
+        {
+          match: { uri: ["/a", "/b"], headers: { x: "y" } },
+          action: { pass: "applications/a%2Fb/front", maintenance: true },
+        },
+        { action: { return: 301, location: "/new" } },
+      ],
+      none: 7,
+    },
+  };
+  const all = steps(config);
+  assert.deepEqual(
+    all.map((one) => one.pointer),
+    ["/routes/main/0", "/routes/main/1"],
+  );
+  assert.equal(all[0].match, 'uri /a, /b, headers {"x":"y"}');
+  assert.equal(all[1].match, "every request");
+  assert.equal(all[1].action, "return 301 /new");
+  assert.deepEqual(
+    stepsOf(config, "a/b").map((one) => one.pointer),
+    ["/routes/main/0"],
+  );
+  assert.deepEqual(listenersOf(config, "a/b"), ["*:81"]);
+  assert.equal(steps({ routes: [{ action: {} }] })[0].action, "no answer");
+  assert.deepEqual([steps(undefined), steps([]), steps({ routes: "x" })], [[], [], []]);
+});
+
+test("a name in a pass is decoded, if it can be", () => {
+  assert.equal(applicationOf("applications/a%2Fb/target"), "a/b");
+  assert.equal(applicationOf("applications/100%"), "100%");
+  assert.equal(applicationOf("routes/a"), undefined);
+  assert.equal(applicationOf(undefined), undefined);
+});
+
+test("a step is closed, open, or closed by a file", () => {
+  assert.equal(closing(undefined), "open");
+  assert.equal(closing(false), "open");
+  assert.equal(closing(true), "closed");
+  assert.equal(closing({ page: "x" }), "closed");
+  assert.equal(closing({ file: "/x" }), "by-file");
+});
+
+const compared = (old, fresh) =>
+  diff(old.join("\n"), fresh.join("\n")).map(
+    (line) => ({ same: " ", removed: "-", added: "+" })[line.kind] + line.text,
+  );
+
+test("differences are few lines", () => {
+  assert.deepEqual(compared(["a", "b", "c"], ["a", "x", "c"]), [" a", "-b", "+x", " c"]);
+  assert.deepEqual(compared(["a"], ["a"]), [" a"]);
+  assert.deepEqual(compared(["a", "b"], ["b"]), ["-a", " b"]);
+  assert.deepEqual(compared(["b"], ["a", "b", "c"]), ["+a", " b", "+c"]);
+});
+
+test("a comparison leads from one text to the other, whatever they are", () => {
+  let seed = 1;
+  const random = (most) => (seed = (seed * 48_271) % 0x7fffffff) % most;
+  for (let round = 0; round < 300; round += 1) {
+    const [old, fresh] = [0, 0].map(() => Array.from({ length: 1 + random(12) }, () => "abc"[random(3)]));
+    const lines = diff(old.join("\n"), fresh.join("\n"));
+    const without = (kind) => lines.filter((line) => line.kind !== kind).map((line) => line.text);
+    assert.deepEqual([without("added"), without("removed")], [old, fresh]);
+  }
+});
+
+test("texts that have nothing in common are not searched for long", () => {
+  const lines = (mark) => Array.from({ length: 20_000 }, (_, at) => `${mark}${at}`).join("\n");
+  const began = Date.now();
+  assert.equal(diff(lines("a"), lines("b")).length, 40_000);
+  assert.ok(Date.now() - began < 5_000);
+});
+
+test("what is the same is left out", () => {
+  const old = Array.from({ length: 40 }, (_, at) => String(at));
+  const fresh = old.map((line, at) => (at === 5 || at === 9 || at === 30 ? "x" : line));
+  const found = hunks(diff(old.join("\n"), fresh.join("\n")));
+  assert.deepEqual(
+    found.map((hunk) => hunk.skipped),
+    [2, 14],
+  );
+  assert.equal(found[0].lines.length, 3 + 2 + 3 + 2 + 3);
+  assert.deepEqual(hunks(diff("a", "a")), []);
+});

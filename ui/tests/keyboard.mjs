@@ -55,9 +55,9 @@ await scenario(async (it) => {
 
   // Rows are a list that arrows lead through.
   await tabTo(page, application);
-  await page.keyboard.press("ArrowDown");
-  assert.notEqual((await focused(page)).text, application);
   await page.keyboard.press("ArrowUp");
+  assert.notEqual((await focused(page)).text, application, "it is the first row");
+  await page.keyboard.press("ArrowDown");
   assert.equal((await focused(page)).text, application);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: application, exact: true }).waitFor();

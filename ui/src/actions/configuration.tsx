@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Answer, Call } from "../api.ts";
+import { readInForce } from "../config/in-force.ts";
 import type { Change } from "../live/state.ts";
 import { Diff } from "../parts/diff.tsx";
 import type { Action } from "./action.ts";
@@ -70,6 +71,7 @@ export function goBack(change: Change, comparison: Comparison, tag: string | und
     form: (set) => (
       <Comment comparison={comparison} change={(comment) => set(isTooLong(comment) ? [] : [call(comment)])} />
     ),
+    onDone: () => void readInForce(),
   };
 }
 

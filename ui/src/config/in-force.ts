@@ -1,6 +1,6 @@
-// The configuration in force, read again whenever its tag changes.
+// The configuration in force, read again whenever its tag changes, or when this page has changed it.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useReducer } from "preact/hooks";
 import { ask } from "../api.ts";
 import type { Json } from "../live/patch.ts";
 
@@ -11,20 +11,32 @@ export interface InForce {
   tag: string | undefined;
 }
 
+let found: InForce | undefined;
+const listeners = new Set<() => void>();
+
+/** Reads it; nothing if it cannot be read. */
+export async function readInForce(): Promise<InForce | undefined> {
+  const answer = await ask({ method: "GET", path: "/config" });
+  if (!answer.isDone) {
+    return undefined;
+  }
+  found = { text: answer.text.trimEnd(), value: answer.body, tag: answer.tag };
+  listeners.forEach((listener) => listener());
+  return found;
+}
+
 /** The configuration in force; `seen` is the tag that the daemon has named last. */
 export function useInForce(seen: string | undefined): InForce | undefined {
-  const [found, setFound] = useState<InForce>();
+  const [, draw] = useReducer<number, undefined>((count) => count + 1, 0);
   useEffect(() => {
-    if (found?.tag !== undefined && found.tag === seen) {
-      return undefined;
+    const listener = () => draw(undefined);
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, []);
+  useEffect(() => {
+    if (found?.tag === undefined || found.tag !== seen) {
+      void readInForce();
     }
-    const gone = new AbortController();
-    void ask({ method: "GET", path: "/config", signal: gone.signal }).then((answer) => {
-      if (answer.isDone && !gone.signal.aborted) {
-        setFound({ text: answer.text.trimEnd(), value: answer.body, tag: answer.tag });
-      }
-    });
-    return () => gone.abort();
   }, [seen]);
   return found;
 }

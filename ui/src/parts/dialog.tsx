@@ -1,7 +1,7 @@
 // A dialog of the browser's own: it keeps the focus, closes by Escape, and gives the focus back.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 interface DialogProps {
   title: string;
@@ -14,7 +14,8 @@ interface DialogProps {
 export function Dialog({ title, isWide = false, close, children }: DialogProps) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // The focus goes back at once, before what comes next looks for it.
+  useLayoutEffect(() => {
     const shown = dialog.current;
     const before = document.activeElement;
     shown?.showModal();
@@ -34,6 +35,8 @@ export function Dialog({ title, isWide = false, close, children }: DialogProps) 
         event.preventDefault();
         close();
       }}
+      // The browser closes it by itself when Escape is pressed again and again.
+      onClose={() => dialog.current !== null && close()}
     >
       <h2 id={id}>{title}</h2>
       {children}

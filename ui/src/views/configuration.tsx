@@ -2,10 +2,11 @@
 
 import { useState } from "preact/hooks";
 import { useSession } from "../actions/access.ts";
+import type { Answer } from "../api.ts";
 import { ActionButton } from "../actions/button.tsx";
 import { apply } from "../actions/configuration.tsx";
 import { setDraft, useDraft } from "../config/draft.ts";
-import { type InForce, useInForce } from "../config/in-force.ts";
+import { type InForce, readInForce, useInForce } from "../config/in-force.ts";
 import { useValidation, type Validation } from "../config/validation.ts";
 import { useLive } from "../live/store.ts";
 import { Diff } from "../parts/diff.tsx";
@@ -40,8 +41,9 @@ export function Configuration({ name }: { name: string | undefined }) {
     );
   }
   const change = (next: string) => setDraft({ text: next, tag: draft?.tag ?? inForce.tag });
-  const question = () =>
-    apply({ old: inForce.text, fresh: text }, draft?.tag, (answer) => answer.isDone && setDraft(undefined));
+  // The draft stays in sight until the text that took its place is there.
+  const done = (answer: Answer) => answer.isDone && void readInForce().then(() => setDraft(undefined));
+  const question = () => apply({ old: inForce.text, fresh: text }, draft?.tag, done);
   return (
     <>
       <Heading title="Configuration">

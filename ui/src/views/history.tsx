@@ -5,7 +5,7 @@ import { useAsk } from "../actions/action.ts";
 import { refusal, useSession } from "../actions/access.ts";
 import { goBack } from "../actions/configuration.tsx";
 import { ask } from "../api.ts";
-import type { InForce } from "../config/in-force.ts";
+import { type InForce, readInForce } from "../config/in-force.ts";
 import type { Json } from "../live/patch.ts";
 import type { Change, State } from "../live/state.ts";
 import { Diff } from "../parts/diff.tsx";
@@ -85,7 +85,7 @@ export function History({ inForce, state }: { inForce: InForce; state: State }) 
                   >
                     Compare<span class="unseen"> change {change.id} with what is in force</span>
                   </button>
-                  <GoBack change={change} open={() => open(change)} inForce={inForce} now={now} />
+                  <GoBack change={change} open={() => open(change)} />
                 </>
               )}
             </div>
@@ -109,20 +109,17 @@ export function History({ inForce, state }: { inForce: InForce; state: State }) 
 interface GoBackProps {
   change: Change;
   open: () => Promise<Opened | undefined>;
-  inForce: InForce;
-  /** The text in force. */
-  now: string;
 }
 
 /** Asks with the differences in sight, which have to be read first. */
-function GoBack({ change, open, inForce, now }: GoBackProps) {
+function GoBack({ change, open }: GoBackProps) {
   const askFor = useAsk();
   const why = refusal(useSession(), "configuration");
   const { attributes, tip } = useTip(why);
   const start = async () => {
-    const found = await open();
-    if (found !== undefined) {
-      askFor(goBack(change, { old: now, fresh: found.text }, inForce.tag));
+    const [found, inForce] = await Promise.all([open(), readInForce()]);
+    if (found !== undefined && inForce !== undefined) {
+      askFor(goBack(change, { old: written(inForce.value), fresh: found.text }, inForce.tag));
     }
   };
   return (

@@ -25,18 +25,17 @@ pub(crate) const CERTIFICATE: &str = "dash.example.org";
 
 /// An application in Python: some requests take long, some fail.
 const PROGRAM: &str = r#"
-import sys, time
+import time
 
 def application(environ, start_response):
     path = environ["PATH_INFO"]
-    time.sleep(1.5 if "slow" in path else 0.005)
+    time.sleep(1.5 if "slow" in path else 0.2 if "fail" in path else 0.005)
     status = "500 Internal Server Error" if "fail" in path else "200 OK"
-    print("asked for", path, file=sys.stderr)
     start_response(status, [("Content-Type", "text/plain")])
     return [b"hello\n"]
 "#;
 
-/// What clients ask for, and how many of them.
+/// Targets of requests, each with how many clients ask for it.
 const LOADS: [(&str, usize); 4] = [
     ("/shop/items/12", 2),
     ("/blog/2026/hello", 1),

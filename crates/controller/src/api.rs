@@ -17,6 +17,7 @@ use crate::access::ControlAccess;
 use crate::api_request::ApiRequest;
 use crate::dashboard::{login, page, stream};
 use crate::endpoints::{ApiResource, Endpoint, Otherwise};
+use crate::hidden::configuration_for;
 use crate::history::ChangeNote;
 use crate::main_link::MainError;
 use crate::query::{self, Query};
@@ -88,7 +89,7 @@ async fn carry_out(
     note: ChangeNote<'_>,
 ) -> ApiReply {
     match endpoint.resource {
-        ApiResource::Index => index(controller).await,
+        ApiResource::Index => index(controller, call).await,
         ApiResource::Config => config(controller, call, query, path, note).await,
         ApiResource::History => config_history::answer(controller, call, query, path, note).await,
         ApiResource::Certificates => {
@@ -121,12 +122,12 @@ fn refuse(endpoint: &Endpoint) -> ApiReply {
 }
 
 /// `/`: everything there is.
-async fn index(controller: &Controller) -> ApiReply {
+async fn index(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
     match status_value(controller).await {
         Ok(status) => ApiReply::value(object([
             ("certificates", controller.uploads().list(AssetKind::Certificate)),
             ("js_modules", controller.uploads().list(AssetKind::Script)),
-            ("config", controller.in_force().shown.clone()),
+            ("config", configuration_for(call.grant.level, &controller.in_force().shown).into_owned()),
             ("status", status),
         ])),
         Err(reply) => reply,
@@ -182,7 +183,8 @@ async fn config(
 
 fn read(controller: &Controller, call: &ApiRequest<'_>, path: &[Bytes]) -> ApiReply {
     let in_force = controller.in_force();
-    let Ok(value) = edit::get(&in_force.shown, path) else { return ApiReply::missing() };
+    let seen = configuration_for(call.grant.level, &in_force.shown);
+    let Ok(value) = edit::get(&seen, path) else { return ApiReply::missing() };
     if call.conditions.is_unchanged(&in_force.tag) {
         return ApiReply::not_modified().tagged(&in_force.tag);
     }

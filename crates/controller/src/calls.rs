@@ -6,17 +6,14 @@ use std::os::unix;
 
 use corral_config::control_service::ControlService;
 use corral_config::json::Value;
-use corral_ipc::message::{ControlCall, ControlToken};
+use corral_ipc::message::ControlToken;
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
 
 use crate::access::ControlAccess;
 use crate::caller::Caller;
+use crate::main_link::Calls;
 use crate::server;
 use crate::state::Controller;
-
-/// The calls in the order in which they came, each with its socket.
-pub(crate) type Calls = mpsc::UnboundedReceiver<(ControlCall, OwnedFd)>;
 
 /// Answers until main is gone.
 pub(crate) async fn serve(controller: &Controller, mut calls: Calls) {

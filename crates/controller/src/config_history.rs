@@ -4,6 +4,7 @@ use corral_config::json::{Bytes, Value};
 use hyper::{Method, StatusCode};
 
 use crate::api_request::ApiRequest;
+use crate::hidden::configuration_for;
 use crate::history::ChangeNote;
 use crate::query::Query;
 use crate::refusals;
@@ -26,7 +27,8 @@ pub(crate) async fn answer(
     };
     if *call.method != Method::POST {
         let mut members = controller.history().describe(&entry);
-        members.insert(Bytes::from("config"), configuration);
+        let seen = configuration_for(call.grant.level, &configuration).into_owned();
+        members.insert(Bytes::from("config"), seen);
         return ApiReply::value(Value::Object(members));
     }
     let insertions = controller.insertions();

@@ -46,7 +46,8 @@ struct Exporter<'c> {
 }
 
 impl Exporter<'_> {
-    /// Sends the figures of this moment. What cannot be had or sent is left out, as the next ones say the same and more.
+    /// Sends the figures of this moment. What cannot be had or sent is left out, as the next ones say the same and
+    /// more.
     async fn send(&mut self, service: &str) {
         let Some(request) = self.request(service).await else { return };
         if request.len() > LONGEST {

@@ -1,4 +1,5 @@
-//! The figures of `/status`, which many may want at a time: who comes while a question is under way shares the next one.
+//! The figures of `/status`, which many may want at a time: callers that come while a question is under way share the
+//! next one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -37,7 +38,7 @@ impl Figures {
     }
 }
 
-/// Counts somebody who waits, also if that is given up.
+/// Counts a caller that waits, also if that is given up.
 struct Waiting<'w>(&'w AtomicUsize);
 
 impl<'w> Waiting<'w> {

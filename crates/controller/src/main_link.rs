@@ -19,7 +19,6 @@ use corral_sys::watched::Watched;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::calls::Calls;
 use crate::queue::{self, QueuePlace};
 
 /// Why main did not do what it was asked.
@@ -54,6 +53,9 @@ pub(crate) struct Answers {
 
 /// The contents of configuration files, in the order in which main sent them.
 pub(crate) type Replacements = mpsc::UnboundedReceiver<Replacement>;
+
+/// Requests of clients that routers have passed on, in the order in which they came, each with its socket.
+pub(crate) type Calls = mpsc::UnboundedReceiver<(ControlCall, OwnedFd)>;
 
 /// A document and the assets that belong to it.
 pub(crate) struct Replacement {

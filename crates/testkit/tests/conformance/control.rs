@@ -5,6 +5,7 @@ mod browsers;
 mod dashboard;
 mod events;
 mod history;
+mod listener;
 mod sessions;
 mod tokens;
 mod values;

@@ -1,6 +1,7 @@
 //! The messages, one enum for each direction of each pair of processes, and the numbers that they name things by.
 
 mod controller;
+mod durations;
 mod exec;
 mod exemplar;
 mod exit;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::controller::{
     ChangeOrigin, ConfigFiles, ControlToken, FromController, Inserted, Revocable, StartPolicy, ToController,
 };
+pub use self::durations::{DURATION_BOUNDS, DurationFigures};
 pub use self::exec::{ExecContext, FolderChoice, FromExec, ToExec, UserNumbers};
 pub use self::exemplar::{DurationExemplar, merge_exemplars};
 pub use self::exit::Exit;
@@ -42,9 +44,9 @@ pub use self::router::{Console, ControlCall, DevMode, DevQuestion, FromRouter, S
 pub use self::serving::{QUEUE_REFUSALS, ServerProcesses, ServerTimes, WaitingFigures};
 pub use self::slow::{MOST_SLOW, SlowRequest, keep_slowest};
 pub use self::status::{
-    AppStatus, DURATION_BOUNDS, DaemonStatus, DurationFigures, FailedListener, LeftState, LimitStatus,
-    ListenerFigures, MirrorStatus, PROTOCOLS, QueueStatus, RunStatus, STATE_KINDS, STATUS_CLASSES,
-    ScheduleStatus, ServerState, ServerStatus, Status, StepFigures, UpstreamStatus,
+    AppStatus, DaemonStatus, FailedListener, LeftState, LimitStatus, ListenerFigures, MirrorStatus,
+    PROTOCOLS, QueueStatus, RunStatus, STATE_KINDS, STATUS_CLASSES, ScheduleStatus, ServerState,
+    ServerStatus, Status, StepFigures, UpstreamStatus,
 };
 pub use self::traffic::{
     CONNECTION_PROTOCOLS, ConnectionProtocol, HTTP2_FAULTS, Http2Fault, Http2Figures, REFUSALS, Refusal,

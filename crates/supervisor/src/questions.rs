@@ -127,6 +127,12 @@ impl Questions {
     pub(crate) fn inherit(&mut self, mut sums: Status) {
         let told: BTreeSet<_> = sums.applications.iter().map(|app| app.name.clone()).collect();
         let before = std::mem::take(&mut self.inherited.applications);
+        let known: BTreeMap<_, _> = before.iter().map(|app| (&*app.name, app)).collect();
+        for app in &mut sums.applications {
+            if let Some(before) = known.get(&*app.name) {
+                app.keep_counts(before);
+            }
+        }
         sums.applications.extend(before.into_iter().filter(|app| !told.contains(&app.name)));
         sums.applications.truncate(MOST_PLACES);
         // One that is about to end has none in force.

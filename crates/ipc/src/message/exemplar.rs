@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::status::DURATION_BOUNDS;
+use super::durations::DURATION_BOUNDS;
 use crate::bounded;
 
 /// A traced request.

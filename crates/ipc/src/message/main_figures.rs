@@ -100,6 +100,16 @@ impl AppStatus {
         }
     }
 
+    /// Keeps the counts of main that were told before where they are higher: those of an application leave with its
+    /// last process.
+    pub fn keep_counts(&mut self, before: &Self) {
+        let WorkerCounts { started, ended } = &mut self.workers;
+        let counts = ended.iter_mut().chain([started, &mut self.crashes]);
+        let others = before.workers.ended.iter().chain([&before.workers.started, &before.crashes]);
+        counts.zip(others).for_each(|(count, other)| *count = (*count).max(*other));
+        self.cpu = self.cpu.max(before.cpu);
+    }
+
     /// Adds the workers that the main process before this one has counted, and the time that they had.
     pub fn count_workers_before(&mut self, other: &Self) {
         let WorkerCounts { started, ended } = &mut self.workers;

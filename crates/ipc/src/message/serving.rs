@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::status::DurationFigures;
+use super::durations::DurationFigures;
 use super::traffic::{Refusal, add};
 
 /// Why requests of an application are given up before a process has had them.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::durations::DurationFigures;
 use super::exemplar::{self, DurationExemplar, merge_exemplars};
 use super::exit::Exit;
 use super::fine_durations::FineDurations;
@@ -148,12 +149,6 @@ pub const STATUS_CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"
 /// Versions of HTTP, by the numbers that routers have for them.
 pub const PROTOCOLS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
 
-/// Upper bounds of durations that are counted together, in microseconds; longer ones follow the last.
-pub const DURATION_BOUNDS: [u64; 16] = [
-    500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
-    5_000_000, 10_000_000, 30_000_000, 60_000_000,
-];
-
 /// Requests of one listener that are over.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -185,16 +180,6 @@ pub struct StepFigures {
     pub place: String,
     /// By [`STATUS_CLASSES`].
     pub requests: [u64; STATUS_CLASSES.len()],
-}
-
-/// Durations that were measured.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct DurationFigures {
-    /// How many are in each range of [`DURATION_BOUNDS`], and how many are longer.
-    pub counts: [u64; DURATION_BOUNDS.len() + 1],
-    /// The sum, in microseconds.
-    pub micros: u64,
 }
 
 impl ListenerFigures {

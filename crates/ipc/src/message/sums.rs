@@ -4,8 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::status::{
-    AppStatus, DurationFigures, LimitStatus, ListenerFigures, MirrorStatus, ServerStatus, Status,
-    StepFigures, UpstreamStatus,
+    AppStatus, LimitStatus, ListenerFigures, MirrorStatus, ServerStatus, Status, StepFigures, UpstreamStatus,
 };
 use super::traffic::add;
 
@@ -84,14 +83,6 @@ impl Status {
             group.servers.truncate(n_left);
             n_left -= group.servers.len();
         }
-    }
-}
-
-impl DurationFigures {
-    /// Adds those of another router.
-    pub(super) fn count(&mut self, other: &Self) {
-        add(&mut self.counts, &other.counts);
-        add([&mut self.micros], &[other.micros]);
     }
 }
 

@@ -189,7 +189,11 @@ impl<P> Workers<P> {
     /// A worker that runs is about to end, for this reason.
     pub(crate) fn note_cause(&mut self, worker: WorkerId, cause: EndCause) {
         if self.running.contains_key(&worker) {
-            self.causes.insert(worker, cause);
+            let known = self.causes.entry(worker).or_insert(cause);
+            // Its router may say that it drains it, as it was told to as well.
+            if *known != EndCause::Ended {
+                *known = cause;
+            }
         }
     }
 

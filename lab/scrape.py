@@ -1,4 +1,4 @@
-"""What it costs to read the metrics of many applications, and what requests beside it notice."""
+"""The cost of reading the metrics of many applications, and the speed of requests beside that."""
 
 import socket
 import threading
@@ -11,7 +11,7 @@ from .processes import title, tree
 from .servers import Corral, ServerFailed, Setup
 
 N_APPLICATIONS = 500
-# None of them is started: figures are by application, however many processes it has.
+# The processes are not started: figures are by application, however many processes it has.
 N_PROCESSES = 64
 N_SCRAPES = 50
 N_REQUESTS = 3000

@@ -104,7 +104,7 @@ pub static ALERTS: &[Alert] = &[
                      deriv(corral_application_requests_waiting[5m]) > 0",
         holds_for: "2m",
         severity: Severity::Warning,
-        summary: "{{ $value | humanize }} requests wait for processes of {{ $labels.application }}, and more each minute",
+        summary: "{{ $value | humanize }} requests wait for {{ $labels.application }}, and more each minute",
         advice: "Permit more processes, or set `limits.queue` so that a burst is refused early.",
     },
     Alert {

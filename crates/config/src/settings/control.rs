@@ -47,8 +47,8 @@ pub struct DashboardSettings {
     pub listen: ListenAddress,
     /// TLS, if it is spoken: always where other machines reach the listener.
     pub tls: Option<TlsSettings>,
-    /// The secret of those who may change what runs.
+    /// The secret of clients that may change what runs.
     pub token: BearerToken,
-    /// The secret of those who may only look, if there are any.
+    /// The secret of clients that may only look, if there are any.
     pub read_token: Option<BearerToken>,
 }

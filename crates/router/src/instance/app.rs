@@ -135,8 +135,8 @@ impl AppInstance {
         Ok(())
     }
 
-    /// A worker reported the end of a request of the event loop that calls. Its process; none when it does not hold such
-    /// a request.
+    /// A worker reported the end of a request of the event loop that calls. Its process; none when it does not hold
+    /// such a request.
     pub(crate) fn done(
         &self,
         worker: WorkerKey,

@@ -17,8 +17,8 @@ pub(super) const METRICS: &[Member<MetricsSettings>] = &[
     optional("listen", STRING)
         .default("none")
         .means(
-            "an address, as [listeners](listeners.md) have: `/metrics` is served there, and nothing else; \
-             `127.0.0.1:9145`",
+            "an address, as [listeners](../configuration/listeners.md) have, such as `127.0.0.1:9145`: `/metrics` \
+             is served there, and nothing else",
         )
         .read(|cx, field, metrics| metrics.listen = address(cx, field)),
     optional("token", STRING)
@@ -75,18 +75,18 @@ struct DashboardDraft {
 
 const DASHBOARD: &[Member<DashboardDraft>] = &[
     required("listen", STRING)
-        .means("an address, as [listeners](listeners.md) have, that nothing else has")
+        .means("an address, as [listeners](../configuration/listeners.md) have, that nothing else has")
         .read(|cx, field, draft| draft.listen = address(cx, field)),
     required("token", STRING)
-        .means("a secret of at least 16 characters: whoever has it may change everything")
+        .means("a secret of at least 16 characters: clients that show it may change everything")
         .read(|cx, field, draft| draft.token = token(cx, field)),
     optional("read_token", STRING)
         .default("none")
-        .means("another secret: whoever has that sees everything and changes nothing")
+        .means("another secret: clients that show that one see everything and change nothing")
         .read(|cx, field, draft| draft.read_token = token(cx, field)),
     optional("tls", OBJECT)
         .default("none")
-        .means("[TLS](tls.md), which an address that other machines reach has to have")
+        .means("[TLS](../configuration/tls.md), which an address that other machines reach has to have")
         .read(|cx, field, draft| draft.tls = tls::read(cx, field)),
 ];
 

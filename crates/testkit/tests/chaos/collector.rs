@@ -113,7 +113,7 @@ fn no_counter_goes_backwards_for_prometheus() {
     let n_series = prometheus.value(&format!("count({names})")).unwrap_or_default();
     assert!(n_series > 20.0, "{n_series} series");
     let counted = prometheus.value("corral_requests_total").unwrap_or_default();
-    // Requests that a killed router had begun and told nobody of are lost to it.
+    // Requests of a killed router that it had not told main of are lost.
     assert!(counted >= n_good as f64 * 0.8, "{counted} of {n_good} requests are counted");
     let longest = prometheus.value("max_over_time((time() - timestamp(corral_requests_total))[5m:250ms])");
     assert!(longest.is_some_and(|seconds| seconds < Duration::from_secs(10).as_secs_f64()), "{longest:?}");

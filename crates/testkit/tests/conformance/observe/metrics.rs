@@ -26,7 +26,12 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The text in this format.
 #[track_caller]
 fn text(server: &Daemon, accept: &str, media_type: &str) -> String {
-    let reply = server.control().send(&Request::get("/metrics").field("Accept", accept)).0.expect(200);
+    let request = Request::get("/metrics").field("Accept", accept);
+    // There are no figures while a router begins.
+    let reply = eventually("there are figures", || {
+        let reply = server.control().send(&request).0;
+        (reply.status == 200).then_some(reply)
+    });
     assert_eq!(reply.field("Content-Type"), Some(media_type));
     reply.text()
 }

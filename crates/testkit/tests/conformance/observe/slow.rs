@@ -49,7 +49,7 @@ fn quick_requests_are_not_told_and_slow_servers_are() {
     assert_eq!((&one["application"], &one["worker"]), (&Value::Null, &json!(0.0)), "{one}");
 }
 
-/// Such a stream lasts for as long as its client likes, and would push out what is slow.
+/// A stream of events lasts for as long as its client likes, and would push out what is slow.
 #[test]
 fn streams_of_events_are_not_slow() {
     let script = "<?php if (isset($_GET['events'])) header('Content-Type: text/event-stream'); usleep(150_000); echo 1;";

@@ -22,7 +22,7 @@ fn counts_of_applications_servers_and_limits_go_on() {
     let origin = Origin::saying("x");
     let limited = json!({ "return": 200, "limit_requests": { "rate": "1/h", "burst": 0 } });
     let server = daemon()
-        .application(php_app(&site))
+        .application(php_app(&site).script("index.php"))
         .routes(json!([
             { "match": { "uri": "/app" }, "action": { "pass": "applications/php" } },
             { "match": { "uri": "/limited" }, "action": limited },

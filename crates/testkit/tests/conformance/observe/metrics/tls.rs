@@ -58,7 +58,7 @@ mod http1_only {
 
     #[test]
     fn handshakes_are_counted_by_version_and_session() {
-        let (server, authority) = start(json!({}));
+        let (server, authority) = start(json!({ "session": { "tickets": true } }));
         for (version, name) in [(&TLS12, "TLSv1.2"), (&TLS13, "TLSv1.3")] {
             let client = TlsClient::new(&authority).versions(&[version]);
             for _ in 0..2 {

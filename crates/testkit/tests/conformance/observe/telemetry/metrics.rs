@@ -46,9 +46,10 @@ fn figures_are_sent_with_their_kinds_and_the_time_since_when_they_count() {
     let server =
         server(&collector.settings(&json!({ "metrics": { "interval": 1 }, "service_name": "shop" })));
     let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
+    server.get("/").expect(204);
+    server.get("/").expect(204);
+    // The last one of a range is its exemplar.
     server.send(&Request::get("/").field("traceparent", &parent)).expect(204);
-    server.get("/").expect(204);
-    server.get("/").expect(204);
     let all = collector.metrics(|all| (sum(all, "corral_http_requests")?.0 == 3).then(|| all.clone()));
     let resource = all.resource.as_ref().expect("it says whose they are");
     assert_eq!(attribute(&resource.attributes, "service.name").as_deref(), Some("shop"));

@@ -90,9 +90,13 @@ fn a_request_that_waits_has_a_queue_and_a_worker() {
 #[test]
 fn each_server_that_is_tried_has_a_span() {
     let (collector, origin) = (Collector::start(), Origin::echo());
-    let server = daemon().routes(json!([{ "action": { "pass": "upstreams/pool" } }])).start();
     let servers = json!({ "127.0.0.1:1": {}, origin.address(): {} });
-    server.control().put("/config/upstreams", &json!({ "pool": { "servers": servers } })).expect_done();
+    let server = daemon()
+        .config(json!({
+            "routes": [{ "action": { "pass": "upstreams/pool" } }],
+            "upstreams": { "pool": { "servers": servers } },
+        }))
+        .start();
     with_telemetry(&server, &collector);
     // Each server is the first one for some.
     for n in 0..4 {

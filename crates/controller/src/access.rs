@@ -97,9 +97,9 @@ impl ControlAccess {
     }
 
     /// The decision about a request, or the answer to one that may not be made.
-    pub(crate) fn admit(&self, head: &Parts, now: Instant) -> Result<Grant, ApiReply> {
+    pub(crate) fn admit(&self, head: &Parts, now: Instant) -> Result<Grant, Box<ApiReply>> {
         if self.shared.metrics_alone && head.uri.path() != "/metrics" {
-            return Err(ApiReply::missing());
+            return Err(Box::new(ApiReply::missing()));
         }
         let is_port = self.shared.is_port;
         let is_passed_on = !is_port && head.headers.contains_key(PASSED_ON);
@@ -107,7 +107,7 @@ impl ControlAccess {
         if (is_browsed || session_cookie(&head.headers).is_some())
             && let Some(refusal) = browsers::refusal(head, self.guard(is_passed_on))
         {
-            return Err(refusal);
+            return Err(Box::new(refusal));
         }
         let (level, credential) = self.level(&head.headers, is_passed_on, now);
         let need = need(head);
@@ -198,13 +198,19 @@ impl ControlAccess {
 const MOST_GUESSES: usize = 32;
 
 /// Whether a request may be made that needs this.
-fn permit(head: &Parts, need: Need, level: AccessLevel, credential: &Credential) -> Result<(), ApiReply> {
-    let forbid = |detail| Err(ApiReply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", detail));
+fn permit(
+    head: &Parts,
+    need: Need,
+    level: AccessLevel,
+    credential: &Credential,
+) -> Result<(), Box<ApiReply>> {
+    let refuse = |status, title, detail| Err(Box::new(ApiReply::error_with_detail(status, title, detail)));
+    let forbid = |detail| refuse(StatusCode::FORBIDDEN, "Forbidden.", detail);
     match (need, level) {
         (_, AccessLevel::None) => {
             let detail = "Send the control token: \"Authorization: Bearer TOKEN\". A browser begins a session with the \
                 link that `corral dashboard` prints.";
-            Err(ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail))
+            refuse(StatusCode::UNAUTHORIZED, "Unauthorized.", detail)
         }
         (Need::Full, AccessLevel::Read) => forbid(
             "The token or session is for reading: it may see everything and change nothing. Changes take the token of \

@@ -34,7 +34,7 @@ pub(crate) async fn serve(controller: &Controller, mut calls: Calls) {
             Err(error) => tracing::error!("use the socket of a request that a router has passed on: {error}"),
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn stream(socket: OwnedFd) -> io::Result<UnixStream> {

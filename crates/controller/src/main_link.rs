@@ -328,7 +328,9 @@ impl WaitingCall {
             ToController::Revoked { order: Revocable::Restart(ticket) } => {
                 deliver(self.applications.remove(&ticket), Err(MainError::Revoked));
             }
-            ToController::Status { ticket, status } => deliver(self.statuses.remove(&ticket), status),
+            ToController::Status { ticket, status } => {
+                deliver(self.statuses.remove(&ticket), status.map(|status| *status));
+            }
             ToController::Workers { ticket, workers } => deliver(self.workers.remove(&ticket), workers),
             ToController::WorkerTold { ticket, is_found } => deliver(self.ends.remove(&ticket), is_found),
             ToController::Restarted { ticket, error } => {

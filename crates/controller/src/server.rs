@@ -199,7 +199,7 @@ async fn answer(
     let target = head.uri.path_and_query().map_or("", |target| target.as_str());
     let grant = match access.admit(head, Instant::now()) {
         Ok(grant) => grant,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     let conditions = Conditions::from_fields(&head.headers);
     let accept = head.headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());

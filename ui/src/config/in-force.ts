@@ -20,7 +20,8 @@ export async function readInForce(): Promise<InForce | undefined> {
   if (!answer.isDone) {
     return undefined;
   }
-  found = { text: answer.text.trimEnd(), value: answer.body, tag: answer.tag };
+  // The daemon ends lines as HTTP does, a text area does not.
+  found = { text: answer.text.replaceAll("\r\n", "\n").trimEnd(), value: answer.body, tag: answer.tag };
   listeners.forEach((listener) => listener());
   return found;
 }

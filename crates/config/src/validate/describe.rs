@@ -32,7 +32,8 @@ const SEEDS: &[&str] = &[
     r#"{"listeners": {"*:80": {}},
         "routes": [{"action": {"pass": "routes"}}, {"action": {"return": 200}}, {"action": {"share": "/"}},
                    {"action": {"proxy": "http://127.0.0.1:80"}}, {"action": {"fastcgi": "127.0.0.1:9000"}},
-                   {"action": {"scgi": "127.0.0.1:9000"}}, {"action": {"uwsgi": "127.0.0.1:9000"}}],
+                   {"action": {"scgi": "127.0.0.1:9000"}}, {"action": {"uwsgi": "127.0.0.1:9000"}},
+                   {"action": {"metrics": true}}],
         "applications": {"php": {"type": "php"}, "python": {"type": "python"}, "ruby": {"type": "ruby"},
                          "perl": {"type": "perl"}, "external": {"type": "external"}, "go": {"type": "go"},
                          "java": {"type": "java"}, "http": {"type": "http"}, "fastcgi": {"type": "fastcgi"},
@@ -42,7 +43,7 @@ const SEEDS: &[&str] = &[
     r#"{"routes": {"name": [{"action": {"pass": "routes"}}, {"action": {"return": 200}},
                             {"action": {"share": "/"}}, {"action": {"proxy": "http://127.0.0.1:80"}},
                             {"action": {"fastcgi": "127.0.0.1:9000"}}, {"action": {"scgi": "127.0.0.1:9000"}},
-                            {"action": {"uwsgi": "127.0.0.1:9000"}}]}}"#,
+                            {"action": {"uwsgi": "127.0.0.1:9000"}}, {"action": {"metrics": true}}]}}"#,
 ];
 
 #[cfg(test)]

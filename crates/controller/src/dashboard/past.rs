@@ -111,12 +111,14 @@ impl Totals {
 impl Past {
     /// Takes the totals of this moment.
     pub(super) fn add(&mut self, totals: Totals) {
-        let last = self.last.replace(totals.clone());
-        let Some(last) = last.filter(|last| totals.at.duration_since(last.at) <= LONGEST_GAP) else { return };
+        let last = self.last.as_ref().filter(|last| totals.at.duration_since(last.at) <= LONGEST_GAP);
+        let sample = last.map(|last| totals.since(last));
+        self.last = Some(totals);
+        let Some(sample) = sample else { return };
         if self.samples.len() == MOST {
             self.samples.pop_front();
         }
-        self.samples.push_back(totals.since(&last));
+        self.samples.push_back(sample);
     }
 
     /// The samples that are not too old at a time in seconds since 1970.

@@ -97,7 +97,7 @@ impl Sessions {
     /// The session with this secret. All are compared, so that time does not tell which is nearest.
     pub(crate) fn find(&mut self, shown: &[u8], now: Instant) -> Option<SessionHandle> {
         self.forget_old(now);
-        let found = self.sessions.iter().filter(|session| session.secret.is(shown));
+        let found: Vec<_> = self.sessions.iter().filter(|session| session.secret.is(shown)).collect();
         found.last().map(|session| session.shown.clone())
     }
 
@@ -117,8 +117,8 @@ impl Sessions {
     /// Takes the token with this secret out: its level and its owner.
     pub(crate) fn redeem(&mut self, shown: &[u8], now: Instant) -> Option<(AccessLevel, Arc<str>)> {
         self.forget_old(now);
-        let matching = self.tokens.iter().enumerate().filter(|(_, token)| token.secret.is(shown));
-        let place = matching.last().map(|(place, _)| place)?;
+        let matching: Vec<_> = self.tokens.iter().map(|token| token.secret.is(shown)).collect();
+        let place = matching.iter().position(|matches| *matches)?;
         let OneTimeToken { level, owner, .. } = self.tokens.remove(place);
         Some((level, owner))
     }

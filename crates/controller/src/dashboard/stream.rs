@@ -96,6 +96,8 @@ async fn serve(controller: Controller) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let is_tick = tokio::select! {
+            // The first one is due at once: no second look follows a first viewer.
+            biased;
             _ = ticks.tick() => true,
             () = hub.viewers.changed() => false,
         };

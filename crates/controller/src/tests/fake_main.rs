@@ -99,7 +99,7 @@ impl FakeMain {
             }
             FromController::Status { ticket } => {
                 self.n_statuses.fetch_add(1, Ordering::Relaxed);
-                Some(ToController::Status { ticket, status: self.status.clone() })
+                Some(ToController::Status { ticket, status: self.status.clone().map(Box::new) })
             }
             FromController::RestartApp { ticket, name } => {
                 let error = (name == "broken").then(|| "no prototype".to_owned());

@@ -192,7 +192,7 @@ pub enum ToController {
         /// As asked.
         ticket: Ticket,
         /// The figures, or none when the router does not answer.
-        status: Option<Status>,
+        status: Option<Box<Status>>,
     },
     /// The answer to `Workers`.
     Workers {

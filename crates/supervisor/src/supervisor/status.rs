@@ -46,6 +46,7 @@ impl Supervisor {
                 self.complete_status(status);
                 self.count_workers(status);
             }
+            let status = status.map(Box::new);
             self.children.controller.send(&ToController::Status { ticket, status });
         }
         self.answer_worker_questions();

@@ -33,9 +33,9 @@ pub(super) fn millis(millis: f64) -> String {
 /// A number of seconds, of which the larger part is enough.
 pub(super) fn age(seconds: u64) -> String {
     match seconds {
-        ..100 => format!("{seconds} s"),
-        ..6_000 => format!("{} min", seconds / 60),
-        ..360_000 => format!("{} h", seconds / 3_600),
+        0..100 => format!("{seconds} s"),
+        100..6_000 => format!("{} min", seconds / 60),
+        6_000..360_000 => format!("{} h", seconds / 3_600),
         _ => format!("{} d", seconds / 86_400),
     }
 }

@@ -114,7 +114,7 @@ fn head(request: &RoutedRequest<'_>, service: ControlService, length: Option<u64
     head.extend_from_slice(b" HTTP/1.1\r\n");
     match service {
         ControlService::Metrics => {
-            append_fields(request, &mut head, |name| name.eq_ignore_ascii_case(b"accept"))
+            append_fields(request, &mut head, |name| name.eq_ignore_ascii_case(b"accept"));
         }
         ControlService::Dashboard => append_fields(request, &mut head, |_| true),
     }

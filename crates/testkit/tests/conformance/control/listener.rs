@@ -26,6 +26,7 @@ fn with_token(request: Request, token: &str) -> Request {
     request.field("Authorization", &format!("Bearer {token}"))
 }
 
+/// Options: settings.dashboard, settings.dashboard.listen, settings.dashboard.token, settings.dashboard.read_token
 #[test]
 fn tokens_decide_what_clients_may_do() {
     let (server, address) = start(json!({}));
@@ -71,6 +72,7 @@ fn sessions_last_until_a_token_changes() {
     let (server, address) = start(json!({}));
     let origin = format!("http://{address}");
     let sign_in = Request::post("/dashboard/session")
+        .field("Host", &address.to_string())
         .field("Origin", &origin)
         .field("Content-Type", "application/json")
         .body(json!({ "token": TOKEN }).to_string());
@@ -90,6 +92,7 @@ fn sessions_last_until_a_token_changes() {
     eventually("nothing listens", || Client::try_connect_http1(address.socket()).is_err().then_some(()));
 }
 
+/// Options: settings.dashboard.tls
 #[test]
 fn it_speaks_tls() {
     let (server, authority) = (daemon().start_unconfigured(), Authority::new("Testers"));

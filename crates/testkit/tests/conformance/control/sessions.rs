@@ -204,7 +204,7 @@ fn two_cookies_are_none() {
     for cookies in [
         vec![format!("{one}; {one}")],
         vec![format!("{one}; {other}")],
-        vec![one.clone(), other.clone()],
+        vec![one.clone(), other],
         vec![format!("corral_session=x; {one}")],
         vec![one.clone(), "corral_session=".to_owned()],
     ] {

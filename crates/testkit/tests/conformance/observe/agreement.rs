@@ -102,7 +102,7 @@ fn all_three_say_the_same_at_rest() {
     {
         (0..n).for_each(|_| drop(server.get(target)));
     }
-    let address = origin.address().to_string();
+    let address = origin.address();
     eventually("all three agree", || {
         let status = server.control().get("/status").json();
         let samples = samples(&server);

@@ -25,6 +25,7 @@ fn send(address: Address, request: &Request) -> corral_testkit::Response {
     connect(address).send(request)
 }
 
+/// Options: settings.metrics, settings.metrics.listen
 #[test]
 fn a_listener_of_their_own_serves_metrics_and_nothing_else() {
     let (server, address) = with_listener(json!({}));
@@ -46,6 +47,7 @@ fn a_listener_of_their_own_serves_metrics_and_nothing_else() {
     eventually("nothing listens", || Client::try_connect(address.socket()).is_err().then_some(()));
 }
 
+/// Options: settings.metrics.token
 #[test]
 fn collectors_show_the_token() {
     let (_server, address) = with_listener(json!({ "token": TOKEN }));
@@ -67,6 +69,8 @@ fn collectors_show_the_token() {
 }
 
 /// The usual guards hold for an action of a route, and the path is anything.
+///
+/// Options: …action.metrics
 #[test]
 fn an_action_serves_metrics_behind_what_guards_it() {
     let routes = json!([
@@ -81,6 +85,7 @@ fn an_action_serves_metrics_behind_what_guards_it() {
     server.send(&Request::post("/figures").body("x")).expect(429);
 }
 
+/// Options: settings.metrics.without
 #[test]
 fn series_are_left_out_by_label() {
     let (server, address) = with_listener(json!({ "without": ["step", "listener"] }));

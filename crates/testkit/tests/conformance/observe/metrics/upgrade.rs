@@ -1,7 +1,7 @@
 //! Counters over an upgrade: they go on in the new main process, and what the old one finishes counts as well.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use corral_testkit::{
     Beside, Client, Daemon, Load, Request, Signal, daemon, eventually, is_alive, meanwhile, php_app, signal,
@@ -38,7 +38,7 @@ impl Seen {
 }
 
 /// Scrapes once, if the control API answers at the moment.
-fn scrape(control: &PathBuf) -> Option<HashMap<String, f64>> {
+fn scrape(control: &Path) -> Option<HashMap<String, f64>> {
     let mut client = Client::try_connect_unix(control).ok()?;
     let request = Request::get("/metrics").field("Accept", "application/openmetrics-text");
     let reply = client.try_send(&request).ok().filter(|reply| reply.status == 200)?;

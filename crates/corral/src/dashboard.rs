@@ -161,20 +161,21 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(address: &str, expected: Option<Place>) {
-        assert_eq!(place(&Address::parse(address).unwrap()).ok(), expected, "{address}");
+    fn check(address: &str, expected: Option<&Place>) {
+        assert_eq!(place(&Address::parse(address).unwrap()).ok().as_ref(), expected, "{address}");
     }
 
     #[test]
     fn a_browser_gets_a_port() {
-        let port = |authority: &str| Some(Place::Port(authority.to_owned()));
-        check("unix:/run/c.sock", Some(Place::Socket(ControlSocket::File("/run/c.sock".into()))));
-        check("unix:@name", Some(Place::Socket(ControlSocket::Abstract(b"name".to_vec().into()))));
-        check("127.0.0.1:80", port("127.0.0.1:80"));
-        check("*:8081", port("127.0.0.1:8081"));
-        check("[::1]:80", port("[::1]:80"));
-        check("http://example.org", port("example.org:80"));
-        check("http://[::1]:8081", port("[::1]:8081"));
+        let check_port =
+            |address: &str, authority: &str| check(address, Some(&Place::Port(authority.to_owned())));
+        check("unix:/run/c.sock", Some(&Place::Socket(ControlSocket::File("/run/c.sock".into()))));
+        check("unix:@name", Some(&Place::Socket(ControlSocket::Abstract(b"name".to_vec()))));
+        check_port("127.0.0.1:80", "127.0.0.1:80");
+        check_port("*:8081", "127.0.0.1:8081");
+        check_port("[::1]:80", "[::1]:80");
+        check_port("http://example.org", "example.org:80");
+        check_port("http://[::1]:8081", "[::1]:8081");
         check("ssh://example.org/run/c.sock", None);
         check("docker://web", None);
     }

@@ -156,7 +156,7 @@ def they_are_installed():
         "/usr/share/man/man1/corral.1.gz", "/usr/share/man/man1/corral-upgrade.1.gz",
         "/usr/share/bash-completion/completions/corral", "/usr/share/zsh/vendor-completions/_corral",
         "/usr/share/fish/vendor_completions.d/corral.fish", "/usr/share/doc/corral/examples", "/usr/share/doc/corral/manual",
-        "/usr/share/doc/corral/prometheus/corral.rules.yml", "/usr/share/doc/corral/grafana/corral.json",
+        "/usr/share/corral/prometheus/corral.rules.yml", "/usr/share/corral/grafana/corral.json",
         "/etc/systemd/system/multi-user.target.wants/corral.service", "/usr/share/corral/go/go.mod", "/usr/bin/corral-lab",
     ):
         assert os.path.exists(path) or os.path.islink(path), f"{path} is missing\n{said}"

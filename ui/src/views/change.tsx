@@ -34,7 +34,7 @@ export function ChangeWords({ change, now }: { change: Change; now: number }) {
         )}
       </p>
       {change.comment !== undefined && <p class="comment">{change.comment}</p>}
-      <p class="change-by">by {change.author}</p>
+      <p class="change-by">{change.author}</p>
       {change.changed !== undefined && change.changed.length > 0 && (
         <p class="places">
           <Places changed={change.changed} />

@@ -69,31 +69,33 @@ pub(crate) struct Grant {
     pub(crate) is_over_tls: bool,
 }
 
-impl ControlAccess {
-    pub(crate) fn new(token: Option<ControlToken>, read_token: Option<ControlToken>, is_port: bool) -> Self {
+impl AccessState {
+    /// The state of a Unix socket with these tokens.
+    fn of_tokens(token: Option<ControlToken>, read_token: Option<ControlToken>) -> Self {
         let secret = |token: Option<ControlToken>| token.map(|ControlToken(text)| Secret::new(text));
-        let shared = AccessState {
+        Self {
             token: secret(token),
             read_token: secret(read_token),
-            is_port,
+            is_port: false,
             metrics_alone: false,
             sessions: Mutex::default(),
             guesses: Semaphore::new(MOST_GUESSES),
-        };
-        Self { shared: Arc::new(shared) }
+        }
+    }
+}
+
+impl ControlAccess {
+    pub(crate) fn new(token: Option<ControlToken>, read_token: Option<ControlToken>, is_port: bool) -> Self {
+        Self::with(AccessState { is_port, ..AccessState::of_tokens(token, read_token) })
     }
 
     /// For collectors whose requests a router has passed on. What guards metrics there has let them pass.
     pub(crate) fn for_metrics() -> Self {
-        let shared = AccessState {
-            token: None,
-            read_token: None,
-            is_port: false,
-            metrics_alone: true,
-            sessions: Mutex::default(),
-            guesses: Semaphore::new(MOST_GUESSES),
-        };
-        Self { shared: Arc::new(shared) }
+        Self::with(AccessState { metrics_alone: true, ..AccessState::of_tokens(None, None) })
+    }
+
+    fn with(state: AccessState) -> Self {
+        Self { shared: Arc::new(state) }
     }
 
     /// The decision about a request, or the answer to one that may not be made.

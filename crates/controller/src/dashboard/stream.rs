@@ -9,7 +9,7 @@ use bytes::Bytes;
 use corral_config::json::Value;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval_at, timeout};
 
 use super::attention::Trends;
 use super::hub::EventHub;
@@ -92,12 +92,11 @@ async fn serve(controller: Controller) {
     let hub = controller.event_hub().clone();
     let _guard = PanicGuard(hub.clone());
     let mut teller = Teller::new(controller);
-    let mut ticks = interval(INTERVAL);
+    // The first viewer itself brings the first look: `join` has told of it before this task began.
+    let mut ticks = interval_at(tokio::time::Instant::now() + INTERVAL, INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let is_tick = tokio::select! {
-            // The first one is due at once: no second look follows a first viewer.
-            biased;
             _ = ticks.tick() => true,
             () = hub.viewers.changed() => false,
         };

@@ -28,7 +28,7 @@ await scenario(async (it) => {
   await signIn(first, it.token);
   await overview(first);
   const [cookie] = await first.context().cookies();
-  assert.deepEqual([cookie.name, cookie.httpOnly, cookie.sameSite], ["corral_session", true, "Strict"]);
+  assert.deepEqual([cookie.name, cookie.httpOnly, cookie.sameSite], [`corral_session_${new URL(it.base).port}`, true, "Strict"]);
   assert.equal(await first.evaluate(() => document.cookie), "");
   await first.reload();
   await overview(first);

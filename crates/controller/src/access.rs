@@ -9,20 +9,18 @@ use std::time::Instant;
 
 use corral_config::json::edit;
 use corral_ipc::message::ControlToken;
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderName};
+use hyper::header::{AUTHORIZATION, HeaderName};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, StatusCode};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::access_level::AccessLevel;
 use crate::browsers::{self, BrowserGuard};
+use crate::dashboard::session_cookie::SessionCookie;
 use crate::dashboard::sessions::{SessionHandle, Sessions};
 use crate::endpoints::{Endpoint, Need};
 use crate::reply::ApiReply;
 use crate::secrets::{self, Secret};
-
-/// The name of the cookie of a session.
-pub(crate) const SESSION_COOKIE: &str = "corral_session";
 
 /// A field that says that a browser is behind the process that asks, on a Unix socket: `corral dashboard` adds it to
 /// all that it passes on.
@@ -61,6 +59,8 @@ pub(crate) enum Credential {
 pub(crate) struct Grant {
     pub(crate) level: AccessLevel,
     pub(crate) credential: Credential,
+    /// The cookie that a session of this client has.
+    pub(crate) cookie: SessionCookie,
     /// Fields are there that browsers send, on a socket that browsers reach.
     pub(crate) is_from_browser: bool,
     /// The process that asks has passed on what a browser sends.
@@ -106,12 +106,14 @@ impl ControlAccess {
         let is_port = self.shared.is_port;
         let is_passed_on = !is_port && head.headers.contains_key(PASSED_ON);
         let is_browsed = is_port || is_passed_on;
-        if (is_browsed || session_cookie(&head.headers).is_some())
+        let cookie = SessionCookie::of(&head.headers);
+        let session = cookie.shown(&head.headers);
+        if (is_browsed || session.is_some())
             && let Some(refusal) = browsers::refusal(head, self.guard(is_passed_on))
         {
             return Err(Box::new(refusal));
         }
-        let (level, credential) = self.level(&head.headers, is_passed_on, now);
+        let (level, credential) = self.level(&head.headers, session.flatten(), is_passed_on, now);
         let need = need(head);
         if need != Need::Nothing {
             permit(head, need, level, &credential)?;
@@ -119,6 +121,7 @@ impl ControlAccess {
         Ok(Grant {
             level,
             credential,
+            cookie,
             is_from_browser: is_browsed && browsers::is_from_browser(&head.headers),
             is_passed_on,
             is_over_tls: browsers::is_over_tls(&head.headers),
@@ -134,7 +137,13 @@ impl ControlAccess {
     }
 
     /// A token that is shown decides alone, right or wrong; then a session; then the socket.
-    fn level(&self, fields: &HeaderMap, is_passed_on: bool, now: Instant) -> (AccessLevel, Credential) {
+    fn level(
+        &self,
+        fields: &HeaderMap,
+        session: Option<&[u8]>,
+        is_passed_on: bool,
+        now: Instant,
+    ) -> (AccessLevel, Credential) {
         let is_guarded = self.shared.token.is_some() || is_passed_on;
         if is_guarded && fields.contains_key(AUTHORIZATION) {
             return match bearer(fields).and_then(|shown| self.control_token(shown)) {
@@ -144,8 +153,7 @@ impl ControlAccess {
             };
         }
         if (is_guarded || self.shared.is_port)
-            && let Some(shown) = session_cookie(fields).flatten()
-            && let Some(session) = self.sessions().find(shown, now)
+            && let Some(session) = session.and_then(|shown| self.sessions().find(shown, now))
         {
             return (session.level, Credential::Session(session));
         }
@@ -234,17 +242,6 @@ fn permit(
 
 fn is_safe(head: &Parts) -> bool {
     matches!(head.method, Method::GET | Method::HEAD)
-}
-
-/// The secret that a session's cookie holds: the outer value is there if any such cookie is, the inner one if it is one
-/// alone.
-fn session_cookie(fields: &HeaderMap) -> Option<Option<&[u8]>> {
-    let pairs = fields.get_all(COOKIE).iter().flat_map(|value| value.as_bytes().split(|&byte| byte == b';'));
-    let mut values = pairs.filter_map(|pair| {
-        pair.trim_ascii().strip_prefix(SESSION_COOKIE.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
-    });
-    let first = values.next()?;
-    Some(values.next().is_none().then_some(first))
 }
 
 /// The access that a request needs; a path that there is not is told to all that may read.

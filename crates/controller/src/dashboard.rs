@@ -11,6 +11,7 @@ pub(crate) mod login;
 mod merge_patch;
 pub(crate) mod page;
 mod past;
+pub(crate) mod session_cookie;
 pub(crate) mod sessions;
 mod snapshot;
 pub(crate) mod stream;

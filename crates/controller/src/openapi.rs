@@ -4,7 +4,7 @@
 use corral_config::json::{Bytes, Object, Value};
 use corral_metrics::Format;
 
-use crate::access::SESSION_COOKIE;
+use crate::dashboard::session_cookie::SessionCookie;
 use crate::endpoints::{ApiResource, ENDPOINTS, Endpoint, Operation, ReplyBody, RequestBodyKind};
 use crate::reply::object;
 
@@ -25,7 +25,13 @@ pub(crate) fn document() -> Value {
     let cookie = object([
         ("type", Value::from("apiKey")),
         ("in", Value::from("cookie")),
-        ("name", Value::from(SESSION_COOKIE)),
+        ("name", Value::from(SessionCookie::NAME)),
+        (
+            "description",
+            Value::from(
+                "Where the address of the API has a port, `_` and that port are the end of the name.",
+            ),
+        ),
     ]);
     let schemes = object([("token", bearer), ("session", cookie)]);
     let components = object([("schemas", schemas), ("securitySchemes", schemes)]);

@@ -112,7 +112,7 @@ fn with(fields: &[(&'static str, String)], method: &str, target: &str) -> Parts 
 
 fn session(access: &ControlAccess, level: AccessLevel) -> String {
     let secret = access.begin_session(level, "root".into(), Instant::now()).unwrap();
-    format!("{SESSION_COOKIE}={secret}")
+    format!("corral_session_80={secret}")
 }
 
 #[test]
@@ -162,14 +162,16 @@ fn cookies_that_are_not_one_session_admit_nothing() {
     let cookie = session(&access, AccessLevel::Full);
     let wrong = [
         format!("{cookie}; {cookie}"),
-        format!("{cookie}; corral_session=x"),
-        format!("corral_session=; {cookie}"),
+        format!("{cookie}; corral_session_80=x"),
+        format!("corral_session_80=; {cookie}"),
+        cookie.replace("_80", ""),
+        cookie.replace("_80", "_81"),
         cookie.to_uppercase(),
         format!("x{cookie}"),
         format!("{cookie}x"),
         cookie[..cookie.len() - 1].to_owned(),
-        "corral_session".to_owned(),
-        "corral_session=".to_owned(),
+        "corral_session_80".to_owned(),
+        "corral_session_80=".to_owned(),
     ];
     for cookie in wrong {
         assert_eq!(admitted(&access, &with(&own_page(&cookie), "GET", "/config")), Err(401), "{cookie}");

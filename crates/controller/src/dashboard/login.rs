@@ -9,7 +9,7 @@ use hyper::header::{self, HeaderValue};
 use hyper::{Method, StatusCode};
 
 use super::sessions::TOKEN_LIFETIME;
-use crate::access::{ControlAccess, Credential, SESSION_COOKIE};
+use crate::access::{ControlAccess, Credential};
 use crate::access_level::AccessLevel;
 use crate::api_request::ApiRequest;
 use crate::query;
@@ -72,7 +72,7 @@ async fn begin(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
     match access.begin_session(level, owner, now) {
         Some(secret) => {
             let reply = ApiReply::value(object([("access", Value::from(level.word()))]));
-            uncached(set_cookie(reply, call, &format!("{secret}; Path=/; HttpOnly; SameSite=Strict")))
+            uncached(set_cookie(reply, &call.grant.cookie.begin(&secret, call.grant.is_over_tls)))
         }
         None => {
             let detail = "There are too many sessions; one of them has to end first.";
@@ -87,12 +87,11 @@ fn end(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
     };
     access.end_session(session);
     let reply = uncached(ApiReply::success("Ok"));
-    set_cookie(reply, call, "; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
+    set_cookie(reply, &call.grant.cookie.end(call.grant.is_over_tls))
 }
 
-fn set_cookie(reply: ApiReply, call: &ApiRequest<'_>, value: &str) -> ApiReply {
-    let secure = if call.grant.is_over_tls { "; Secure" } else { "" };
-    match HeaderValue::try_from(format!("{SESSION_COOKIE}={value}{secure}")) {
+fn set_cookie(reply: ApiReply, cookie: &str) -> ApiReply {
+    match HeaderValue::try_from(cookie) {
         Ok(field) => reply.with_field(header::SET_COOKIE, field),
         Err(_) => reply,
     }

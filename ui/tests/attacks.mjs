@@ -33,6 +33,11 @@ await scenario(async (it) => {
   );
   assert.deepEqual(shown.filter(Boolean), []);
 
+  // A link leads to it, and the session is there.
+  const linking = await attack(`<a href="${it.base}/dashboard/">the dashboard</a>`);
+  await linking.click("a");
+  await linking.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+
   // Requests of a script and of forms, all that a browser sends without asking first.
   const calling = await attack("<p>nothing to see</p>");
   await calling.evaluate(

@@ -26,7 +26,7 @@ pub(crate) enum BrowserGuard {
 #[must_use]
 pub fn reason_to_refuse(head: &Parts) -> Option<String> {
     let name = foreign_host(head).map(|host| format!("the request is for \"{host}\", not for this machine"));
-    name.or_else(|| foreign_origin(&head.headers).map(|field| format!("a web page has sent it: {field}")))
+    name.or_else(|| foreign_origin(head).map(|field| format!("a web page has sent it: {field}")))
 }
 
 /// The answer to a request that a web page may have sent; `None` for all others.
@@ -40,7 +40,7 @@ pub(crate) fn refusal(head: &Parts, guard: BrowserGuard) -> Option<ApiReply> {
         );
         return Some(ApiReply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", &detail));
     }
-    if let Some(field) = foreign_origin(&head.headers) {
+    if let Some(field) = foreign_origin(head) {
         let detail = format!(
             "The header \"{field}\" says that a web page of another origin has sent the request. Use the control API \
              from a program, or from a page of its own address."
@@ -109,7 +109,8 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// The field that tells of a page of another origin, with its value.
-fn foreign_origin(fields: &HeaderMap) -> Option<String> {
+fn foreign_origin(head: &Parts) -> Option<String> {
+    let fields = &head.headers;
     let host = values(fields, &header::HOST).next();
     let is_own = |origin: &str| {
         let place = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
@@ -117,11 +118,25 @@ fn foreign_origin(fields: &HeaderMap) -> Option<String> {
     };
     let origin = values(fields, &header::ORIGIN).find(|origin| !is_own(origin));
     // `none` is a person who has typed the address.
-    let site = values(fields, &SEC_FETCH_SITE).find(|site| !matches!(site.as_str(), "same-origin" | "none"));
+    let site = values(fields, &SEC_FETCH_SITE)
+        .find(|site| !matches!(site.as_str(), "same-origin" | "none") && !is_visit(head));
     origin.map(|origin| format!("Origin: {origin}")).or(site.map(|site| format!("Sec-Fetch-Site: {site}")))
 }
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Whether a person has followed a link to the dashboard: its page, which has no secrets, replaces the one with the
+/// link. The cookie of a session does not come along (`SameSite=Strict`).
+fn is_visit(head: &Parts) -> bool {
+    let is = |name: &'static str, expected: &str| {
+        values(&head.headers, &HeaderName::from_static(name)).eq([expected.to_owned()])
+    };
+    let is_page = matches!(head.uri.path(), "/dashboard" | "/dashboard/");
+    is_page
+        && head.method == Method::GET
+        && is("sec-fetch-mode", "navigate")
+        && is("sec-fetch-dest", "document")
+}
 
 /// Whether no form, and no script without asking first, can send a request with these fields.
 fn is_beyond_forms(fields: &HeaderMap) -> bool {

@@ -111,6 +111,44 @@ fn browsers_say_themselves_where_a_page_is_from() {
 }
 
 #[test]
+fn a_link_leads_to_the_page_and_nowhere_else() {
+    let link = [
+        "Host: localhost",
+        "Sec-Fetch-Site: cross-site",
+        "Sec-Fetch-Mode: navigate",
+        "Sec-Fetch-Dest: document",
+    ];
+    let is_passed = |method: &str, path: &str, fields: &[&str]| {
+        let mut head = head(method, fields);
+        head.uri = path.parse().unwrap();
+        refusal(&head, BrowserGuard::Nothing).is_none()
+    };
+    assert!(is_passed("GET", "/dashboard", &link) && is_passed("GET", "/dashboard/?x", &link));
+    for path in [
+        "/",
+        "/dashboard/session",
+        "/dashboard/assets/x",
+        "/dashboardx",
+        "/config",
+        "/control/applications/a/restart",
+    ] {
+        assert!(!is_passed("GET", path, &link), "{path}");
+    }
+    assert!(!is_passed("POST", "/dashboard/", &link));
+    for n_fields in 2..4 {
+        assert!(!is_passed("GET", "/dashboard/", &link[..n_fields]));
+    }
+    for more in ["Sec-Fetch-Dest: iframe", "Origin: http://evil.example", "Host: evil.example"] {
+        assert!(!is_passed("GET", "/dashboard/", &[&link[..], &[more]].concat()), "{more}");
+    }
+    for dest in ["iframe", "embed", "empty", "script"] {
+        let dest = format!("Sec-Fetch-Dest: {dest}");
+        let framed = [&link[..3], &[&*dest]].concat();
+        assert!(!is_passed("GET", "/dashboard/", &framed), "{dest}");
+    }
+}
+
+#[test]
 fn what_forms_can_send_is_no_change() {
     let refused = Some(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     for kind in [

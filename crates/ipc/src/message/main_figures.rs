@@ -93,6 +93,9 @@ impl AppStatus {
     /// Adds what the main process before this one has counted of the application.
     pub fn count_before(&mut self, other: &Self) {
         self.crashes = self.crashes.saturating_add(other.crashes);
+        if self.last_crash.is_none() {
+            self.last_crash.clone_from(&other.last_crash);
+        }
         if let (Some(ours), Some(theirs)) = (&mut self.schedule, &other.schedule) {
             ours.runs = ours.runs.saturating_add(theirs.runs);
             ours.failed = ours.failed.saturating_add(theirs.failed);
@@ -158,7 +161,8 @@ mod tests {
             (8, Some(ScheduleStatus { runs: 10, failed: 2, skipped: 4, ..schedule(0) }))
         );
         let mut without = app(1, None);
-        without.count_before(&app(1, Some(schedule(6))));
-        assert_eq!((without.crashes, without.schedule), (2, None));
+        let last_crash = Some("process 7 exited on signal 11".to_owned());
+        without.count_before(&AppStatus { last_crash: last_crash.clone(), ..app(1, Some(schedule(6))) });
+        assert_eq!((without.crashes, without.schedule, without.last_crash), (2, None, last_crash));
     }
 }

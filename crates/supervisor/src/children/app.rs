@@ -19,20 +19,6 @@ use crate::ids::RouterId;
 use crate::launch::{Membership, SocketFolder};
 use crate::peer::Peer;
 
-/// The processes of an instance that have ended otherwise than they should.
-#[derive(Debug, Default)]
-pub(crate) struct Crashes {
-    pub(crate) total: u64,
-    pub(crate) last: Option<String>,
-}
-
-impl Crashes {
-    pub(crate) fn count(&mut self, what: String) {
-        self.total += 1;
-        self.last = Some(what);
-    }
-}
-
 /// One instance.
 #[derive(Debug)]
 pub(crate) struct App {
@@ -49,7 +35,6 @@ pub(crate) struct App {
     pub(crate) bell: Vec<OwnedFd>,
     /// Event loops that the bell is for.
     pub(crate) n_lanes: u16,
-    pub(crate) crashes: Crashes,
     /// The time that its processes have had processors.
     pub(crate) cpu: CpuTotal,
     /// Numbers of processes that had ended before they could be looked at, as their prototype knows them.
@@ -75,7 +60,6 @@ impl App {
             prototype: None,
             bell: Vec::new(),
             n_lanes: 1,
-            crashes: Crashes::default(),
             cpu: CpuTotal::default(),
             unseen: BTreeMap::new(),
             watched: Fingerprints::default(),

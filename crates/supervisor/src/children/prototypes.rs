@@ -225,14 +225,14 @@ impl Children {
         match exit {
             Exit::Code(code) => {
                 if code != 0 && !is_expected {
-                    app.crashes.count(format!("process {pid} exited with code {code}"));
+                    self.records.crash(name, format!("process {pid} exited with code {code}"));
                 }
                 tracing::info!(target: "notice", "app process {pid} exited with code {code} (\"{name}\")");
             }
             // It was told to.
             Exit::Signal(_) if is_expected => tracing::debug!("app process {pid} ended (\"{name}\")"),
             Exit::Signal(number) => {
-                app.crashes.count(format!("process {pid} exited on signal {number}"));
+                self.records.crash(name, format!("process {pid} exited on signal {number}"));
                 tracing::error!(target: "alert", "app process {pid} exited on signal {number} (\"{name}\")");
             }
         }
@@ -244,14 +244,14 @@ impl Children {
 
     /// A prototype was collected.
     pub(crate) fn prototype_died(&mut self, id: AppId, pid: Pid, ended: Ended, programs: &Programs) {
-        let Some(app) = self.apps.get_mut(&id) else {
+        let Some(app) = self.apps.get(&id) else {
             return;
         };
         let was_loading = app.life.is_loading();
         let is_expected = app.life.is_stopping() || app.life.has_failed();
         if !app.life.is_stopping() && !app.life.is_resting() {
             let reason = app.life.failure().map_or_else(|| how_ended(ended), ToOwned::to_owned);
-            app.crashes.count(format!("prototype {}: {reason}", pid.as_raw_nonzero()));
+            self.records.crash(&app.spec.name, format!("prototype {}: {reason}", pid.as_raw_nonzero()));
         }
         self.end_orphans(id);
         self.lose_work(id, "its prototype process has ended");

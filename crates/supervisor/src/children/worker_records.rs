@@ -1,5 +1,5 @@
-//! How many workers applications had, and how long they had processors: by name, so that the counts go on when an
-//! application is restarted. They leave with it.
+//! How many workers applications had, how often they crashed, and how long they had processors: by name, so that the
+//! counts go on when an application is restarted. They leave with it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,9 +11,12 @@ use corral_ipc::message::{EndCause, WorkerCounts};
 pub(crate) struct WorkerRecords(BTreeMap<String, WorkerRecord>);
 
 /// The record of one application.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct WorkerRecord {
     pub(crate) counts: WorkerCounts,
+    /// The processes that have ended otherwise than they should: how many, and how the last one did.
+    pub(crate) n_crashes: u64,
+    pub(crate) last_crash: Option<String>,
     /// The time on processors of instances that have ended.
     pub(crate) cpu: Duration,
 }
@@ -30,6 +33,13 @@ impl WorkerRecords {
         self.record(name).counts.end(cause);
     }
 
+    /// A process has ended otherwise than it should.
+    pub(crate) fn crash(&mut self, name: &str, how: String) {
+        let record = self.record(name);
+        record.n_crashes = record.n_crashes.saturating_add(1);
+        record.last_crash = Some(how);
+    }
+
     /// An instance has ended that has had processors for so long; whether it was the last one with its name.
     pub(crate) fn end_instance(&mut self, name: &str, cpu: Duration, was_last: bool) {
         if was_last {
@@ -41,8 +51,8 @@ impl WorkerRecords {
     }
 
     /// The record of an application.
-    pub(crate) fn of(&self, name: &str) -> WorkerRecord {
-        self.0.get(name).copied().unwrap_or_default()
+    pub(crate) fn of(&self, name: &str) -> Option<&WorkerRecord> {
+        self.0.get(name)
     }
 
     fn record(&mut self, name: &str) -> &mut WorkerRecord {
@@ -100,14 +110,19 @@ mod tests {
         records.start("a");
         records.start("a");
         records.end("a", EndCause::Signal);
+        records.crash("a", "process 1 exited on signal 9".to_owned());
         records.start("b");
         let ten = Duration::from_secs(10);
         records.end_instance("a", ten, false);
-        let record = records.of("a");
+        let record = records.of("a").unwrap();
         assert_eq!((record.counts.started, record.counts.ended[1], record.cpu), (2, 1, ten));
+        assert_eq!(
+            (record.n_crashes, record.last_crash.as_deref()),
+            (1, Some("process 1 exited on signal 9"))
+        );
         records.end_instance("a", ten, true);
-        assert_eq!(records.of("a").counts, WorkerCounts::default());
-        assert_eq!((records.of("b").counts.started, records.of("c").counts.started), (1, 0));
+        assert!(records.of("a").is_none());
+        assert_eq!(records.of("b").map(|record| record.counts.started), Some(1));
     }
 
     #[test]

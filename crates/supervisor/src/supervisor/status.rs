@@ -99,8 +99,7 @@ impl Supervisor {
             let Some(app) = self.children.apps.get(id) else { continue };
             let known = figures.last_error.take().or_else(|| app.life.failure().map(ToOwned::to_owned));
             figures.last_error = known.or_else(|| self.restarts.failure_of(*id).cloned());
-            figures.crashes = app.crashes.total;
-            figures.last_crash.clone_from(&app.crashes.last);
+            self.children.fill_in_crashes(figures);
             figures.warning = self.programs.warning_about(&app.spec);
             inherited.get(&*figures.name).into_iter().for_each(|before| figures.count_before(before));
         }

@@ -70,7 +70,7 @@ impl Supervisor {
         for (id, spec) in apps {
             let app = self.children.apps.get(id);
             let mut figures = background_status(&spec.name, app);
-            figures.crashes = app.map_or(0, |app| app.crashes.total);
+            self.children.fill_in_crashes(&mut figures);
             self.children.fill_in_workers(&mut figures, &present);
             if let Some(before) = inherited.get(&*spec.name) {
                 figures.count_before(before);
@@ -78,7 +78,8 @@ impl Supervisor {
             }
             match places.get(&spec.name).and_then(|place: &usize| sums.get_mut(*place)) {
                 Some(known) => {
-                    (known.crashes, known.schedule) = (figures.crashes, figures.schedule);
+                    (known.crashes, known.last_crash) = (figures.crashes, figures.last_crash);
+                    known.schedule = figures.schedule;
                     (known.workers, known.cpu) = (figures.workers, figures.cpu);
                 }
                 None => sums.push(figures),

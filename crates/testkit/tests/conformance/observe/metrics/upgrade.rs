@@ -94,6 +94,8 @@ fn crashes_restarts_and_changes_are_remembered() {
     let crashes = "corral_application_crashes_total{application=\"php\"}";
     let restarts = "corral_process_restarts_total{process=\"router\"}";
     expect_sample(&server, restarts, 1.0);
+    // The instance that crashed leaves; the application does not.
+    server.control().get("/control/applications/php/restart").0.expect(200);
     server.get("/").expect(200);
     server.control().put("/config/settings", &json!({})).expect_done();
     let before = samples(&server);
@@ -103,6 +105,8 @@ fn crashes_restarts_and_changes_are_remembered() {
         wait_for_end(old);
         let after = samples(&server);
         assert!(after[crashes] >= before[crashes] && after[restarts] == 1.0, "{after:?}");
+        let told = server.control().get("/status/applications/php/crashes").json();
+        assert_eq!(told["total"].as_f64(), Some(after[crashes]), "{told}");
         for name in ["corral_config_file_changes_total", "corral_config_generation"] {
             assert!(after[name] > before[name], "{name}: {} {}", before[name], after[name]);
         }

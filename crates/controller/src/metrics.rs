@@ -161,6 +161,9 @@ fn workers(all: &mut Exposition, app: &AppStatus) {
     if app.resident > 0 {
         all.level(&table::APPLICATION_RESIDENT, &[name], level(app.resident));
     }
+    if let Some(bytes) = app.proportional.filter(|bytes| *bytes > 0) {
+        all.level(&table::APPLICATION_PROPORTIONAL, &[name], level(bytes));
+    }
     all.count_seconds(&table::APPLICATION_CPU, &[name], app.cpu);
 }
 

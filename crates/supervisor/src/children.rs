@@ -4,6 +4,7 @@ pub(crate) mod app;
 mod applications;
 mod background;
 pub(crate) mod outputs;
+mod proportional;
 pub(crate) mod prototypes;
 pub(crate) mod role;
 pub(crate) mod routers;
@@ -22,6 +23,7 @@ use corral_sys::signal::{self, Pid, Signal};
 
 use self::app::App;
 use self::outputs::Outputs;
+use self::proportional::ProportionalMemory;
 use self::role::Role;
 use self::routers::Routers;
 use self::worker_records::WorkerRecords;
@@ -58,6 +60,7 @@ pub(crate) struct Children {
     pub(crate) routers: Routers,
     pub(crate) apps: BTreeMap<AppId, App>,
     pub(crate) records: WorkerRecords,
+    proportional: ProportionalMemory,
     pub(crate) outputs: Outputs,
     pub(crate) ids: Ids,
     events: VecDeque<AppEvent>,
@@ -72,6 +75,7 @@ impl Children {
             routers: Routers::new(n_threads, now),
             apps: BTreeMap::new(),
             records: WorkerRecords::default(),
+            proportional: ProportionalMemory::default(),
             outputs: Outputs::default(),
             ids: Ids::default(),
             events: VecDeque::new(),

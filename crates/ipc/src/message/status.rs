@@ -356,6 +356,8 @@ pub struct AppStatus {
     pub memory: u64,
     /// Bytes of their memory that are in RAM, where what several have counts for each.
     pub resident: u64,
+    /// The same, where what several have counts in equal parts; unknown before all were looked at. Known to main alone.
+    pub proportional: Option<u64>,
     /// The time that they have had a processor. Main adds that of those that have ended, since it was started.
     pub cpu: Duration,
     /// Counts of the requests that have left state behind in their workers.

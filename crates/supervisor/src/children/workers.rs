@@ -105,8 +105,15 @@ impl Children {
     pub(crate) fn fill_in_workers(&self, figures: &mut AppStatus, times: &HashMap<String, Duration>) {
         let record = self.records.of(&figures.name);
         let present = times.get(&figures.name).copied().unwrap_or_default();
-        figures.workers = record.counts;
-        figures.cpu = record.cpu.saturating_add(present);
+        figures.workers = record.map(|record| record.counts).unwrap_or_default();
+        figures.cpu = record.map_or(Duration::ZERO, |record| record.cpu).saturating_add(present);
+    }
+
+    /// Tells how often processes of an application crashed, and how the last one did.
+    pub(crate) fn fill_in_crashes(&self, figures: &mut AppStatus) {
+        let Some(record) = self.records.of(&figures.name) else { return };
+        figures.crashes = record.n_crashes;
+        figures.last_crash.clone_from(&record.last_crash);
     }
 }
 
@@ -115,7 +122,7 @@ fn time_of_commands(app: &App) -> Duration {
     processes.filter_map(|(_, process)| usage::processor_time(number(process))).sum()
 }
 
-fn number(process: &VerifiedChild) -> u32 {
+pub(super) fn number(process: &VerifiedChild) -> u32 {
     process.pid().as_raw_nonzero().get().unsigned_abs()
 }
 

@@ -62,7 +62,8 @@ impl Supervisor {
         self.children.controller.send(&ToController::WorkerTold { ticket, is_found });
     }
 
-    /// Adds what main knows of the workers of all applications: how many there were, and the time that they had.
+    /// Adds what main knows of the workers of all applications: how many there were, their shares of memory, and the
+    /// time that they had.
     pub(super) fn count_workers(&mut self, status: &mut Status) {
         let Some(build) = self.configuration.in_force() else { return };
         let ids: HashMap<&str, AppId> = build.apps.iter().map(|(id, spec)| (&*spec.name, *id)).collect();
@@ -75,8 +76,10 @@ impl Supervisor {
         let before = self.questions.inherited().applications.iter();
         let before: HashMap<&str, &AppStatus> = before.map(|app| (&*app.name, app)).collect();
         let present = self.children.cpu_by_name();
+        let proportional = self.children.proportional_memory();
         for figures in status.applications.iter_mut().chain(&mut status.background) {
             self.children.fill_in_workers(figures, &present);
+            figures.proportional = proportional.get(figures.name.as_str()).copied();
             if let Some(before) = before.get(figures.name.as_str()) {
                 figures.count_workers_before(before);
             }

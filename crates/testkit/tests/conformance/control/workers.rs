@@ -96,6 +96,12 @@ fn each_worker_is_told_of_with_the_request_that_it_runs() {
             assert!(pss > Some(0) && pss <= rss, "{worker}");
         }
     }
+    let memory = |kind: &str| {
+        sample(&server, &format!("corral_application_{kind}_memory_bytes{{application=\"php\"}}"))
+    };
+    let shares =
+        eventually("all were looked at", || Some(memory("proportional")).filter(|bytes| *bytes > 0.0));
+    assert!(shares < memory("resident"), "{shares}");
     let mut client =
         waiting(&server, "/users/123/orders/0b9f8a3e-1c2d-4e5f-8a9b-0c1d2e3f4a5b?wait&secret=s3cret");
     let (pid, busy) = expect_one(&server, "busy");

@@ -68,6 +68,9 @@ pub enum FrameKind {
     /// From the worker: the request leaves state behind there, of the kinds that `aux` has a bit for. Once, before the
     /// worker is done with the request.
     State = 26,
+    /// From the worker: where the request is at this moment, as text of at most [`MAX_TRACE`](crate::MAX_TRACE) bytes;
+    /// the last such frame counts. As often as it likes until the worker is done with the request, and without credit.
+    Trace = 27,
     /// From the worker: in place of a response, the application takes the client's connection over; `aux` is the number
     /// of its socket, which has been sent like a file.
     Hijacked = 30,
@@ -84,7 +87,7 @@ impl FrameKind {
         Self::Skip,
         Self::Left,
     ];
-    const FROM_WORKER: [Self; 11] = [
+    const FROM_WORKER: [Self; 12] = [
         Self::Response,
         Self::Data,
         Self::End,
@@ -95,6 +98,7 @@ impl FrameKind {
         Self::Informational,
         Self::Trailers,
         Self::State,
+        Self::Trace,
         Self::Hijacked,
     ];
 }
@@ -249,7 +253,7 @@ mod tests {
             assert!(kinds.iter().filter(|kind| kind.is_ok()).count() <= 1, "{number}");
             accepted.extend(kinds.into_iter().flatten().map(|kind| kind as u8));
         }
-        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 7, 8, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 30]);
+        assert_eq!(accepted, [1, 2, 3, 4, 5, 6, 7, 8, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 30]);
     }
 
     #[test]

@@ -70,7 +70,7 @@
 //! | 6 | 2 | lane (in a lane: ignored) |
 //! | 8 | 4 | request |
 //! | 12 | 4 | `aux`: Request: ticket × 64 + slot, else as [`FrameKind`] says |
-//! | 16 | | payload: encoded heads as in [`message`], or bytes of a body |
+//! | 16 | | payload: encoded heads as in [`message`], bytes of a body, or text |
 //!
 //! # Memory of a bell, version 4
 //! | offset | size | written by | |
@@ -140,6 +140,9 @@ pub const BODY_WINDOW: u32 = 64 * 1024;
 
 /// Bytes of request body that travel with the head; all of a longer one travels in Body frames.
 pub const MAX_INLINE_BODY: usize = 64 * 1024;
+
+/// Bytes of text that say where a request is ([`FrameKind::Trace`]): the most that one frame can have of it.
+pub const MAX_TRACE: usize = 4 * 1024;
 
 /// Files of one worker that may be on their way: sent, and not yet taken by an event loop.
 pub const MAX_FILES: u32 = 64;

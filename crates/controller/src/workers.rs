@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use corral_config::json::{Bytes, Number, Object, Value};
 use corral_config::process_groups;
-use corral_ipc::message::{RunningRequest, WorkerEnding, WorkerStatus};
+use corral_ipc::message::{Backtrace, RunningRequest, WorkerEnding, WorkerStatus};
 use hyper::StatusCode;
 
 use crate::main_link::MainError;
@@ -79,11 +79,18 @@ fn member(worker: &WorkerStatus) -> (Bytes, Value) {
 }
 
 fn request(running: &RunningRequest) -> Value {
-    let RunningRequest { method, path, script, time } = running;
+    let RunningRequest { method, path, script, time, backtrace: found } = running;
     let script = Some(script.as_str()).filter(|script| !script.is_empty());
     let members = [("method", Value::from(method.as_str())), ("path", Value::from(path.as_str()))];
     let script = script.map(|script| ("script", Value::from(script)));
-    object(members.into_iter().chain(script).chain([("seconds", seconds(*time))]))
+    let found = found.as_ref().map(|found| ("backtrace", backtrace(found)));
+    object(members.into_iter().chain(script).chain([("seconds", seconds(*time))]).chain(found))
+}
+
+/// The calls, the innermost first, and for how long the request had run then.
+fn backtrace(found: &Backtrace) -> Value {
+    let calls = found.text.split(" < ").map(Value::from).collect();
+    object([("calls", Value::Array(calls)), ("seconds", seconds(found.time))])
 }
 
 /// Seconds with milliseconds.
@@ -121,6 +128,7 @@ mod tests {
             path: "/users/:n".to_owned(),
             script: "/srv/\u{1b}a.php".to_owned(),
             time: Duration::from_millis(61_004),
+            backtrace: None,
         };
         let usage = WorkerUsage {
             started: Some(Duration::from_millis(1_764_205_000_900)),
@@ -142,5 +150,24 @@ mod tests {
             r#""seconds":61.004}}"#
         );
         check(&worker, "7", expect);
+    }
+
+    #[test]
+    fn a_backtrace_has_its_calls_one_by_one() {
+        let request = RunningRequest {
+            method: "GET".to_owned(),
+            path: "/".to_owned(),
+            script: String::new(),
+            time: Duration::from_millis(2_500),
+            backtrace: Some(Backtrace {
+                text: "A\\B::f() /srv/\u{1b}a.php:3 < /srv/a.php:9 < ...".to_owned(),
+                time: Duration::from_millis(1_003),
+            }),
+        };
+        let expect = concat!(
+            r#"{"method":"GET","path":"/","seconds":2.500,"backtrace":{"calls":["A\\B::f() /srv/\u001ba.php:3","#,
+            r#""/srv/a.php:9","..."],"seconds":1.003}}"#
+        );
+        assert_eq!(String::from_utf8_lossy(&super::request(&request).compact()), expect);
     }
 }

@@ -51,7 +51,8 @@ mod tests {
     use super::*;
     use crate::link::Link;
     use crate::message::{
-        AppStatus, FailedListener, FromRouter, GenerationId, Status, Ticket, UpstreamStatus,
+        AppId, AppStatus, Backtrace, FailedListener, FromRouter, GenerationId, RunningRequest, Status,
+        Ticket, UpstreamStatus, WorkerId, WorkerState, WorkerStatus,
     };
 
     #[track_caller]
@@ -101,5 +102,20 @@ mod tests {
         assert!(
             status.applications[0].last_error.as_ref().is_some_and(|words| words.len() <= reason::LONGEST)
         );
+    }
+
+    #[test]
+    fn words_about_requests_are_cut() {
+        let (long, time) = (|| "x".repeat(1 << 20), std::time::Duration::ZERO);
+        let backtrace = Some(Backtrace { text: long(), time });
+        let request = RunningRequest { method: long(), path: long(), script: long(), time, backtrace };
+        let worker =
+            WorkerStatus { request: Some(request), ..WorkerStatus::new(WorkerId(1), WorkerState::Busy) };
+        let told = FromRouter::Workers { ticket: Ticket(1), app: AppId(1), workers: vec![worker] };
+        let Some(FromRouter::Workers { workers, .. }) = taken(&told) else { panic!("it is a message") };
+        let RunningRequest { method, path, script, backtrace, .. } = workers[0].request.as_ref().unwrap();
+        for words in [method, path, script, &backtrace.as_ref().unwrap().text] {
+            assert!(words.len() <= reason::LONGEST, "{}", words.len());
+        }
     }
 }

@@ -54,7 +54,7 @@ pub use self::traffic::{
 };
 pub use self::upgrade::{FromSuccessor, ToSuccessor};
 pub use self::worker::{
-    END_CAUSES, EndCause, MOST_WORKERS, RunningRequest, WorkerCounts, WorkerEnding, WorkerState,
+    Backtrace, END_CAUSES, EndCause, MOST_WORKERS, RunningRequest, WorkerCounts, WorkerEnding, WorkerState,
     WorkerStatus, WorkerUsage,
 };
 

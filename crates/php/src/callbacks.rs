@@ -15,5 +15,9 @@ pub(crate) unsafe extern "C" fn trace(call: *mut c_void, text: *const c_char, le
     let call = unsafe { call_of(call) };
     // SAFETY: the shim passes its own buffer, which does not change during the call.
     let text = unsafe { bytes(text, len) };
-    call.with((), |_| slow::report(text));
+    call.with((), |exchange| {
+        if slow::report(text) {
+            exchange.trace(text);
+        }
+    });
 }

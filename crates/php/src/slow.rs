@@ -1,5 +1,5 @@
-//! Has requests that run for longer than `limits.slow`, or until shortly before `limits.kill_after`, say in the log
-//! where they are.
+//! Has requests that run for longer than `limits.slow`, or until shortly before `limits.kill_after`, say where they
+//! are: in the log, and to the router.
 //!
 //! A thread of the worker asks them (`shim/corral_trace.c`): the signal of a timer would end `sleep()` and other
 //! waits of the script early. It sleeps while no request runs, and is there only if the limit is.
@@ -74,16 +74,16 @@ fn times(limits: &Limits) -> Vec<Duration> {
     times
 }
 
-/// The running request says where it is, unless it is another one than was asked.
-pub(crate) fn report(trace: &[u8]) {
+/// The running request says in the log where it is. False, and nothing is said, if another one was asked.
+pub(crate) fn report(trace: &[u8]) -> bool {
     let state = lock();
-    if let Some(begun) = state.begun.filter(|_| state.n_asked > 0) {
-        let (pid, elapsed) = (std::process::id(), begun.elapsed().as_secs_f64());
-        complain(format_args!(
-            "slow: process {pid} is after {elapsed:.1} s at {}",
-            String::from_utf8_lossy(trace)
-        ));
-    }
+    let Some(begun) = state.begun.filter(|_| state.n_asked > 0) else { return false };
+    let (pid, elapsed) = (std::process::id(), begun.elapsed().as_secs_f64());
+    complain(format_args!(
+        "slow: process {pid} is after {elapsed:.1} s at {}",
+        String::from_utf8_lossy(trace)
+    ));
+    true
 }
 
 fn watch(times: &[Duration]) {

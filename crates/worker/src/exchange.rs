@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use corral_channel::message::{FilePart, Malformed, RequestView};
-use corral_channel::{Flags, FrameHead, FrameKind};
+use corral_channel::{Flags, FrameHead, FrameKind, MAX_TRACE};
 use corral_sys::socket;
 use rustix::io::Errno;
 
@@ -364,6 +364,12 @@ impl<C: RequestChannel> Exchange for RunningRequest<'_, C> {
         let frame = self.response.frame(FrameKind::State).with_aux(kinds);
         // Fails when there is no router.
         let _ = self.channel.send(frame, &[], ReceiveWait::Endless);
+    }
+
+    fn trace(&mut self, text: &[u8]) {
+        let frame = self.response.frame(FrameKind::Trace);
+        let text = &text[..text.len().min(MAX_TRACE)];
+        self.channel.send_if_room(frame, &[text]);
     }
 
     fn note(&mut self, text: &[u8]) {

@@ -93,6 +93,12 @@ impl Exchange for ForkGuard<'_> {
         }
     }
 
+    fn trace(&mut self, text: &[u8]) {
+        if !is_stranger() {
+            self.0.trace(text);
+        }
+    }
+
     fn note(&mut self, text: &[u8]) {
         if !is_stranger() {
             self.0.note(text);

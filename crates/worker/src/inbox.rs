@@ -340,6 +340,9 @@ pub(crate) trait RequestChannel: Send {
     /// Sends a frame and wakes its receiver. Waits for room.
     fn send(&mut self, frame: FrameHead, pieces: &[&[u8]], patience: ReceiveWait) -> Result<(), ClientGone>;
 
+    /// Sends a frame and wakes its receiver, or drops the frame where there is no room for it now.
+    fn send_if_room(&mut self, frame: FrameHead, pieces: &[&[u8]]);
+
     /// Makes an attempt to send a frame with a descriptor, and another one each time that there may be room for its
     /// `len` bytes. False, and nothing is sent, if the descriptor cannot be.
     fn hand_over(
@@ -409,6 +412,11 @@ impl RequestChannel for Inbox {
             self.wait_for_room(&frame, len, patience)?;
         }
         Ok(())
+    }
+
+    fn send_if_room(&mut self, frame: FrameHead, pieces: &[&[u8]]) {
+        // Fails when there is no router.
+        let _ = self.try_send(frame, pieces);
     }
 
     fn hand_over(

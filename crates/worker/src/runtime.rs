@@ -218,6 +218,10 @@ pub trait Exchange: Send {
     /// application. At most once, when the request has ended.
     fn leave_state(&mut self, kinds: u32);
 
+    /// Tells the router where the request is at this moment, the innermost call first. Never waits: without room for
+    /// it, the text is dropped. A long one is cut.
+    fn trace(&mut self, text: &[u8]);
+
     /// Tells the router what is being done, for its log should this worker die now.
     fn note(&mut self, text: &[u8]);
 }

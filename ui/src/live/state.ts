@@ -187,7 +187,13 @@ export interface Worker {
   /** Seconds of a processor. */
   cpu?: number;
   in_progress?: number;
-  request?: { method?: string; path?: string; seconds?: number; backtrace?: string | string[] };
+  request?: { method?: string; path?: string; seconds?: number; backtrace?: Backtrace };
+}
+
+/** Where a request was when it had run for so many seconds: its calls, the innermost first. */
+export interface Backtrace {
+  calls: string[];
+  seconds?: number;
 }
 
 /** A line of the log. */

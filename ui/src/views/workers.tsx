@@ -3,7 +3,7 @@
 import { ActionButton } from "../actions/button.tsx";
 import { drain, end } from "../actions/processes.tsx";
 import { age, bytes, count, duration, number } from "../format.ts";
-import type { State, Worker } from "../live/state.ts";
+import type { Backtrace, State, Worker } from "../live/state.ts";
 import { Pill, type Tone } from "../parts/pill.tsx";
 import { Nothing, Section } from "../parts/section.tsx";
 import { type Column, Table } from "../parts/table.tsx";
@@ -15,11 +15,6 @@ interface WorkerRow {
 }
 
 const TONES: Record<string, Tone> = { idle: "calm", busy: "good", starting: "calm", leaving: "warn" };
-
-const trace = (worker: Worker): string | undefined => {
-  const found = worker.request?.backtrace;
-  return Array.isArray(found) ? found.join("\n") : found;
-};
 
 function Current({ worker }: { worker: Worker }) {
   const { request } = worker;
@@ -34,6 +29,20 @@ function Current({ worker }: { worker: Worker }) {
       {request.seconds !== undefined && <span class="note">for {duration(request.seconds)}</span>}
       {others > 0 && <span class="note"> and {others} more</span>}
     </span>
+  );
+}
+
+/** The calls of a slow request, which a press unfolds. */
+function Calls({ pid, backtrace }: { pid: string; backtrace: Backtrace }) {
+  return (
+    <details class="trace">
+      <summary>
+        Where process {pid} was after {duration(backtrace.seconds)}
+      </summary>
+      <pre tabIndex={0} aria-label={`Calls of process ${pid}`}>
+        {backtrace.calls.join("\n")}
+      </pre>
+    </details>
   );
 }
 
@@ -129,7 +138,6 @@ export function Workers({ name, state }: { name: string; state: State }) {
     const worker = list?.[pid] as Worker;
     return { pid, worker, age: worker.started === undefined ? undefined : state.time - worker.started };
   });
-  const traces = rows.filter((row) => trace(row.worker) !== undefined);
   return (
     <Section title="Processes" note={list !== undefined && count(rows.length, "process", "processes")}>
       {list === undefined ? (
@@ -144,12 +152,10 @@ export function Workers({ name, state }: { name: string; state: State }) {
           empty="No process runs. One is started for the next request."
         />
       )}
-      {traces.map(({ pid, worker }) => (
-        <details key={pid} class="trace">
-          <summary>Where process {pid} is at the moment</summary>
-          <pre>{trace(worker)}</pre>
-        </details>
-      ))}
+      {rows.map(({ pid, worker }) => {
+        const backtrace = worker.request?.backtrace;
+        return backtrace !== undefined && <Calls key={pid} pid={pid} backtrace={backtrace} />;
+      })}
     </Section>
   );
 }

@@ -218,6 +218,7 @@ mod tests {
             assert_eq!(shape.lane_data(0), shape.request_data() + shape.request_capacity());
             assert_eq!(shape.worker_size(), shape.lane_data(last) + shape.lane_capacity());
             assert!(shape.bell_flag(last) + 128 <= shape.bell_size());
+            assert!(crate::MAX_TRACE <= shape.max_response_payload());
         }
     }
 

@@ -3,6 +3,7 @@
 use super::port::Checked;
 use super::region::Region;
 use super::*;
+use crate::MAX_TRACE;
 use crate::frame::{Flags, FrameHead, FrameKind, Lane, RequestId};
 use crate::ring::{Corrupt, SendError};
 use crate::slot::RequestSlot;
@@ -76,6 +77,17 @@ fn each_loop_hears_its_own_responses() {
     assert_eq!(ends.lanes[1].recv(&mut payload), Ok(Some(FrameHead { len: 8, ..head })));
     assert_eq!(payload, b"headbody");
     assert!(!ends.lanes[1].has_frames());
+}
+
+#[test]
+fn a_trace_is_heard_as_it_was_said() {
+    let mut ends = ends();
+    let (head, text) = (FrameHead::new(FrameKind::Trace, LANE, REQUEST), [b'x'; MAX_TRACE]);
+    ends.worker.send(head, &[&text]).unwrap();
+    let mut payload = Vec::new();
+    let len = MAX_TRACE as u32;
+    assert_eq!(ends.lanes[1].recv(&mut payload), Ok(Some(FrameHead { len, ..head })));
+    assert_eq!(payload, text);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(super) struct WorkerFigures {
     pub(super) share: Option<f64>,
     /// Requests that it has.
     pub(super) in_progress: u64,
-    /// The request that it has run for longest: what it is, and for how many seconds.
+    /// The request that it has run for longest: what it is, with where it was last, and for how many seconds.
     pub(super) runs: Option<(String, f64)>,
 }
 
@@ -88,7 +88,8 @@ impl WorkerFigures {
         let request = &worker["request"];
         let runs = request["path"].as_str().map(|path| {
             let method = request["method"].as_str().unwrap_or_default();
-            (shown(&format!("{method} {path}")), request["seconds"].as_f64().unwrap_or_default())
+            let place = place(&request["backtrace"]);
+            (shown(&format!("{method} {path}{place}")), request["seconds"].as_f64().unwrap_or_default())
         });
         Self {
             state: shown(worker["state"].as_str().unwrap_or_default()),
@@ -107,6 +108,12 @@ impl WorkerFigures {
         let used = self.cpu? - before.cpu?;
         Some((used / time.as_secs_f64().max(0.001)).max(0.0))
     }
+}
+
+/// The innermost call of a request, if it has told that, as words behind what the request is.
+fn place(backtrace: &Value) -> String {
+    let told = backtrace["calls"][0].as_str().zip(backtrace["seconds"].as_f64());
+    told.map_or_else(String::new, |(call, seconds)| format!(", after {seconds:.1} s at {call}"))
 }
 
 impl EndOrder {
@@ -185,6 +192,21 @@ mod tests {
         assert_eq!(workers.all[&7], expected);
         let expected = WorkerFigures { state: "start\\ning".to_owned(), ..WorkerFigures::default() };
         assert_eq!(workers.all[&8], expected);
+    }
+
+    #[test]
+    fn requests_are_told_with_their_innermost_call() {
+        let calls = json!(["f()\u{1b} /srv/a.php:3", "/srv/a.php:9"]);
+        let request = |backtrace: Value| {
+            let request = json!({ "method": "GET", "path": "/", "seconds": 2.5, "backtrace": backtrace });
+            json!({ "7": {"request": request} })
+        };
+        let runs = |value: &Value| read(value, Instant::now(), None).all[&7].runs.clone().unwrap().0;
+        let told = request(json!({ "calls": calls, "seconds": 1.003 }));
+        assert_eq!(runs(&told), "GET /, after 1.0 s at f()\\u{1b} /srv/a.php:3");
+        for nothing in [json!(null), json!({ "calls": [], "seconds": 1 }), json!({ "calls": calls })] {
+            assert_eq!(runs(&request(nothing)), "GET /");
+        }
     }
 
     #[test]

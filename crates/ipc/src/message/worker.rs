@@ -56,6 +56,18 @@ pub struct RunningRequest {
     pub script: String,
     /// For how long it has run.
     pub time: Duration,
+    /// Where it was when it was asked last; requests of PHP are, if they run for long.
+    pub backtrace: Option<Backtrace>,
+}
+
+/// Where a request was at a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backtrace {
+    /// The calls, the innermost first, with ` < ` between them.
+    #[serde(deserialize_with = "bounded::words")]
+    pub text: String,
+    /// For how long the request had run then.
+    pub time: Duration,
 }
 
 /// The resources that a process uses, as far as they are known.

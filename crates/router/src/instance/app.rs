@@ -19,7 +19,7 @@ use super::pool::Pool;
 use super::pool::bounds::PoolBounds;
 use super::pool::pool_request::PoolRequest;
 use super::pool::serving::{CancelOutcome, EndedRequest, RejectedRequest, Rejection};
-use super::pool::worker::WorkerKey;
+use super::pool::worker::{ScriptTrace, WorkerKey};
 use super::port::{AnyPort, ChannelPort};
 use super::request_counts::AllRequestCounts;
 use super::sizes;
@@ -158,6 +158,11 @@ impl AppInstance {
             self.report(&slow);
         }
         Some(pid)
+    }
+
+    /// A worker has said where a request of the event loop that calls is. False when it does not run such a request.
+    pub(crate) fn trace(&self, worker: WorkerKey, lane: Lane, id: RequestId, trace: ScriptTrace) -> bool {
+        self.pool.lock().trace(worker, lane, id, trace)
     }
 
     /// The answer is not waited for any more: forgets the request, or tells its worker.

@@ -1,6 +1,6 @@
 //! Rules for what a worker may say to an event loop, in which order, and how much of it is heard at a time.
 
-use corral_channel::{Flags, FrameKind};
+use corral_channel::{Flags, FrameKind, MAX_TRACE};
 
 use super::pool::worker::WorkerKey;
 use super::state::CallState;
@@ -54,14 +54,15 @@ impl UnknownRequests {
 
 /// Whether a frame of this kind may have this payload.
 pub(super) fn check_payload(kind: FrameKind, payload: &[u8]) -> Result<(), String> {
-    let may_have_some = matches!(
-        kind,
-        FrameKind::Response | FrameKind::Data | FrameKind::Informational | FrameKind::Trailers
-    );
-    if payload.is_empty() || may_have_some {
+    let longest = match kind {
+        FrameKind::Response | FrameKind::Data | FrameKind::Informational | FrameKind::Trailers => usize::MAX,
+        FrameKind::Trace => MAX_TRACE,
+        _ => 0,
+    };
+    if payload.len() <= longest {
         return Ok(());
     }
-    Err(format!("a frame of the kind {kind:?} has a payload"))
+    Err(format!("a frame of the kind {kind:?} has a payload of {} bytes, {longest} at most", payload.len()))
 }
 
 impl CallState {
@@ -138,6 +139,14 @@ mod tests {
             check_payload(kind, b"").unwrap();
             check_payload(kind, b"x").unwrap_err();
         }
+    }
+
+    #[test]
+    fn a_trace_has_a_bound() {
+        for len in [0, 1, MAX_TRACE] {
+            check_payload(FrameKind::Trace, &vec![b'x'; len]).unwrap();
+        }
+        check_payload(FrameKind::Trace, &[b'x'; MAX_TRACE + 1]).unwrap_err();
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::failure::AppFailure;
 use super::file::{self, SentFile};
 use super::hijacked::{Hijacked, Hold};
 use super::loop_app::{LoopApp, WorkerFrames, index};
-use super::pool::worker::WorkerKey;
+use super::pool::worker::{ScriptTrace, WorkerKey};
 use super::protocol_guard::{self, FrameAllowance};
 use super::state::{CallState, EndedRun, SharedCall};
 use crate::request::body::rest::RequestBody;
@@ -108,6 +108,10 @@ impl LoopApp {
         if head.kind == FrameKind::State {
             self.app.left_state.note(&self.app.spec.name, head.aux);
             return Ok(shared.is_some());
+        }
+        if head.kind == FrameKind::Trace {
+            let trace = ScriptTrace { text: payload.as_slice().into(), taken: now };
+            return Ok(self.app.trace(worker, self.lane, head.request, trace));
         }
         if let Some(shared) = &shared {
             self.on_answer(worker, shared, head, payload, file)?;

@@ -7,8 +7,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use corral_channel::{ChannelShape, Flags, FrameKind, RequestId};
+use corral_channel::{ChannelShape, Flags, FrameKind, MAX_TRACE, RequestId};
 use corral_sys::socket;
+use corral_testkit::eventually;
+use serde_json::json;
 
 use crate::hand::{Hand, Stage, head, place};
 
@@ -74,6 +76,9 @@ fn frames_with_what_they_cannot_have() {
         ("credit with a payload", &|hand| hand.send(hand.frame(FrameKind::BodyCredit).with_aux(1), b"x")),
         ("a start with a payload", &|hand| hand.send(hand.frame(FrameKind::Started), b"x")),
         ("state with a payload", &|hand| hand.send(hand.frame(FrameKind::State), b"x")),
+        ("a trace that is too long", &|hand| {
+            hand.send(hand.frame(FrameKind::Trace), &[b'x'; MAX_TRACE + 1]);
+        }),
         ("a takeover with a payload", &|hand| hand.send(hand.frame(FrameKind::Hijacked), b"x")),
         ("an end with a file", &|hand| hand.send(hand.frame(FrameKind::End).with_flags(Flags::FILE), b"")),
         ("a file that is not described", &|hand| {
@@ -105,7 +110,38 @@ fn requests_that_the_worker_does_not_hold() {
                 hand.send(frame, b"x");
             }
         }),
+        ("traces of unknown ones again and again", &|hand| {
+            let mut frame = hand.frame(FrameKind::Trace);
+            for n in 0..100 {
+                frame.request = RequestId(54321 + n);
+                hand.send(frame, b"x");
+            }
+        }),
     ]);
+}
+
+/// The list of workers has the last trace that names a request of this worker, as text.
+#[test]
+fn a_trace_is_text_whatever_it_says() {
+    let mut stage = Stage::set();
+    let mut hand = stage.hand();
+    let frame = hand.frame(FrameKind::Trace);
+    for text in [&[0xff_u8; MAX_TRACE][..], b"", b"\xff\x1b[2J() < </script>"] {
+        hand.send(frame, text);
+    }
+    let mut stranger = frame;
+    stranger.request = RequestId(54321);
+    hand.send(stranger, b"elsewhere");
+    let calls = json!(["\u{fffd}\u{1b}[2J()", "</script>"]);
+    eventually("the list has it", || {
+        let list = stage.attack.server.control().get("/control/applications/hostile/workers").json();
+        let mut workers = list.as_object()?.values();
+        workers.any(|worker| worker["request"]["backtrace"]["calls"] == calls).then_some(())
+    });
+    hand.respond(200, Flags::END | Flags::DONE);
+    hand.client.read_response().expect(200);
+    stage.bury(&hand.worker);
+    stage.expect_unharmed();
 }
 
 #[test]

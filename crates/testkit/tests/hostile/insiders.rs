@@ -12,8 +12,9 @@ use corral_config::settings::LogSettings;
 use corral_ipc::history::StoredConfiguration;
 use corral_ipc::link::Link;
 use corral_ipc::message::{
-    AppId, AppStatus, EndCause, FailedListener, FromController, FromReader, FromRouter, GenerationId,
-    RunningRequest, StartPolicy, Status, Ticket, WorkerId, WorkerState, WorkerStatus, WorkerUsage,
+    AppId, AppStatus, Backtrace, EndCause, FailedListener, FromController, FromReader, FromRouter,
+    GenerationId, RunningRequest, StartPolicy, Status, Ticket, WorkerId, WorkerState, WorkerStatus,
+    WorkerUsage,
 };
 use corral_sys::socket::{self, Wait};
 use corral_testkit::attacker::{TARRYING, can_take_links, link_of, tarry};
@@ -221,6 +222,7 @@ fn forged_worker() -> WorkerStatus {
         path: words(),
         script: words(),
         time: Duration::from_secs(u64::MAX),
+        backtrace: Some(Backtrace { text: words(), time: Duration::MAX }),
     };
     let usage =
         WorkerUsage { started: Some(Duration::MAX), cpu: Some(Duration::MAX), ..WorkerUsage::default() };

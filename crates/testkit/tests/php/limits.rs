@@ -141,6 +141,40 @@ fn a_slow_script_says_where_it_is() {
     eventually("the next one, too", || (server.log().matches("s at ").count() == 2).then_some(()));
 }
 
+/// The list of workers has the calls of the request that runs, and none of the one before.
+///
+/// Options: applications.{N}.limits.slow
+#[test]
+fn the_list_of_workers_says_where_a_slow_script_is() {
+    let slow = "function inner() { while (!file_exists(__DIR__ . '/release')) { clearstatcache(); } }
+inner(); echo 'x';";
+    let next = "while (!file_exists(__DIR__ . '/go')) { usleep(1000); clearstatcache(); } echo 'y';";
+    let files = [("slow.php", slow), ("next.php", next)];
+    let (site, server) = with_limits(1, json!({ "slow": 1 }), &files);
+    let running = |path: &str| {
+        let workers = server.control().get("/control/applications/php/workers").json();
+        let request = workers.as_object()?.values().find_map(|worker| worker.get("request"))?.clone();
+        (request["path"] == path).then_some(request)
+    };
+    let mut first = ask(&server, "/slow.php");
+    let request = eventually("it says where it is", || {
+        running("/slow.php").filter(|request| request.get("backtrace").is_some())
+    });
+    let backtrace = &request["backtrace"];
+    let calls = backtrace["calls"].as_array().expect("an array");
+    let file = site.path("slow.php").display().to_string();
+    // A function of PHP that has returned may still be the innermost.
+    assert!(calls.ends_with(&[json!(format!("inner() {file}:1")), json!(format!("{file}:2"))]), "{request}");
+    assert!(backtrace["seconds"].as_f64().is_some_and(|seconds| (0.9..60.0).contains(&seconds)), "{request}");
+    site.write("release", "");
+    first.read_response().expect(200).expect_body("x");
+    let mut second = ask(&server, "/next.php");
+    let request = eventually("the next one runs", || running("/next.php"));
+    assert_eq!(request.get("backtrace"), None, "{request}");
+    site.write("go", "");
+    second.read_response().expect(200).expect_body("y");
+}
+
 /// Options: applications.{N}.limits.slow
 #[test]
 fn a_script_that_waits_is_not_woken_to_say_where_it_is() {

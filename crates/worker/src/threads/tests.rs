@@ -83,6 +83,7 @@ impl Server for Script<'_> {
                 self.0.wait();
             }
             b"/leave" => return RequestEnd::Leave,
+            b"/trace" => exchange.trace(b"inner()"),
             b"/hijack" => drop(exchange.hijack().unwrap()),
             b"/body" => {
                 let mut buffer = [0; 100];
@@ -121,6 +122,17 @@ fn with_worker(n: u32, n_left: Option<u32>, talk: impl FnOnce(&mut Router)) {
             router.quit();
         }
         talked.unwrap_or_else(|panic| resume_unwind(panic));
+    });
+}
+
+#[test]
+fn a_request_says_where_it_is() {
+    with_worker(2, None, |router| {
+        let id = router.submit(b"/trace", true);
+        let (head, text) = router.wait(FrameKind::Trace);
+        assert_eq!((head.request, &*text), (id, &b"inner()"[..]));
+        router.wait(FrameKind::Response);
+        router.quit();
     });
 }
 

@@ -6,7 +6,7 @@ use corral_ipc::message::{WorkerId, WorkerState};
 
 use super::Pool;
 use super::port::PoolPort;
-use super::worker::{HeldRequest, PoolWorker};
+use super::worker::{HeldRequest, PoolWorker, ScriptTrace};
 
 /// A worker at one moment.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(crate) struct RunningFacts {
     pub(crate) note: Vec<u8>,
     /// When it began.
     pub(crate) begun: Instant,
+    /// Where it was, if the worker has said so.
+    pub(crate) trace: Option<ScriptTrace>,
 }
 
 impl<P: PoolPort> Pool<P> {
@@ -68,6 +70,7 @@ impl<P: PoolPort> PoolWorker<P> {
         let held = self.held.iter().find(runs)?;
         // A worker of one request at a time has begun it when the one before was over, if it had to wait for that.
         let begun = if n_at_once == 1 { held.since.max(self.last_end) } else { held.since };
-        Some(RunningFacts { payload: held.request.payload.clone(), note: self.port.note(), begun })
+        let (payload, trace) = (held.request.payload.clone(), held.trace.clone());
+        Some(RunningFacts { payload, note: self.port.note(), begun, trace })
     }
 }

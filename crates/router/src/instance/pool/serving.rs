@@ -8,7 +8,7 @@ use super::Pool;
 use super::pool_request::PoolRequest;
 use super::port::PoolPort;
 use super::verdict::Finding;
-use super::worker::WorkerKey;
+use super::worker::{ScriptTrace, WorkerKey};
 use crate::storage::buffers::Rest;
 
 /// How long a request waits ahead at most while another worker is idle.
@@ -118,6 +118,19 @@ impl<P: PoolPort> Pool<P> {
         let waited = Some(held.waited());
         let PoolRequest { payload, inline, .. } = held.request;
         Ok(EndedRequest { payload, inline, slow, waited, pid })
+    }
+
+    /// A worker has said where a request is: kept in place of what it has said before. False when it does not run such
+    /// a request.
+    pub(crate) fn trace(&mut self, worker: WorkerKey, lane: Lane, id: RequestId, trace: ScriptTrace) -> bool {
+        let Some(entry) = self.find(worker) else { return false };
+        let Some(position) = entry.position(lane, id) else { return false };
+        let held = &mut entry.held[position];
+        if !held.is_started(&entry.port) {
+            return false;
+        }
+        held.trace = Some(trace).filter(|trace| !trace.text.is_empty());
+        true
     }
 
     /// Gives a request that has waited ahead for too long to an idle worker.

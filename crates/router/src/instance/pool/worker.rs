@@ -24,8 +24,19 @@ pub(super) struct HeldRequest {
     pub(super) running_since: Option<Instant>,
     /// The log has said that the request takes long.
     pub(super) reported: bool,
+    /// Where the request was when the worker has said so last.
+    pub(super) trace: Option<ScriptTrace>,
     /// The request may take as long as it likes.
     pub(super) is_timeless: bool,
+}
+
+/// Where a request was at a moment, in the words of its worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScriptTrace {
+    /// Any bytes, at most [`corral_channel::MAX_TRACE`].
+    pub(crate) text: Box<[u8]>,
+    /// When the router has heard it.
+    pub(crate) taken: Instant,
 }
 
 impl HeldRequest {
@@ -37,6 +48,7 @@ impl HeldRequest {
             begun: None,
             running_since: None,
             reported: false,
+            trace: None,
             is_timeless: false,
         }
     }

@@ -134,6 +134,46 @@ fn a_response_that_ends_early() {
 }
 
 #[test]
+fn traces_go_beside_the_response() {
+    let long = [b'x'; MAX_TRACE + 1];
+    let script = |it: &mut RunningRequest<'_, Inbox>| {
+        it.trace(b"inner()");
+        it.write(b"hello").unwrap();
+        it.trace(&long);
+        it.finish();
+        it.trace(b"later");
+    };
+    let cut = format!("Trace {MAX_TRACE}");
+    check("GET", script, &["Trace 7", &cut, "Response 200 end 5", "Trace 5", "Finished done"]);
+}
+
+#[test]
+fn traces_take_no_credit() {
+    let (mut router, mut inbox) = channel();
+    router.submit("GET", b"", true);
+    serve(&mut inbox, After::Another, |it| {
+        for _ in 0..2 * CREDIT / MAX_TRACE {
+            it.trace(&[b'x'; MAX_TRACE]);
+            assert_eq!(router.frames().len(), 1);
+        }
+        it.write(b"hello").unwrap();
+    });
+    assert_eq!(router.frames(), ["Response 200 end done 5"]);
+}
+
+/// The router does not look for a while, and the script must not wait for it.
+#[test]
+fn traces_without_room_are_dropped() {
+    let (mut router, mut inbox) = channel();
+    router.submit("GET", b"", true);
+    serve(&mut inbox, After::Another, |it| {
+        (0..1000).for_each(|_| it.trace(&[b'x'; MAX_TRACE]));
+        assert!((1..1000).contains(&router.frames().len()));
+    });
+    assert_eq!(router.frames(), ["Response 500 end done"]);
+}
+
+#[test]
 fn a_head_that_does_not_fit_is_an_error() {
     let long = [b'x'; 70_000];
     check("GET", |it| it.respond(200, &[(b"A", &long)]), &["Response 500 end done"]);

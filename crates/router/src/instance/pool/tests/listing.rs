@@ -6,6 +6,7 @@ use corral_sys::usage::ProcessUsage;
 use super::*;
 use crate::instance::pool::listing::RunningFacts;
 use crate::instance::pool::usage::{self, UsageSum};
+use crate::instance::pool::worker::ScriptTrace;
 
 /// The states of the workers, with the requests that they have ended and have.
 fn states(scene: &Scene) -> Vec<(WorkerState, u64, usize)> {
@@ -15,6 +16,18 @@ fn states(scene: &Scene) -> Vec<(WorkerState, u64, usize)> {
 
 fn running(scene: &Scene) -> Option<RunningFacts> {
     scene.pool.facts(0).expect("it is there").running
+}
+
+/// The worker says where a request is.
+fn trace(scene: &mut Scene, worker: usize, id: u32, text: &str) -> bool {
+    let trace = ScriptTrace { text: text.as_bytes().into(), taken: scene.now };
+    scene.pool.trace(scene.keys[worker], Lane(0), RequestId(id), trace)
+}
+
+/// The words that are told of, and when they were said.
+fn traced(scene: &Scene) -> Option<(String, Instant)> {
+    let trace = running(scene)?.trace?;
+    Some((String::from_utf8_lossy(&trace.text).into_owned(), trace.taken))
 }
 
 #[test]
@@ -38,7 +51,7 @@ fn a_request_is_told_of_once_it_runs() {
     scene.play("start 0 1; +20ms; submit 2");
     let (note, payload) = (b"a script".to_vec(), Vec::new());
     let begun = scene.now - Duration::from_millis(20);
-    assert_eq!(running(&scene), Some(RunningFacts { payload, note, begun }));
+    assert_eq!(running(&scene), Some(RunningFacts { payload, note, begun, trace: None }));
     // The next one has waited behind it, and has begun when it was over.
     scene.play("+20ms; done 0 1; start 0 2");
     let begun = scene.now;
@@ -46,6 +59,36 @@ fn a_request_is_told_of_once_it_runs() {
     assert_eq!(running(&scene).map(|running| running.begun), Some(begun));
     scene.play("done 0 2");
     assert_eq!(running(&scene), None);
+}
+
+#[test]
+fn the_last_trace_of_a_request_is_told_as_long_as_it_runs() {
+    let mut scene = Scene::new(1, 1, 1);
+    scene.play("submit 1; start 0 1; submit 2");
+    assert_eq!(traced(&scene), None);
+    assert!(trace(&mut scene, 0, 1, "first"));
+    scene.play("+20ms");
+    assert!(trace(&mut scene, 0, 1, "second"));
+    let taken = scene.now;
+    scene.play("+20ms");
+    assert_eq!(traced(&scene), Some(("second".to_owned(), taken)));
+    scene.play("done 0 1; start 0 2");
+    assert_eq!(traced(&scene), None, "another request runs");
+    assert!(trace(&mut scene, 0, 2, "third") && trace(&mut scene, 0, 2, ""));
+    assert_eq!(traced(&scene), None, "the last one is empty");
+}
+
+#[test]
+fn traces_of_requests_that_do_not_run_there_are_refused() {
+    let mut scene = Scene::new(2, 2, 2);
+    scene.play("submit 1; submit 2; submit 3; start 1 1");
+    assert_eq!(scene.summary(), "0: 2 3 | 1: 1");
+    for (worker, id) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 4)] {
+        assert!(!trace(&mut scene, worker, id, "elsewhere"), "{worker} {id}");
+    }
+    assert!(trace(&mut scene, 1, 1, "here"));
+    scene.play("die 1");
+    assert!(!trace(&mut scene, 1, 1, "gone"));
 }
 
 #[test]

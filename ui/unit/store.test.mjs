@@ -82,6 +82,22 @@ test("the curves of an application are those of the one that is looked at", () =
   assert.equal(store.samplesOf("blog").length, 1);
 });
 
+test("only the lines that come with a snapshot may be here already", () => {
+  const lines = (...texts) => texts.map((text) => ({ time: "t", level: "info", text }));
+  const kept = () => store.lines.map(({ text }) => text).join("");
+  store.begin(snapshot(100));
+  store.log(lines("a", "b"));
+  store.log(lines("b"));
+  assert.equal(kept(), "abb");
+  store.begin(snapshot(101));
+  store.log(lines("b", "b", "c"));
+  assert.equal(kept(), "abbc");
+  store.begin(snapshot(102));
+  store.change({ time: 103 });
+  store.log(lines("c"));
+  assert.equal(kept(), "abbcc");
+});
+
 test("after a session nothing is left", () => {
   store.begin(snapshot(100, { past: past(99) }));
   store.log([{ time: "t", level: "info", text: "x" }]);

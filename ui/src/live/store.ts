@@ -2,7 +2,7 @@
 
 import { useEffect, useReducer } from "preact/hooks";
 import { sample, sampleOf } from "./figures.ts";
-import { append, type KeptLine } from "./lines.ts";
+import { append, type KeptLine, rejoin } from "./lines.ts";
 import { type Json, merge } from "./patch.ts";
 import type { LogLine, Sample, State } from "./state.ts";
 
@@ -41,6 +41,8 @@ class Store {
   /** The curves of one application, since its view was opened. */
   private followed: { name: string; samples: Sample[] } | undefined;
   lines: KeptLine[] = [];
+  /** Whether the next lines belong to a snapshot, and may be here already. */
+  private isRejoining = false;
   private listeners = new Set<() => void>();
 
   /** A state that figures of tables are compared with. */
@@ -53,6 +55,7 @@ class Store {
   }
 
   begin(snapshot: Json): void {
+    this.isRejoining = true;
     this.base = merge(undefined, snapshot);
     const state = shown(this.base);
     if (state === undefined) {
@@ -69,6 +72,7 @@ class Store {
   }
 
   change(patch: Json): void {
+    this.isRejoining = false;
     if (this.base === undefined) {
       return;
     }
@@ -103,7 +107,8 @@ class Store {
   }
 
   log(lines: LogLine[]): void {
-    this.lines = append(this.lines, lines);
+    this.lines = (this.isRejoining ? rejoin : append)(this.lines, lines);
+    this.isRejoining = false;
     this.tell();
   }
 

@@ -47,9 +47,12 @@ test("curves outlive a controller that has no past any more", () => {
   assert.deepEqual(times(), [98, 99, 101, 110]);
 });
 
-test("figures are not compared with those of another version", () => {
+test("figures are not compared with those of another daemon", () => {
   store.begin(snapshot(100));
   store.begin(snapshot(101, { version: "2" }));
+  assert.equal(store.before, undefined);
+  const daemon = { version: "2", pid: 2, uptime: 1 };
+  store.begin(snapshot(102, { version: "2", status: { ...status, daemon } }));
   assert.equal(store.before, undefined);
 });
 

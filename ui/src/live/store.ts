@@ -61,8 +61,10 @@ class Store {
     if (state === undefined) {
       return;
     }
-    const isNewer = (one: State) => one.time < state.time && one.version === state.version;
-    this.recent = this.recent.filter(isNewer);
+    // Another daemon counts from zero.
+    const isSame = ({ version, status }: State) =>
+      version === state.version && status.daemon.pid === state.status.daemon.pid;
+    this.recent = this.recent.filter((one) => one.time < state.time && isSame(one));
     // A controller that was started anew has no past, but this page has.
     const past = state.past ?? [];
     const earlier = this.samples.filter((one) => one.time < (past[0]?.time ?? state.time));

@@ -63,7 +63,7 @@ function figures(application: ApplicationState): Figure[] {
       term: "applicationMemory",
       label: "Memory",
       lines: line((one) => one.memory),
-      show: (value) => bytes(or(value)),
+      show: bytes,
     },
   ];
 }

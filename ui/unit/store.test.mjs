@@ -56,6 +56,20 @@ test("figures are not compared with those of another daemon", () => {
   assert.equal(store.before, undefined);
 });
 
+test("a clock that was set back begins figures anew, and stops no curve", () => {
+  store.begin(snapshot(1000, { past: past(980, 999) }));
+  store.change({ time: 1001 });
+  store.change({ time: 990 });
+  assert.deepEqual(times(), [980, 999, 1001]);
+  assert.equal(store.before, undefined);
+  store.change({ time: 991 });
+  assert.deepEqual(times(), [980, 991]);
+  assert.equal(store.before.time, 990);
+  store.begin(snapshot(985, { past: past(970, 991, 984) }));
+  assert.deepEqual(times(), [970, 984]);
+  assert.equal(store.before, undefined);
+});
+
 test("only states of the last seconds are compared with", () => {
   store.begin(snapshot(100));
   for (let time = 101; time < 130; time += 1) {

@@ -26,6 +26,18 @@ function shown(value: Json): State | undefined {
   return isWhole ? (state as State) : undefined;
 }
 
+/** The last samples in the order of time. Where the clock was set back, those go that are newer than a later one. */
+export function rising(samples: readonly Sample[]): Sample[] {
+  const kept: Sample[] = [];
+  for (const sample of samples) {
+    while ((kept.at(-1)?.time ?? -Infinity) >= sample.time) {
+      kept.pop();
+    }
+    kept.push(sample);
+  }
+  return kept.slice(-MOST_SAMPLES);
+}
+
 /** Everything that is known. */
 class Store {
   link: Link = "connecting";
@@ -66,9 +78,7 @@ class Store {
       version === state.version && status.daemon.pid === state.status.daemon.pid;
     this.recent = this.recent.filter((one) => one.time < state.time && isSame(one));
     // A controller that was started anew has no past, but this page has.
-    const past = state.past ?? [];
-    const earlier = this.samples.filter((one) => one.time < (past[0]?.time ?? state.time));
-    this.samples = [...earlier, ...past].slice(-MOST_SAMPLES);
+    this.samples = rising([...this.samples, ...(state.past ?? [])]);
     this.sampled = state;
     this.take(state);
   }
@@ -86,8 +96,11 @@ class Store {
     const before = this.sampled;
     // A state that follows a new connection at once would make a rate of very little.
     if (before !== undefined && state.time >= before.time + SHORTEST_SECOND) {
-      this.samples = [...this.samples, sample(state, before)].slice(-MOST_SAMPLES);
+      this.samples = rising([...this.samples, sample(state, before)]);
       this.follow(state, before);
+      this.sampled = state;
+    } else if (before !== undefined && state.time < before.time) {
+      // The clock was set back: nobody knows how long that was.
       this.sampled = state;
     }
     this.take(state);
@@ -97,13 +110,15 @@ class Store {
     const name = state.workers?.application;
     const found = name === undefined ? undefined : sampleOf(name, state, before);
     if (name !== undefined && found !== undefined) {
-      this.followed = { name, samples: [...this.samplesOf(name), found].slice(-MOST_SAMPLES) };
+      this.followed = { name, samples: rising([...this.samplesOf(name), found]) };
     }
   }
 
   private take(state: State): void {
+    const isBack = state.time < (this.state?.time ?? state.time);
+    const comparable = isBack ? [] : this.recent.filter((one) => one.time >= state.time - WINDOW);
+    this.recent = [...comparable, state];
     this.state = state;
-    this.recent = [...this.recent, state].filter((one) => one.time >= state.time - WINDOW);
     this.link = "live";
     this.tell();
   }

@@ -91,7 +91,7 @@ function SignedIn({ session, signOut }: { session: Session; signOut: () => void 
   const [level, setLevel] = useState("notice");
   const wanted = useMemo(() => wish(found, level), [found.view, found.name, level]);
   useEffect(() => {
-    const stream = new Stream(wanted);
+    const stream = new Stream(wanted, async () => void (await current()));
     return () => stream.close();
   }, [wanted.application, wanted.log]);
   useEffect(() => () => store.forget(), []);

@@ -6,8 +6,11 @@ import { append, type KeptLine, rejoin } from "./lines.ts";
 import { type Json, merge } from "./patch.ts";
 import type { LogLine, Sample, State } from "./state.ts";
 
-/** How the stream does; one that is lost is being tried again. */
-export type Link = "connecting" | "live" | "lost";
+/** How the stream does; one that is lost is being tried again, and one that stands still has no new figures. */
+export type Link = "connecting" | "live" | "still" | "lost";
+
+/** Figures that are older stand still, in milliseconds. */
+const LONGEST_STILL = 10_000;
 
 /** Ten minutes. */
 const MOST_SAMPLES = 600;
@@ -41,6 +44,10 @@ export function rising(samples: readonly Sample[]): Sample[] {
 /** Everything that is known. */
 class Store {
   link: Link = "connecting";
+  /** Why the daemon refuses the stream, if it does. */
+  reason: string | undefined;
+  /** When figures came that were new, by the clock of the browser that nobody sets. */
+  private renewed = performance.now();
   /** The latest one that views can show. */
   state: State | undefined;
   /** The latest one, which changes are about. */
@@ -118,9 +125,19 @@ class Store {
     const isBack = state.time < (this.state?.time ?? state.time);
     const comparable = isBack ? [] : this.recent.filter((one) => one.time >= state.time - WINDOW);
     this.recent = [...comparable, state];
+    if (state.time !== this.state?.time) {
+      this.renewed = performance.now();
+      [this.link, this.reason] = ["live", undefined];
+    }
     this.state = state;
-    this.link = "live";
     this.tell();
+  }
+
+  /** Notices figures that stand still: the daemon may be there, and have no more of them. */
+  watch(): void {
+    if (this.link !== "lost" && performance.now() - this.renewed > LONGEST_STILL) {
+      this.become("still");
+    }
   }
 
   log(lines: LogLine[]): void {
@@ -131,8 +148,8 @@ class Store {
 
   /** Nothing is known any more, as the session is over. */
   forget(): void {
-    this.link = "connecting";
-    this.state = undefined;
+    this.renewed = performance.now();
+    [this.link, this.reason, this.state] = ["connecting", undefined, undefined];
     this.base = undefined;
     this.sampled = undefined;
     this.followed = undefined;
@@ -144,9 +161,12 @@ class Store {
     this.tell();
   }
 
-  become(link: Link): void {
-    if (this.link !== link) {
-      this.link = link;
+  become(link: Link, reason?: string): void {
+    if (link === "connecting") {
+      this.renewed = performance.now();
+    }
+    if (this.link !== link || this.reason !== reason) {
+      [this.link, this.reason] = [link, reason];
       this.tell();
     }
   }

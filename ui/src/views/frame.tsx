@@ -98,6 +98,7 @@ function Navigation({ shown }: { shown: string }) {
 const LINKS: Record<Link, ["good" | "warn" | "calm", string]> = {
   live: ["good", "Live"],
   connecting: ["calm", "Connecting…"],
+  still: ["warn", "No new figures"],
   lost: ["warn", "Connecting again…"],
 };
 
@@ -111,18 +112,32 @@ function Connection() {
   );
 }
 
+/** Why figures are old, if they are. */
+function trouble(connection: Link, reason: string | undefined): string | undefined {
+  if (connection === "still") {
+    return "The daemon has sent no new figures for a while.";
+  }
+  if (connection !== "lost") {
+    return undefined;
+  }
+  return reason === undefined
+    ? "The connection to the daemon is lost; it is tried again."
+    : `The daemon sends no figures; it is asked again. ${reason}`;
+}
+
 /** Words that a person has to read before believing the figures. */
 function Banner() {
-  const { link: connection, state } = useLive();
+  const { link: connection, reason, state } = useLive();
   const own = versionOfPage();
   const version = state?.version ?? own;
+  const words = trouble(connection, reason);
   return (
     <>
-      {connection === "lost" && state !== undefined && (
+      {words !== undefined && (
         <Remark tone="warn">
           <p>
-            The connection to the daemon is lost; it is tried again. These are the figures of{" "}
-            {clock(state.time, Date.now() / 1000)}.
+            {words}
+            {state !== undefined && ` These are the figures of ${clock(state.time, Date.now() / 1000)}.`}
           </p>
         </Remark>
       )}

@@ -12,6 +12,8 @@ export interface Call {
   /** The entity tag that the configuration has to have. */
   tag?: string | undefined;
   signal?: AbortSignal;
+  /** Whether it is about a token of its own: that a token is wrong does not end the session that there is. */
+  isSignIn?: boolean;
 }
 
 /** Where something is wrong in a configuration. */
@@ -96,7 +98,7 @@ export async function ask(call: Call): Promise<Answer> {
       ...(call.body === undefined ? {} : { body: call.body }),
     });
     const answer = read(response, await response.text());
-    if (answer.status === 401) {
+    if (answer.status === 401 && call.isSignIn !== true) {
       listeners.forEach((listener) => listener());
     }
     return answer;

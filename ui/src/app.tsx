@@ -1,9 +1,11 @@
 // The page: signs in, opens the stream, and shows the view that its address names.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { SessionContext } from "./actions/access.ts";
 import { ActionHost } from "./actions/host.tsx";
 import { onSessionEnd } from "./api.ts";
+import { setDraft } from "./config/draft.ts";
+import { forgetInForce } from "./config/in-force.ts";
 import { Boundary } from "./parts/boundary.tsx";
 import { Stream, type Wish } from "./live/stream.ts";
 import { store } from "./live/store.ts";
@@ -22,9 +24,8 @@ const OVER =
   "The session is over: twelve hours have passed, or the daemon was started anew. " +
   "The command corral dashboard prints a new address.";
 
-/** The session that there is, or a new one by the token in the page's address. */
-async function start(): Promise<Stage> {
-  const token = takeToken();
+/** The session that a token begins, or the one that there is. */
+async function start(token: string | undefined): Promise<Stage> {
   const attempt = token === undefined ? await current() : await begin(token);
   if (attempt.session !== undefined) {
     return { step: "signed-in", session: attempt.session };
@@ -34,6 +35,32 @@ async function start(): Promise<Stage> {
   return other.session === undefined
     ? { step: "signed-out", reason: attempt.reason }
     : { step: "signed-in", session: other.session };
+}
+
+const rights = (stage: Stage): string | undefined =>
+  stage.step === "signed-in" ? stage.session.access : undefined;
+
+/** Forgets everything that one session was shown and another may not be. */
+function forget(): void {
+  store.forget();
+  forgetInForce();
+  setDraft(undefined);
+}
+
+/** The stage, and a function that leads from the last one to the next. */
+function useStage(): [Stage, (next: (last: Stage) => Stage) => void] {
+  const [stage, setStage] = useState<Stage>({ step: "starting" });
+  const go = useCallback((next: (last: Stage) => Stage) => {
+    setStage((last) => {
+      const found = next(last);
+      // Before anything is drawn for the next session.
+      if (rights(found) !== rights(last)) {
+        forget();
+      }
+      return found;
+    });
+  }, []);
+  return [stage, go];
 }
 
 /** The route of the page's address. */
@@ -52,26 +79,28 @@ function useRoute(): Route {
 
 /** The page. */
 export function App() {
-  const [stage, setStage] = useState<Stage>({ step: "starting" });
+  const [stage, go] = useStage();
+  const signedIn = (session: Session) => go(() => ({ step: "signed-in", session }));
   useEffect(() => {
-    void start().then(setStage);
+    void start(takeToken()).then((found) => go(() => found));
     return onSessionEnd(() =>
-      setStage((last) => (last.step === "signed-in" ? { step: "signed-out", reason: OVER } : last)),
+      go((last) => (last.step === "signed-in" ? { step: "signed-out", reason: OVER } : last)),
     );
   }, []);
+  const signOut = () => void end().then(() => go(() => ({ step: "signed-out", reason: undefined })));
   switch (stage.step) {
     case "starting":
       return <p class="starting">Corral</p>;
     case "signed-out":
-      return (
-        <SignIn reason={stage.reason} onSession={(session) => setStage({ step: "signed-in", session })} />
-      );
+      return <SignIn reason={stage.reason} onSession={signedIn} />;
     case "signed-in":
       return (
         <SessionContext.Provider value={stage.session}>
           <SignedIn
+            key={stage.session.access}
             session={stage.session}
-            signOut={() => void end().then(() => setStage({ step: "signed-out", reason: undefined }))}
+            onOther={signedIn}
+            signOut={signOut}
           />
         </SessionContext.Provider>
       );
@@ -86,15 +115,26 @@ function wish(found: Route, level: string): Wish {
   return found.view === "applications" && found.name !== undefined ? { application: found.name } : {};
 }
 
-function SignedIn({ session, signOut }: { session: Session; signOut: () => void }) {
+interface SignedInProps {
+  session: Session;
+  /** Called with a session of other rights, which another tab has begun. */
+  onOther: (session: Session) => void;
+  signOut: () => void;
+}
+
+function SignedIn({ session, onOther, signOut }: SignedInProps) {
   const found = useRoute();
   const [level, setLevel] = useState("notice");
   const wanted = useMemo(() => wish(found, level), [found.view, found.name, level]);
   useEffect(() => {
-    const stream = new Stream(wanted, async () => void (await current()));
+    const stream = new Stream(wanted, async () => {
+      const { session: found } = await current();
+      if (found !== undefined && found.access !== session.access) {
+        onOther(found);
+      }
+    });
     return () => stream.close();
   }, [wanted.application, wanted.log]);
-  useEffect(() => () => store.forget(), []);
   return (
     <ActionHost>
       <Frame route={found} session={session} signOut={signOut}>

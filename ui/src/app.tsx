@@ -77,22 +77,46 @@ function useRoute(): Route {
   return found;
 }
 
+/** Calls a function with the token of the page's address, now and whenever a link with another one is opened here. */
+function useToken(take: (token: string | undefined) => void): void {
+  useEffect(() => {
+    take(takeToken());
+    const listen = () => {
+      const token = takeToken();
+      if (token !== undefined) {
+        take(token);
+      }
+    };
+    window.addEventListener("hashchange", listen);
+    return () => window.removeEventListener("hashchange", listen);
+  }, []);
+}
+
 /** The page. */
 export function App() {
   const [stage, go] = useStage();
   const signedIn = (session: Session) => go(() => ({ step: "signed-in", session }));
-  useEffect(() => {
-    void start(takeToken()).then((found) => go(() => found));
-    return onSessionEnd(() =>
-      go((last) => (last.step === "signed-in" ? { step: "signed-out", reason: OVER } : last)),
-    );
-  }, []);
-  const signOut = () => void end().then(() => go(() => ({ step: "signed-out", reason: undefined })));
+  // Before views listen to the address: a token is not the name of one.
+  useToken((token) => void start(token).then((found) => go(() => found)));
+  useEffect(
+    () =>
+      onSessionEnd(() =>
+        go((last) => (last.step === "signed-in" ? { step: "signed-out", reason: OVER } : last)),
+      ),
+    [],
+  );
+  const signOut = async () => {
+    const answer = await end();
+    if (answer.isDone) {
+      go(() => ({ step: "signed-out", reason: undefined }));
+    }
+    return answer.isDone ? undefined : answer.words;
+  };
   switch (stage.step) {
     case "starting":
       return <p class="starting">Corral</p>;
     case "signed-out":
-      return <SignIn reason={stage.reason} onSession={signedIn} />;
+      return <SignIn key={stage.reason} reason={stage.reason} onSession={signedIn} />;
     case "signed-in":
       return (
         <SessionContext.Provider value={stage.session}>
@@ -119,7 +143,8 @@ interface SignedInProps {
   session: Session;
   /** Called with a session of other rights, which another tab has begun. */
   onOther: (session: Session) => void;
-  signOut: () => void;
+  /** Why the session goes on, if it does. */
+  signOut: () => Promise<string | undefined>;
 }
 
 function SignedIn({ session, onOther, signOut }: SignedInProps) {

@@ -88,4 +88,35 @@ await scenario(async (it) => {
   await ask(page, "Put in force", "Put this configuration in force?");
   assert.match(await answer(page, "Put in force"), /^Reconfiguration done/);
   assert.equal(await timeout(), first + 2);
+
+  // What is typed while a change is on its way stays, and goes on from there.
+  let release;
+  const held = new Promise((done) => (release = done));
+  await page.route(/\/config$/, async (route) => {
+    await (route.request().method() === "PUT" && held);
+    await route.continue();
+  });
+  await editor.fill(edited(first + 4));
+  await verdict("Valid");
+  const slow = await ask(page, "Put in force", "Put this configuration in force?");
+  await slow.getByRole("button", { name: "Put in force", exact: true }).click();
+  await slow.getByRole("button", { name: "Do not wait", exact: true }).click();
+  await editor.fill(edited(first + 5));
+  release();
+  await page.locator(".notice.good").getByText("Reconfiguration done").waitFor();
+  await page.unroute(/\/config$/);
+  assert.equal(await editor.inputValue(), edited(first + 5));
+  await verdict("Valid");
+  await ask(page, "Put in force", "Put this configuration in force?");
+  assert.match(await answer(page, "Put in force"), /^Reconfiguration done/);
+  assert.equal(await timeout(), first + 5);
+
+  // A link for another session, opened in the same tab, leaves nothing of this one.
+  await editor.fill(edited(first + 6));
+  const { body: link } = await it.api("POST", "/dashboard/tokens?access=read");
+  await page.evaluate((fragment) => (location.hash = fragment), `#token=${link.token}`);
+  await page.getByText("Reading only").waitFor();
+  assert.ok(!page.url().includes(link.token), page.url());
+  await it.show(page, "configuration");
+  assert.match(await editor.inputValue(), new RegExp(`"idle_timeout": ${first + 5}\\b`));
 });

@@ -22,6 +22,8 @@ export interface Action {
   calls: Call[];
   /** Fields to fill in, which say what the calls are; none while something is missing. */
   form?: (set: (calls: Call[]) => void) => ComponentChildren;
+  /** Done by the page itself, in place of calls. */
+  instead?: () => void;
   /** Called after the answer. */
   onDone?: (answer: Answer) => void;
 }

@@ -51,6 +51,17 @@ export function apply(
   };
 }
 
+/** A text that is thrown away. */
+export const discard = (instead: () => void): Action => ({
+  kind: "configuration",
+  title: "Discard this text?",
+  happens: ["What you have typed is thrown away. The text is what is in force again."],
+  verb: "Discard",
+  isGrave: true,
+  calls: [],
+  instead,
+});
+
 /** An earlier configuration. */
 export function goBack(change: Change, comparison: Comparison, tag: string | undefined): Action {
   const call = (comment: string): Call => ({

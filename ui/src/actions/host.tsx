@@ -63,7 +63,13 @@ function Question({ action, tell, close }: QuestionProps) {
   const [calls, setCalls] = useState(action.calls);
   const isShown = useRef(true);
   useEffect(() => () => void (isShown.current = false), []);
+  const isReady = calls.length > 0 || action.instead !== undefined;
   const run = async () => {
+    if (action.instead !== undefined) {
+      action.instead();
+      close();
+      return;
+    }
     setStage({ step: "running" });
     const answer = await perform(calls);
     action.onDone?.(answer);
@@ -78,7 +84,7 @@ function Question({ action, tell, close }: QuestionProps) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (stage.step === "asking" && calls.length > 0) {
+          if (stage.step === "asking" && isReady) {
             void run();
           }
         }}
@@ -95,7 +101,7 @@ function Question({ action, tell, close }: QuestionProps) {
             isRunning={stage.step === "running"}
           />
         )}
-        <Buttons action={action} stage={stage} isReady={calls.length > 0} close={close} />
+        <Buttons action={action} stage={stage} isReady={isReady} close={close} />
       </form>
     </Dialog>
   );
@@ -115,11 +121,12 @@ function Explanation({ action, calls, setCalls, isRunning }: ExplanationProps) {
         <p key={sentence}>{sentence}</p>
       ))}
       {action.form !== undefined && <fieldset disabled={isRunning}>{action.form(setCalls)}</fieldset>}
-      {isRunning ? (
+      {isRunning && (
         <p role="status" class="answer">
           Waiting for the daemon's answer…
         </p>
-      ) : (
+      )}
+      {!isRunning && action.instead === undefined && (
         <details class="command">
           <summary>As a command</summary>
           <pre>{calls.map(({ method, path, body }) => curl(address(""), method, path, body)).join("\n")}</pre>

@@ -2,25 +2,16 @@
 
 import { useState } from "preact/hooks";
 import type { Answer, Call } from "../api.ts";
+import { commentQuery, isTooLong, MOST_BYTES } from "../config/comment.ts";
 import { readInForce } from "../config/in-force.ts";
 import type { Change } from "../live/state.ts";
 import { Diff } from "../parts/diff.tsx";
 import type { Action } from "./action.ts";
 
-/** A comment may be that long. */
-const MOST_BYTES = 200;
-
 interface Comparison {
   old: string;
   fresh: string;
 }
-
-const query = (comment: string): string => {
-  const words = comment.trim();
-  return words === "" ? "" : `?comment=${encodeURIComponent(words)}`;
-};
-
-const isTooLong = (comment: string): boolean => new TextEncoder().encode(comment.trim()).length > MOST_BYTES;
 
 /** A whole text. */
 export function apply(
@@ -30,7 +21,7 @@ export function apply(
 ): Action {
   const call = (comment: string): Call => ({
     method: "PUT",
-    path: `/config${query(comment)}`,
+    path: `/config${commentQuery(comment)}`,
     body: comparison.fresh,
     tag,
   });
@@ -66,7 +57,7 @@ export const discard = (instead: () => void): Action => ({
 export function goBack(change: Change, comparison: Comparison, tag: string | undefined): Action {
   const call = (comment: string): Call => ({
     method: "POST",
-    path: `/config/history/${change.id}${query(comment)}`,
+    path: `/config/history/${change.id}${commentQuery(comment)}`,
     tag,
   });
   return {

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { ask, type Call } from "../api.ts";
+import { commentQuery } from "../config/comment.ts";
 import { apiPath } from "../config/pointer.ts";
 import type { Json } from "../live/patch.ts";
 import type { Worker } from "../live/state.ts";
@@ -117,8 +118,7 @@ function processes({ way, fixed, spare, max, others }: Numbers): Json | undefine
 
 function callOf(name: string, numbers: Numbers, tag: string | undefined): Call[] {
   const value = processes(numbers);
-  const comment = encodeURIComponent(`scale ${name}`);
-  const path = `${apiPath("/config", ["applications", name, "processes"])}?comment=${comment}`;
+  const path = apiPath("/config", ["applications", name, "processes"]) + commentQuery(`scale ${name}`);
   return value === undefined ? [] : [{ method: "PUT", path, body: JSON.stringify(value), tag }];
 }
 

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { perform } from "../src/actions/action.ts";
 import { close, open } from "../src/actions/maintenance.tsx";
+import { readNumbers } from "../src/actions/processes.tsx";
 import { commentQuery, isTooLong } from "../src/config/comment.ts";
 import { steps } from "../src/config/steps.ts";
 
@@ -44,6 +45,20 @@ test("calls that are not about a configuration have no tag", async () => {
   await calls[0].answer(200, {}, '"2"');
   await settled();
   assert.deepEqual([calls.length, calls[1].tag], [2, undefined]);
+});
+
+test("an application is scaled from the number that it has, or not at all", async () => {
+  const check = async (status, body, tag) => {
+    const found = readNumbers("a/b", '"state"');
+    await calls.at(-1).answer(status, body, tag);
+    return found;
+  };
+  const { numbers, tag } = await check(200, 7, '"1"');
+  assert.deepEqual([numbers.way, numbers.fixed, tag], ["fixed", 7, '"1"']);
+  assert.equal(calls[0].path, "/config/applications/a%2Fb/processes");
+  const unset = await check(404, { error: "Value doesn't exist." });
+  assert.deepEqual([unset.numbers.fixed, unset.tag], [1, '"state"']);
+  assert.deepEqual(await check(503, { error: "Not now." }), { problem: "Not now." });
 });
 
 test("a comment is one line that is not too long", () => {

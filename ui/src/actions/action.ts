@@ -24,8 +24,8 @@ export interface Action {
   form?: (set: (calls: Call[]) => void) => ComponentChildren;
   /** Done by the page itself, in place of calls. */
   instead?: () => void;
-  /** Called after the answer. */
-  onDone?: (answer: Answer) => void;
+  /** Called with the answer, which is told when this is over. */
+  onDone?: (answer: Answer) => unknown;
 }
 
 /** Asks a person whether an action is to be done. */

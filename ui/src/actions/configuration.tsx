@@ -17,7 +17,7 @@ interface Comparison {
 export function apply(
   comparison: Comparison,
   tag: string | undefined,
-  onDone: (answer: Answer) => void,
+  onDone: (answer: Answer) => unknown,
 ): Action {
   const call = (comment: string): Call => ({
     method: "PUT",
@@ -73,7 +73,7 @@ export function goBack(change: Change, comparison: Comparison, tag: string | und
     form: (set) => (
       <Comment comparison={comparison} change={(comment) => set(isTooLong(comment) ? [] : [call(comment)])} />
     ),
-    onDone: () => void readInForce(),
+    onDone: readInForce,
   };
 }
 

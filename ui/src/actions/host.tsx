@@ -72,7 +72,8 @@ function Question({ action, tell, close }: QuestionProps) {
     }
     setStage({ step: "running" });
     const answer = await perform(calls);
-    action.onDone?.(answer);
+    // A question that comes next is about what is in force by then.
+    await action.onDone?.(answer);
     if (isShown.current) {
       setStage({ step: "answered", answer });
     } else {

@@ -2,6 +2,7 @@
 
 import type { Call } from "../api.ts";
 import { commentQuery } from "../config/comment.ts";
+import { readInForce } from "../config/in-force.ts";
 import { apiPath } from "../config/pointer.ts";
 import { closing, type Step } from "../config/steps.ts";
 import type { Action } from "./action.ts";
@@ -26,6 +27,7 @@ export function close(subject: string, steps: readonly Step[], tag: string | und
     calls: open.map(
       (step): Call => ({ method: "PUT", path: path(step, `close ${subject}`), body: "true", tag }),
     ),
+    onDone: readInForce,
   };
 }
 
@@ -44,5 +46,6 @@ export function open(subject: string, steps: readonly Step[], tag: string | unde
     ],
     verb: "Open",
     calls: closed.map((step): Call => ({ method: "DELETE", path: path(step, `open ${subject}`), tag })),
+    onDone: readInForce,
   };
 }

@@ -90,7 +90,13 @@ export function Application({ name }: { name: string }) {
     <>
       <Heading title={name} above={above}>
         <Pill tone={tone} word={word} />
-        <Actions name={name} application={application} steps={steps} tag={config?.tag} isDirect={listeners.length > 0} />
+        <Actions
+          name={name}
+          application={application}
+          steps={steps}
+          tag={config?.tag ?? state.tag}
+          isDirect={listeners.length > 0}
+        />
       </Heading>
       <Troubles application={application} steps={steps} />
       <Tiles
@@ -112,7 +118,7 @@ interface ActionsProps {
   name: string;
   application: ApplicationState;
   steps: Step[];
-  /** The tag of the configuration that the steps are from. */
+  /** The tag of the configuration, which the steps are from. */
   tag: string | undefined;
   /** Whether a listener passes to it without a step, which could be closed. */
   isDirect: boolean;
@@ -129,7 +135,7 @@ function Actions({ name, application, steps, tag, isDirect }: ActionsProps) {
       <ActionButton kind="process" action={() => restart(name)}>
         Restart
       </ActionButton>
-      <ActionButton kind="configuration" action={() => scale(name)}>
+      <ActionButton kind="configuration" action={() => scale(name, tag)}>
         Scale
       </ActionButton>
       {application.schedule !== undefined && (

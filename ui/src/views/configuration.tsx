@@ -48,7 +48,7 @@ export function Configuration({ name }: { name: string | undefined }) {
     );
   }
   const change = (next: string) => setDraft({ text: next, tag: draft?.tag ?? inForce.tag });
-  const done = (answer: Answer) => void settleDraft(text, answer, readInForce);
+  const done = (answer: Answer) => settleDraft(text, answer, readInForce);
   const question = () => apply({ old: inForce.text, fresh: text }, draft?.tag, done);
   return (
     <>

@@ -71,6 +71,22 @@ await scenario(async (it) => {
   const older = history[1].id;
   await page.getByRole("button", { name: `Compare change ${older} with what is in force` }).click();
   await page.locator(".diff-line.added", { hasText: String(first) }).waitFor();
+
+  // A second press, while the change is being read, asks nothing.
+  const reads = [];
+  await page.route(/\/config\/history\/\d+$/, (route) => void reads.push(route));
+  const back = page.getByRole("button", { name: `Go back to change ${older}` });
+  await back.click();
+  await page.locator('button[aria-disabled="true"]', { hasText: "Go back" }).waitFor();
+  await back.click({ force: true });
+  await it.eventually("the change is read", async () => reads.length > 0);
+  await page.unroute(/\/config\/history\/\d+$/);
+  await Promise.all(reads.map((route) => route.continue()));
+  await page.getByRole("dialog", { name: `Go back to change ${older}?` }).waitFor();
+  assert.equal(reads.length, 1);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+
   await ask(page, `Go back to change ${older}`, `Go back to change ${older}?`);
   assert.match(await answer(page, "Go back"), /^Reconfiguration done/);
   assert.equal(await timeout(), first);

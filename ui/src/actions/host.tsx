@@ -9,6 +9,12 @@ import { type Action, ActionContext, perform } from "./action.ts";
 
 type Stage = { step: "asking" } | { step: "running" } | { step: "answered"; answer: Answer };
 
+/** The question that is open. */
+interface Asked {
+  id: number;
+  action: Action;
+}
+
 interface Notice {
   id: number;
   title: string;
@@ -19,18 +25,22 @@ const MOST_NOTICES = 4;
 
 /** Everything below it can ask for actions. */
 export function ActionHost({ children }: { children: ComponentChildren }) {
-  const [action, setAction] = useState<Action>();
+  const [asked, setAsked] = useState<Asked>();
   const [notices, setNotices] = useState<Notice[]>([]);
   const number = useRef(0);
+  const next = () => (number.current += 1);
+  // A second question waits for nobody: it would take the place of the one that a person is reading.
+  const ask = useCallback((action: Action) => setAsked((last) => last ?? { id: next(), action }), []);
   const tell = useCallback((title: string, answer: Answer) => {
-    number.current += 1;
-    const notice = { id: number.current, title, answer };
+    const notice = { id: next(), title, answer };
     setNotices((all) => [...all, notice].slice(-MOST_NOTICES));
   }, []);
   return (
-    <ActionContext.Provider value={setAction}>
+    <ActionContext.Provider value={ask}>
       {children}
-      {action !== undefined && <Question action={action} tell={tell} close={() => setAction(undefined)} />}
+      {asked !== undefined && (
+        <Question key={asked.id} action={asked.action} tell={tell} close={() => setAsked(undefined)} />
+      )}
       <div class="notices" role="status">
         {notices.map((notice) => (
           <div key={notice.id} class={notice.answer.isDone ? "notice good" : "notice bad"}>

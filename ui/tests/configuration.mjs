@@ -80,8 +80,8 @@ await scenario(async (it) => {
   await page.locator('button[aria-disabled="true"]', { hasText: "Go back" }).waitFor();
   await back.click({ force: true });
   await it.eventually("the change is read", async () => reads.length > 0);
-  await page.unroute(/\/config\/history\/\d+$/);
   await Promise.all(reads.map((route) => route.continue()));
+  await page.unroute(/\/config\/history\/\d+$/);
   await page.getByRole("dialog", { name: `Go back to change ${older}?` }).waitFor();
   assert.equal(reads.length, 1);
   await page.keyboard.press("Escape");
@@ -135,4 +135,13 @@ await scenario(async (it) => {
   assert.ok(!page.url().includes(link.token), page.url());
   await it.show(page, "configuration");
   assert.match(await editor.inputValue(), new RegExp(`"idle_timeout": ${first + 5}\\b`));
+
+  // A sign-out that the daemon does not hear of is none.
+  const isEnd = (route) => route.request().method() === "DELETE";
+  await page.route(/\/dashboard\/session$/, (route) => (isEnd(route) ? route.abort() : route.continue()));
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("alert").filter({ hasText: "You are still signed in." }).waitFor();
+  await page.unroute(/\/dashboard\/session$/);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
 });

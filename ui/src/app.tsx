@@ -1,6 +1,6 @@
 // The page: signs in, opens the stream, and shows the view that its address names.
 
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { SessionContext } from "./actions/access.ts";
 import { ActionHost } from "./actions/host.tsx";
 import { onSessionEnd } from "./api.ts";
@@ -66,7 +66,8 @@ function useStage(): [Stage, (next: (last: Stage) => Stage) => void] {
 /** The route of the page's address. */
 function useRoute(): Route {
   const [found, setFound] = useState(() => route(location.hash));
-  useEffect(() => {
+  // Before the browser does anything else: the address may change at once.
+  useLayoutEffect(() => {
     const listen = () => {
       setFound(route(location.hash));
       window.scrollTo(0, 0);

@@ -61,7 +61,7 @@ const LONGEST_READ = 30_000;
 
 const isRead = ({ method, path }: Call): boolean => method === "GET" || path.endsWith("?dry_run=true");
 
-/** Gives a call up when nobody waits for it any more, and a read when it takes too long. */
+/** Gives a call up when its caller does, and a read when it takes too long. */
 function patience(call: Call): { gone: AbortController; end: () => void } {
   const gone = new AbortController();
   const stop = () => gone.abort(call.signal?.reason);

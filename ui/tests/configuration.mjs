@@ -105,7 +105,7 @@ await scenario(async (it) => {
   assert.match(await answer(page, "Put in force"), /^Reconfiguration done/);
   assert.equal(await timeout(), first + 2);
 
-  // What is typed while a change is on its way stays, and goes on from there.
+  // Edits that are made while a change is on its way stay, and go on from there.
   let release;
   const held = new Promise((done) => (release = done));
   await page.route(/\/config$/, async (route) => {

@@ -1,4 +1,4 @@
-// The stream: opened again after it broke off or fell silent, and closed while nobody looks.
+// The stream: opened again after it broke off or fell silent, and closed while the page is out of sight.
 
 import { calls, clock, settled, sources } from "./browser.mjs";
 import assert from "node:assert/strict";

@@ -46,7 +46,7 @@ export function apply(
 export const discard = (instead: () => void): Action => ({
   kind: "configuration",
   title: "Discard this text?",
-  happens: ["What you have typed is thrown away. The text is what is in force again."],
+  happens: ["What you have typed is thrown away. The editor shows what is in force again."],
   verb: "Discard",
   isGrave: true,
   calls: [],

@@ -29,7 +29,7 @@ export function ActionHost({ children }: { children: ComponentChildren }) {
   const [notices, setNotices] = useState<Notice[]>([]);
   const number = useRef(0);
   const next = () => (number.current += 1);
-  // A second question waits for nobody: it would take the place of the one that a person is reading.
+  // A question that is open stays: another one would take its place while a person reads it.
   const ask = useCallback((action: Action) => setAsked((last) => last ?? { id: next(), action }), []);
   const tell = useCallback((title: string, answer: Answer) => {
     const notice = { id: next(), title, answer };

@@ -21,7 +21,7 @@ export function setDraft(next: Draft | undefined): void {
   listeners.forEach((listener) => listener());
 }
 
-/** A text is in force: a draft that is equal to it is none any more. */
+/** Drops a draft that is equal to the text in force. */
 export function dropDraft(inForce: string): void {
   if (draft?.text === inForce) {
     setDraft(undefined);

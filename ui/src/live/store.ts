@@ -46,7 +46,7 @@ class Store {
   link: Link = "connecting";
   /** Why the daemon refuses the stream, if it does. */
   reason: string | undefined;
-  /** When figures came that were new, by the clock of the browser that nobody sets. */
+  /** When figures came that were new, by the clock of the browser that is never set. */
   private renewed = performance.now();
   /** The latest one that views can show. */
   state: State | undefined;
@@ -107,7 +107,7 @@ class Store {
       this.follow(state, before);
       this.sampled = state;
     } else if (before !== undefined && state.time < before.time) {
-      // The clock was set back: nobody knows how long that was.
+      // The clock was set back, so that the time in between is not known.
       this.sampled = state;
     }
     this.take(state);

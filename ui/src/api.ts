@@ -12,6 +12,8 @@ export interface Call {
   /** The entity tag that the configuration has to have. */
   tag?: string | undefined;
   signal?: AbortSignal;
+  /** Whether it is about a token of its own: that a token is wrong does not end the session that there is. */
+  isSignIn?: boolean;
 }
 
 /** Where something is wrong in a configuration. */
@@ -54,8 +56,28 @@ export function onSessionEnd(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
+/** How long a call may take that changes nothing. */
+const LONGEST_READ = 30_000;
+
+const isRead = ({ method, path }: Call): boolean => method === "GET" || path.endsWith("?dry_run=true");
+
+/** Gives a call up when its caller does, and a read when it takes too long. */
+function patience(call: Call): { gone: AbortController; end: () => void } {
+  const gone = new AbortController();
+  const stop = () => gone.abort(call.signal?.reason);
+  const giveUp = () => gone.abort(new Error(`it took longer than ${LONGEST_READ / 1000} seconds`));
+  call.signal?.addEventListener("abort", stop);
+  const timer = isRead(call) ? setTimeout(giveUp, LONGEST_READ) : undefined;
+  const end = () => {
+    clearTimeout(timer);
+    call.signal?.removeEventListener("abort", stop);
+  };
+  return { gone, end };
+}
+
 /** Makes a call. Never throws. */
 export async function ask(call: Call): Promise<Answer> {
+  const { gone, end } = patience(call);
   const headers: Record<string, string> = {
     Accept: "application/json",
     "X-Requested-With": "corral-dashboard",
@@ -72,17 +94,34 @@ export async function ask(call: Call): Promise<Answer> {
       headers,
       credentials: "same-origin",
       cache: "no-store",
+      signal: gone.signal,
       ...(call.body === undefined ? {} : { body: call.body }),
-      ...(call.signal === undefined ? {} : { signal: call.signal }),
     });
     const answer = read(response, await response.text());
-    if (answer.status === 401) {
+    if (answer.status === 401 && call.isSignIn !== true) {
       listeners.forEach((listener) => listener());
     }
     return answer;
   } catch (error) {
     const words = `The daemon did not answer: ${error instanceof Error ? error.message : String(error)}`;
     return { isDone: false, status: 0, body: null, text: "", tag: undefined, words };
+  } finally {
+    end();
+  }
+}
+
+/** Why a stream is refused, if it is. The answer is not read beyond its head if it is a stream. */
+export async function refusal(path: string): Promise<string | undefined> {
+  const { gone, end } = patience({ method: "GET", path });
+  try {
+    const response = await fetch(address(path), { cache: "no-store", signal: gone.signal });
+    return response.ok ? undefined : read(response, await response.text()).words;
+  } catch {
+    // A daemon that does not answer does not refuse.
+    return undefined;
+  } finally {
+    gone.abort();
+    end();
   }
 }
 

@@ -25,14 +25,17 @@ export function short(value: number): string {
 export const rate = (value: number): string => `${short(value)}/s`;
 
 /** A share as a percentage. */
-export function percent(share: number): string {
+export function percent(share: number | null): string {
+  if (share === null) {
+    return ABSENT;
+  }
   const value = share * 100;
   return value > 0 && value < 0.01 ? "<0.01 %" : `${number(value)} %`;
 }
 
 /** Bytes in units of 1024. */
-export function bytes(value: number | undefined): string {
-  if (value === undefined) {
+export function bytes(value: number | null | undefined): string {
+  if (value === null || value === undefined) {
     return ABSENT;
   }
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -1,6 +1,6 @@
 // The session of this page: what it may do, how it begins and ends.
 
-import { ask } from "./api.ts";
+import { type Answer, ask } from "./api.ts";
 import type { Json } from "./live/patch.ts";
 
 /** A session. */
@@ -45,7 +45,7 @@ export async function current(): Promise<Attempt> {
 
 /** Begins a session with a token. */
 export async function begin(token: string): Promise<Attempt> {
-  const answer = await ask({ method: "POST", path: PATH, body: JSON.stringify({ token }) });
+  const answer = await ask({ method: "POST", path: PATH, body: JSON.stringify({ token }), isSignIn: true });
   if (answer.isDone) {
     return current();
   }
@@ -53,7 +53,7 @@ export async function begin(token: string): Promise<Attempt> {
 }
 
 /** Ends it. */
-export const end = (): Promise<unknown> => ask({ method: "DELETE", path: PATH });
+export const end = (): Promise<Answer> => ask({ method: "DELETE", path: PATH });
 
 /** The one-time token of the page's address, which is removed from there and from the browser's history. */
 export function takeToken(): string | undefined {

@@ -11,7 +11,7 @@ export const TERMS = {
     "faster than p50, and 99 of 100 were faster than p99. Read from counts by ranges, so that it is " +
     "an estimate.",
   busy: "Processes of applications that have a request at the moment, of all that run.",
-  queue: "Requests that wait for a process of their application to be free.",
+  queue: "Requests that wait until a process of their application, or a server of their upstream, is free.",
   connections: "Connections of clients that are open, with and without a request.",
   memory:
     "Memory of the daemon and its applications. A page that processes share counts once for each of them.",

@@ -71,6 +71,22 @@ await scenario(async (it) => {
   const older = history[1].id;
   await page.getByRole("button", { name: `Compare change ${older} with what is in force` }).click();
   await page.locator(".diff-line.added", { hasText: String(first) }).waitFor();
+
+  // A second press, while the change is being read, asks nothing.
+  const reads = [];
+  await page.route(/\/config\/history\/\d+$/, (route) => void reads.push(route));
+  const back = page.getByRole("button", { name: `Go back to change ${older}` });
+  await back.click();
+  await page.locator('button[aria-disabled="true"]', { hasText: "Go back" }).waitFor();
+  await back.click({ force: true });
+  await it.eventually("the change is read", async () => reads.length > 0);
+  await Promise.all(reads.map((route) => route.continue()));
+  await page.unroute(/\/config\/history\/\d+$/);
+  await page.getByRole("dialog", { name: `Go back to change ${older}?` }).waitFor();
+  assert.equal(reads.length, 1);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+
   await ask(page, `Go back to change ${older}`, `Go back to change ${older}?`);
   assert.match(await answer(page, "Go back"), /^Reconfiguration done/);
   assert.equal(await timeout(), first);
@@ -88,4 +104,44 @@ await scenario(async (it) => {
   await ask(page, "Put in force", "Put this configuration in force?");
   assert.match(await answer(page, "Put in force"), /^Reconfiguration done/);
   assert.equal(await timeout(), first + 2);
+
+  // Edits that are made while a change is on its way stay, and go on from there.
+  let release;
+  const held = new Promise((done) => (release = done));
+  await page.route(/\/config$/, async (route) => {
+    await (route.request().method() === "PUT" && held);
+    await route.continue();
+  });
+  await editor.fill(edited(first + 4));
+  await verdict("Valid");
+  const slow = await ask(page, "Put in force", "Put this configuration in force?");
+  await slow.getByRole("button", { name: "Put in force", exact: true }).click();
+  await slow.getByRole("button", { name: "Do not wait", exact: true }).click();
+  await editor.fill(edited(first + 5));
+  release();
+  await page.locator(".notice.good").getByText("Reconfiguration done").waitFor();
+  await page.unroute(/\/config$/);
+  assert.equal(await editor.inputValue(), edited(first + 5));
+  await verdict("Valid");
+  await ask(page, "Put in force", "Put this configuration in force?");
+  assert.match(await answer(page, "Put in force"), /^Reconfiguration done/);
+  assert.equal(await timeout(), first + 5);
+
+  // A link for another session, opened in the same tab, leaves nothing of this one.
+  await editor.fill(edited(first + 6));
+  const { body: link } = await it.api("POST", "/dashboard/tokens?access=read");
+  await page.evaluate((fragment) => (location.hash = fragment), `#token=${link.token}`);
+  await page.getByText("Reading only").waitFor();
+  assert.ok(!page.url().includes(link.token), page.url());
+  await it.show(page, "configuration");
+  assert.match(await editor.inputValue(), new RegExp(`"idle_timeout": ${first + 5}\\b`));
+
+  // A sign-out that the daemon does not hear of is none.
+  const isEnd = (route) => route.request().method() === "DELETE";
+  await page.route(/\/dashboard\/session$/, (route) => (isEnd(route) ? route.abort() : route.continue()));
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("alert").filter({ hasText: "You are still signed in." }).waitFor();
+  await page.unroute(/\/dashboard\/session$/);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
 });

@@ -3,6 +3,7 @@
 //   node files.mjs BASE TOKEN FILE APPLICATION
 
 import assert from "node:assert/strict";
+import { ask } from "./support/dialog.mjs";
 import { scenario } from "./support/scenario.mjs";
 
 await scenario(async (it) => {
@@ -16,7 +17,9 @@ await scenario(async (it) => {
   assert.equal(await apply.getAttribute("aria-disabled"), "true");
   await apply.focus();
   await page.getByRole("tooltip").filter({ hasText: file }).first().waitFor();
-  await page.getByRole("button", { name: "Discard" }).click();
+  const discarding = await ask(page, "Discard", "Discard this text?");
+  await discarding.getByRole("button", { name: "Discard", exact: true }).click();
+  await page.getByRole("main").getByRole("button", { name: "Discard" }).waitFor({ state: "detached" });
 
   // Processes do not belong to the files.
   await it.show(page, `applications/${encodeURIComponent(application)}`);

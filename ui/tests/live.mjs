@@ -25,6 +25,15 @@ await scenario(async (it) => {
     assert.ok(![...seen].every((text) => text === "0/s"), "there is no load");
   };
   await changing();
+
+  // A stream that is refused says why.
+  await page.route(/\/events/, (route) => route.fulfill({ status: 503, json: { error: "Too many viewers." } }));
+  await it.show(page, "log");
+  await page.getByText("Too many viewers.").waitFor();
+  await page.unroute(/\/events/);
+  await live();
+  await it.show(page, "overview");
+
   for (const session of it.more) {
     console.log("ready");
     await lines.next();

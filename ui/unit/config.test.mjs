@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { diff, hunks } from "../src/config/diff.ts";
-import { lineOf, nearestPlace, pathAt, placeOf } from "../src/config/places.ts";
+import { markedLines, offsetsOf } from "../src/config/marks.ts";
+import { lineOf, nearestPlace, nearestPlaces, pathAt } from "../src/config/places.ts";
 import { apiPath, names, pointer } from "../src/config/pointer.ts";
 import { described, options } from "../src/config/schema.ts";
 import { applicationOf, closing, listenersOf, steps, stepsOf } from "../src/config/steps.ts";
@@ -18,8 +19,8 @@ const TEXT = `{
 }`;
 
 const found = (wanted) => {
-  const place = placeOf(TEXT, wanted);
-  return place && TEXT.slice(place.from, place.to);
+  const place = nearestPlace(TEXT, wanted);
+  return TEXT.slice(place.from, place.to);
 };
 
 test("a pointer leads to its place", () => {
@@ -30,13 +31,52 @@ test("a pointer leads to its place", () => {
   assert.equal(found("/routes/1/action/pass"), '"pass": "applications/a"');
   assert.equal(found("/a~1b~0c/x"), '"x": "say \\"}\\""');
   assert.equal(found("/a~1b~0c/y"), '"y": null');
-  assert.equal(found("/nothing"), undefined);
-  assert.equal(lineOf(TEXT, placeOf(TEXT, "/routes/1/action/pass").from), 4);
-  assert.equal(
-    nearestPlace(TEXT, "/routes/1/action/pass/x/y").from,
-    placeOf(TEXT, "/routes/1/action/pass").from,
-  );
+  assert.equal(found("/nothing"), "{");
+  assert.equal(found("/routes/1/action/pass/x/y"), found("/routes/1/action/pass"));
+  assert.equal(lineOf(TEXT, nearestPlace(TEXT, "/routes/1/action/pass").from), 4);
   assert.equal(nearestPlace("", "/a"), undefined);
+});
+
+test("many pointers lead to the same places as one at a time", () => {
+  const all = ["/routes/1", "/a~1b~0c/y", "/routes/1", "/nothing", "no pointer"];
+  const places = nearestPlaces(TEXT, all);
+  for (const one of all) {
+    assert.deepEqual(places.get(one), nearestPlace(TEXT, one), one);
+  }
+  assert.equal(nearestPlaces("", all).size, 0);
+  const twice = '{"a": 1, "a": 2}';
+  assert.equal(nearestPlace(twice, "/a").from, 1);
+});
+
+test("problems have offsets and mark their lines", () => {
+  const problems = [
+    { path: "/routes/1/action/pass" },
+    { line: 4 },
+    { offset: 3 },
+    { offset: 9_999 },
+    { line: 99 },
+    { detail: "somewhere" },
+  ].map((problem) => ({ detail: "wrong", ...problem }));
+  assert.deepEqual(offsetsOf(TEXT, problems), [
+    TEXT.indexOf('"pass"'),
+    TEXT.indexOf("    // a comment"),
+    3,
+    TEXT.length,
+    undefined,
+    undefined,
+  ]);
+  assert.deepEqual([...markedLines(TEXT, problems)].sort(), [1, 3, 4, 7]);
+  assert.deepEqual([...markedLines("{", [{ detail: "", offset: 0 }])], [0]);
+  assert.equal(markedLines("", []).size, 0);
+});
+
+test("a large text with many problems is marked at once", () => {
+  const step = { match: { uri: "/a" }, action: { pass: "applications/a" } };
+  const text = JSON.stringify({ routes: Array.from({ length: 5_000 }, () => step) }, null, 4);
+  const problems = Array.from({ length: 5_000 }, (_, at) => ({ detail: "", path: `/routes/${at}/action/pass` }));
+  const began = Date.now();
+  assert.equal(markedLines(text, problems).size, 5_000);
+  assert.ok(Date.now() - began < 2_000);
 });
 
 test("the cursor has a path, also in a text that breaks off", () => {

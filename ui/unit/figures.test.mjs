@@ -66,15 +66,54 @@ test("without traffic there are no percentiles, and no failures", () => {
 test("a state that lacks parts is no obstacle", () => {
   const bare = state(11, 0, 0, { traffic: undefined, processes: undefined });
   const found = sample(bare, state(10, 20, 10));
-  assert.deepEqual([found.requests, found.memory, found.cpu, found.p50], [0, 0, 0, null]);
+  assert.deepEqual([found.requests, found.memory, found.cpu, found.p50], [0, null, null, null]);
   assert.equal(flow([], undefined, undefined, 1).requests, 0);
 });
 
-test("a total that fell has begun anew", () => {
+test("a total that fell counts as none", () => {
   assert.equal(growth(5, 3), 2);
-  assert.equal(growth(2, 3), 2);
+  assert.equal(growth(2, 3), 0);
   assert.equal(growth(undefined, 3), 0);
   assert.equal(growth(4, undefined), 4);
+});
+
+test("a listener that comes or goes makes no peak", () => {
+  const listener = (requests) => ({
+    requests: { "HTTP/1.1": { "2xx": requests } },
+    durations: [requests, 0, 0],
+    duration_sum: 1,
+    sent: 1,
+  });
+  const listening = (time, listeners) => {
+    const whole = state(time, 0, 0);
+    return { ...whole, traffic: { ...whole.traffic, listeners } };
+  };
+  const both = listening(10, { "*:80": listener(1_000), "*:81": listener(50) });
+  const one = listening(11, { "*:81": listener(60) });
+  assert.equal(sample(one, both).requests, 10);
+  assert.equal(sample({ ...both, time: 12 }, one).requests, 0);
+  const fresh = listening(12, { "*:81": listener(70), "*:82": listener(5_000) });
+  assert.equal(sample(fresh, one).requests, 10);
+  assert.equal(sample(fresh, { ...one, traffic: undefined }).requests, 0);
+  assert.equal(sample(one, listening(10, { "*:81": listener(9_000) })).requests, 0);
+});
+
+test("an application that comes makes no peak", () => {
+  const before = state(10, 0, 0, { traffic: undefined });
+  assert.equal(sampleOf("blog", state(11, 5_000, 0), before).requests, 0);
+});
+
+test("processor time that fell, as an application was removed, is none", () => {
+  const used = (time, cpu) => state(time, 0, 0, { processes: { memory: 1, cpu } });
+  assert.equal(sample(used(11, 3), used(10, 900)).cpu, 0);
+  assert.equal(sample(used(11, 901), used(10, 900)).cpu, 1);
+  assert.equal(sample(used(11, 901), state(10, 0, 0, { processes: {} })).cpu, null);
+});
+
+test("requests that wait for a server of an upstream are in the queue", () => {
+  const now = state(11, 0, 0);
+  const upstreams = { a: { servers: {}, waiting: 5 }, b: { servers: {} } };
+  assert.equal(sample({ ...now, status: { ...now.status, upstreams } }, state(10, 0, 0)).queue, 7);
 });
 
 test("states with the same time divide by nothing", () => {

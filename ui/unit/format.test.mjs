@@ -28,6 +28,7 @@ test("numbers have few digits", () => {
     [5e9, "5 G"],
   ]);
   check(format.percent, [
+    [null, "–"],
     [0, "0 %"],
     [0.00001, "<0.01 %"],
     [0.125, "12.5 %"],
@@ -38,6 +39,7 @@ test("numbers have few digits", () => {
 test("bytes and times have the unit that suits them", () => {
   check(format.bytes, [
     [undefined, "–"],
+    [null, "–"],
     [0, "0 B"],
     [1023, "1,023 B"],
     [1536, "1.5 KiB"],

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { append, MOST_LINES } from "../src/live/lines.ts";
+import { append, MOST_LINES, rejoin } from "../src/live/lines.ts";
 
 const line = (text) => ({ time: "t", level: "info", text });
 const lines = (...texts) => append([], texts.map(line));
@@ -17,9 +17,22 @@ test("new lines stand behind old ones, and have the next numbers", () => {
   );
 });
 
-test("lines that came again are kept once", () => {
-  assert.deepEqual(texts(append(lines("a", "b"), ["a", "b", "c"].map(line))), ["a", "b", "c"]);
-  assert.deepEqual(texts(append(lines("a"), [line("a")])), ["a"]);
+test("lines that are equal to the last one are lines of their own", () => {
+  assert.deepEqual(texts(append(lines("a"), ["b", "a", "c"].map(line))), ["a", "b", "a", "c"]);
+  assert.deepEqual(texts(append(lines("a"), [line("a")])), ["a", "a"]);
+});
+
+test("lines that came again with a new connection are kept once", () => {
+  const check = (kept, more, expect) =>
+    assert.equal(texts(rejoin(lines(...kept), [...more].map(line))).join(""), expect);
+  check("ab", "abc", "abc");
+  check("a", "a", "a");
+  check("xab", "abab", "xabab");
+  check("xaa", "aab", "xaab");
+  check("a", "aa", "aa");
+  check("ab", "ba", "aba");
+  check("", "aab", "aab");
+  check("ab", "", "ab");
 });
 
 test("the oldest lines are let go", () => {

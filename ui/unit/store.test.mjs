@@ -47,9 +47,26 @@ test("curves outlive a controller that has no past any more", () => {
   assert.deepEqual(times(), [98, 99, 101, 110]);
 });
 
-test("figures are not compared with those of another version", () => {
+test("figures are not compared with those of another daemon", () => {
   store.begin(snapshot(100));
   store.begin(snapshot(101, { version: "2" }));
+  assert.equal(store.before, undefined);
+  const daemon = { version: "2", pid: 2, uptime: 1 };
+  store.begin(snapshot(102, { version: "2", status: { ...status, daemon } }));
+  assert.equal(store.before, undefined);
+});
+
+test("a clock that was set back begins figures anew, and stops no curve", () => {
+  store.begin(snapshot(1000, { past: past(980, 999) }));
+  store.change({ time: 1001 });
+  store.change({ time: 990 });
+  assert.deepEqual(times(), [980, 999, 1001]);
+  assert.equal(store.before, undefined);
+  store.change({ time: 991 });
+  assert.deepEqual(times(), [980, 991]);
+  assert.equal(store.before.time, 990);
+  store.begin(snapshot(985, { past: past(970, 991, 984) }));
+  assert.deepEqual(times(), [970, 984]);
   assert.equal(store.before, undefined);
 });
 
@@ -80,6 +97,22 @@ test("the curves of an application are those of the one that is looked at", () =
   assert.deepEqual(store.samplesOf("shop"), []);
   store.change({ time: 102, workers: workers("gone") });
   assert.equal(store.samplesOf("blog").length, 1);
+});
+
+test("only the lines that come with a snapshot may be here already", () => {
+  const lines = (...texts) => texts.map((text) => ({ time: "t", level: "info", text }));
+  const kept = () => store.lines.map(({ text }) => text).join("");
+  store.begin(snapshot(100));
+  store.log(lines("a", "b"));
+  store.log(lines("b"));
+  assert.equal(kept(), "abb");
+  store.begin(snapshot(101));
+  store.log(lines("b", "b", "c"));
+  assert.equal(kept(), "abbc");
+  store.begin(snapshot(102));
+  store.change({ time: 103 });
+  store.log(lines("c"));
+  assert.equal(kept(), "abbcc");
 });
 
 test("after a session nothing is left", () => {

@@ -22,8 +22,10 @@ export interface Action {
   calls: Call[];
   /** Fields to fill in, which say what the calls are; none while something is missing. */
   form?: (set: (calls: Call[]) => void) => ComponentChildren;
-  /** Called after the answer. */
-  onDone?: (answer: Answer) => void;
+  /** Done by the page itself, in place of calls. */
+  instead?: () => void;
+  /** Called with the answer, which is told when this is over. */
+  onDone?: (answer: Answer) => unknown;
 }
 
 /** Asks a person whether an action is to be done. */
@@ -32,11 +34,15 @@ export const ActionContext = createContext<(action: Action) => void>(() => undef
 /** The function that asks, in a component. */
 export const useAsk = (): ((action: Action) => void) => useContext(ActionContext);
 
-/** Makes the calls of an action; the answer of the last one that was made, with the words of all. */
+/**
+ * Makes the calls of an action; the answer of the last one that was made, with the words of all. Calls with a tag are
+ * about one configuration: each of them goes on from the one that the call before it has left.
+ */
 export async function perform(calls: readonly Call[]): Promise<Answer> {
   const answers: Answer[] = [];
   for (const call of calls) {
-    const answer = await ask(call);
+    const tag = call.tag === undefined ? undefined : (answers.at(-1)?.tag ?? call.tag);
+    const answer = await ask({ ...call, tag });
     answers.push(answer);
     if (!answer.isDone) {
       break;

@@ -2,35 +2,26 @@
 
 import { useState } from "preact/hooks";
 import type { Answer, Call } from "../api.ts";
+import { commentQuery, isTooLong, MOST_BYTES } from "../config/comment.ts";
 import { readInForce } from "../config/in-force.ts";
 import type { Change } from "../live/state.ts";
 import { Diff } from "../parts/diff.tsx";
 import type { Action } from "./action.ts";
-
-/** A comment may be that long. */
-const MOST_BYTES = 200;
 
 interface Comparison {
   old: string;
   fresh: string;
 }
 
-const query = (comment: string): string => {
-  const words = comment.trim();
-  return words === "" ? "" : `?comment=${encodeURIComponent(words)}`;
-};
-
-const isTooLong = (comment: string): boolean => new TextEncoder().encode(comment.trim()).length > MOST_BYTES;
-
 /** A whole text. */
 export function apply(
   comparison: Comparison,
   tag: string | undefined,
-  onDone: (answer: Answer) => void,
+  onDone: (answer: Answer) => unknown,
 ): Action {
   const call = (comment: string): Call => ({
     method: "PUT",
-    path: `/config${query(comment)}`,
+    path: `/config${commentQuery(comment)}`,
     body: comparison.fresh,
     tag,
   });
@@ -51,11 +42,22 @@ export function apply(
   };
 }
 
+/** A text that is thrown away. */
+export const discard = (instead: () => void): Action => ({
+  kind: "configuration",
+  title: "Discard this text?",
+  happens: ["What you have typed is thrown away. The editor shows what is in force again."],
+  verb: "Discard",
+  isGrave: true,
+  calls: [],
+  instead,
+});
+
 /** An earlier configuration. */
 export function goBack(change: Change, comparison: Comparison, tag: string | undefined): Action {
   const call = (comment: string): Call => ({
     method: "POST",
-    path: `/config/history/${change.id}${query(comment)}`,
+    path: `/config/history/${change.id}${commentQuery(comment)}`,
     tag,
   });
   return {
@@ -71,7 +73,7 @@ export function goBack(change: Change, comparison: Comparison, tag: string | und
     form: (set) => (
       <Comment comparison={comparison} change={(comment) => set(isTooLong(comment) ? [] : [call(comment)])} />
     ),
-    onDone: () => void readInForce(),
+    onDone: readInForce,
   };
 }
 

@@ -9,6 +9,12 @@ import { type Action, ActionContext, perform } from "./action.ts";
 
 type Stage = { step: "asking" } | { step: "running" } | { step: "answered"; answer: Answer };
 
+/** The question that is open. */
+interface Asked {
+  id: number;
+  action: Action;
+}
+
 interface Notice {
   id: number;
   title: string;
@@ -19,18 +25,22 @@ const MOST_NOTICES = 4;
 
 /** Everything below it can ask for actions. */
 export function ActionHost({ children }: { children: ComponentChildren }) {
-  const [action, setAction] = useState<Action>();
+  const [asked, setAsked] = useState<Asked>();
   const [notices, setNotices] = useState<Notice[]>([]);
   const number = useRef(0);
+  const next = () => (number.current += 1);
+  // A question that is open stays: another one would take its place while a person reads it.
+  const ask = useCallback((action: Action) => setAsked((last) => last ?? { id: next(), action }), []);
   const tell = useCallback((title: string, answer: Answer) => {
-    number.current += 1;
-    const notice = { id: number.current, title, answer };
+    const notice = { id: next(), title, answer };
     setNotices((all) => [...all, notice].slice(-MOST_NOTICES));
   }, []);
   return (
-    <ActionContext.Provider value={setAction}>
+    <ActionContext.Provider value={ask}>
       {children}
-      {action !== undefined && <Question action={action} tell={tell} close={() => setAction(undefined)} />}
+      {asked !== undefined && (
+        <Question key={asked.id} action={asked.action} tell={tell} close={() => setAsked(undefined)} />
+      )}
       <div class="notices" role="status">
         {notices.map((notice) => (
           <div key={notice.id} class={notice.answer.isDone ? "notice good" : "notice bad"}>
@@ -63,10 +73,17 @@ function Question({ action, tell, close }: QuestionProps) {
   const [calls, setCalls] = useState(action.calls);
   const isShown = useRef(true);
   useEffect(() => () => void (isShown.current = false), []);
+  const isReady = calls.length > 0 || action.instead !== undefined;
   const run = async () => {
+    if (action.instead !== undefined) {
+      action.instead();
+      close();
+      return;
+    }
     setStage({ step: "running" });
     const answer = await perform(calls);
-    action.onDone?.(answer);
+    // A question that comes next is about what is in force by then.
+    await action.onDone?.(answer);
     if (isShown.current) {
       setStage({ step: "answered", answer });
     } else {
@@ -78,7 +95,7 @@ function Question({ action, tell, close }: QuestionProps) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (stage.step === "asking" && calls.length > 0) {
+          if (stage.step === "asking" && isReady) {
             void run();
           }
         }}
@@ -95,7 +112,7 @@ function Question({ action, tell, close }: QuestionProps) {
             isRunning={stage.step === "running"}
           />
         )}
-        <Buttons action={action} stage={stage} isReady={calls.length > 0} close={close} />
+        <Buttons action={action} stage={stage} isReady={isReady} close={close} />
       </form>
     </Dialog>
   );
@@ -115,11 +132,12 @@ function Explanation({ action, calls, setCalls, isRunning }: ExplanationProps) {
         <p key={sentence}>{sentence}</p>
       ))}
       {action.form !== undefined && <fieldset disabled={isRunning}>{action.form(setCalls)}</fieldset>}
-      {isRunning ? (
+      {isRunning && (
         <p role="status" class="answer">
           Waiting for the daemon's answer…
         </p>
-      ) : (
+      )}
+      {!isRunning && action.instead === undefined && (
         <details class="command">
           <summary>As a command</summary>
           <pre>{calls.map(({ method, path, body }) => curl(address(""), method, path, body)).join("\n")}</pre>

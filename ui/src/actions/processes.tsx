@@ -2,7 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { ask, type Call } from "../api.ts";
+import { commentQuery } from "../config/comment.ts";
 import { apiPath } from "../config/pointer.ts";
+import { readInForce } from "../config/in-force.ts";
 import type { Json } from "../live/patch.ts";
 import type { Worker } from "../live/state.ts";
 import type { Action } from "./action.ts";
@@ -59,8 +61,8 @@ export const end = (name: string, pid: string, worker: Worker): Action => ({
   calls: [{ method: "POST", path: apiPath(APPLICATIONS, [name, "workers", pid, "end"]) }],
 });
 
-/** Another number of processes. */
-export const scale = (name: string): Action => ({
+/** Another number of processes; the tag is that of the configuration, where that does not say how many. */
+export const scale = (name: string, tag: string | undefined): Action => ({
   kind: "configuration",
   title: `Scale ${name}`,
   happens: [
@@ -69,7 +71,8 @@ export const scale = (name: string): Action => ({
   ],
   verb: "Scale",
   calls: [],
-  form: (set) => <Scale name={name} set={set} />,
+  form: (set) => <Scale name={name} tag={tag} set={set} />,
+  onDone: readInForce,
 });
 
 type Way = "fixed" | "between" | "auto";
@@ -117,33 +120,48 @@ function processes({ way, fixed, spare, max, others }: Numbers): Json | undefine
 
 function callOf(name: string, numbers: Numbers, tag: string | undefined): Call[] {
   const value = processes(numbers);
-  const comment = encodeURIComponent(`scale ${name}`);
-  const path = `${apiPath("/config", ["applications", name, "processes"])}?comment=${comment}`;
+  const path = apiPath("/config", ["applications", name, "processes"]) + commentQuery(`scale ${name}`);
   return value === undefined ? [] : [{ method: "PUT", path, body: JSON.stringify(value), tag }];
 }
 
+/** The numbers with the tag of the configuration that they are from, or why they are not known. */
+type Found = { numbers: Numbers; tag: string | undefined } | { problem: string };
+
+/** How many processes a configuration asks for; `tag` is that of one that does not say so. */
+export async function readNumbers(name: string, tag: string | undefined): Promise<Found> {
+  const answer = await ask({ method: "GET", path: apiPath("/config", ["applications", name, "processes"]) });
+  if (answer.status === 404) {
+    return { numbers: numbersOf(null), tag };
+  }
+  return answer.isDone ? { numbers: numbersOf(answer.body), tag: answer.tag } : { problem: answer.words };
+}
+
+interface ScaleProps {
+  name: string;
+  tag: string | undefined;
+  set: (calls: Call[]) => void;
+}
+
 /** The fields of how many processes there are to be. */
-function Scale({ name, set }: { name: string; set: (calls: Call[]) => void }) {
-  const [numbers, setNumbers] = useState<Numbers>();
-  const [tag, setTag] = useState<string>();
-  useEffect(() => {
-    void ask({ method: "GET", path: apiPath("/config", ["applications", name, "processes"]) }).then(
-      (answer) => {
-        const found = numbersOf(answer.isDone ? answer.body : null);
-        setTag(answer.tag);
-        setNumbers(found);
-        set(callOf(name, found, answer.tag));
-      },
-    );
-  }, [name]);
-  if (numbers === undefined) {
+function Scale({ name, tag, set }: ScaleProps) {
+  const [found, setFound] = useState<Found>();
+  const take = (next: Found) => {
+    setFound(next);
+    set("problem" in next ? [] : callOf(name, next.numbers, next.tag));
+  };
+  useEffect(() => void readNumbers(name, tag).then(take), [name]);
+  if (found === undefined) {
     return <p>Reading how many there are…</p>;
   }
-  const change = (part: Partial<Numbers>) => {
-    const changed = { ...numbers, ...part };
-    setNumbers(changed);
-    set(callOf(name, changed, tag));
-  };
+  if ("problem" in found) {
+    return (
+      <p role="alert" class="answer bad">
+        {found.problem}
+      </p>
+    );
+  }
+  const { numbers } = found;
+  const change = (part: Partial<Numbers>) => take({ ...found, numbers: { ...numbers, ...part } });
   const field = (key: "fixed" | "spare" | "max", label: string, least: number) => (
     <label class="field">
       {label}

@@ -81,28 +81,47 @@ function* tokens(text: string): Generator<[string, number]> {
   }
 }
 
-/** Where the value at a pointer begins; that of a member begins with its name. */
-export function placeOf(text: string, wanted: string): Place | undefined {
+/** All values of a text by their pointers; the place of a member begins with its name. */
+function* values(text: string): Generator<[string, Place]> {
   const walk = new Walk();
   for (const [token, from] of tokens(text)) {
     const parent = walk.stack.at(-1);
     const path = walk.take(token, from);
-    if (path !== undefined && pointer(path) === wanted) {
-      return { from: parent?.isObject === true ? parent.nameFrom : from, to: from + token.length };
+    if (path !== undefined) {
+      const begin = parent?.isObject === true ? parent.nameFrom : from;
+      yield [pointer(path), { from: begin, to: from + token.length }];
     }
   }
-  return undefined;
 }
 
-/** The place of the innermost value on the way of a pointer that is there: what is missing belongs into it. */
-export function nearestPlace(text: string, wanted: string): Place | undefined {
-  for (let left = wanted; ; left = left.slice(0, left.lastIndexOf("/"))) {
-    const place = placeOf(text, left);
-    if (place !== undefined || left === "") {
-      return place;
+/** A pointer and those of all values around it, from the innermost one on. */
+const outwards = (wanted: string): string[] =>
+  wanted === "" ? [""] : [wanted, ...outwards(wanted.slice(0, wanted.lastIndexOf("/")))];
+
+/**
+ * The place of each pointer, or else of the innermost value around it that is there: what is missing belongs into it.
+ * The text is walked once for all of them.
+ */
+export function nearestPlaces(text: string, wanted: readonly string[]): Map<string, Place> {
+  const asked = new Set(wanted.flatMap(outwards));
+  const places = new Map<string, Place>();
+  for (const [at, place] of values(text)) {
+    if (asked.has(at) && !places.has(at)) {
+      places.set(at, place);
     }
   }
+  const nearest = (one: string) => outwards(one).flatMap((at) => places.get(at) ?? [])[0];
+  return new Map(
+    wanted.flatMap((one) => {
+      const place = nearest(one);
+      return place === undefined ? [] : [[one, place]];
+    }),
+  );
 }
+
+/** The same of one pointer. */
+export const nearestPlace = (text: string, wanted: string): Place | undefined =>
+  nearestPlaces(text, [wanted]).get(wanted);
 
 /** The path of the value, or of the name, that an offset is in or behind. */
 export function pathAt(text: string, offset: number): Path {

@@ -7,7 +7,8 @@ import { ask, type Problem, problems } from "../api.ts";
 export type Validation =
   | { is: "unchanged" | "checking" | "valid" }
   | { is: "unknown"; words: string }
-  | { is: "invalid"; words: string; problems: Problem[] };
+  /** The problems are those of this text, whatever was typed since. */
+  | { is: "invalid"; text: string; problems: Problem[] };
 
 const PAUSE = 400;
 
@@ -33,7 +34,7 @@ export function useValidation(text: string | undefined): Validation {
         if (answer.isDone) {
           set({ is: "valid" });
         } else if (isVerdict(answer.status)) {
-          set({ is: "invalid", words: answer.words, problems: problems(answer) });
+          set({ is: "invalid", text, problems: problems(answer) });
         } else {
           set({ is: "unknown", words: answer.words });
         }

@@ -1,10 +1,8 @@
 // Percentiles of durations that were counted in ranges.
 
-/** The counts between two readings; a total that fell belongs to a router that has begun anew. */
-export function difference(now: readonly number[], before: readonly number[] | undefined): number[] {
-  const begins = before === undefined || now.some((count, at) => count < (before[at] ?? 0));
-  return now.map((count, at) => (begins ? count : count - (before?.[at] ?? 0)));
-}
+/** The counts between two readings; a total that fell, as a process was replaced, counts as none. */
+export const difference = (now: readonly number[], before: readonly number[] = []): number[] =>
+  now.map((count, at) => Math.max(0, count - (before[at] ?? 0)));
 
 /** The sum of several counts, range by range. */
 export function sum(all: readonly (readonly number[])[]): number[] {

@@ -122,12 +122,20 @@ export interface Certificate {
 /** Counts of requests by status class, such as `2xx`. */
 export type Classes = ByName<number>;
 
+/** The counts of an address. */
+export interface Listener {
+  /** By protocol. */
+  requests: ByName<Classes>;
+  durations: number[];
+  duration_sum: number;
+  sent: number;
+}
+
 /** Counts since the start. */
 export interface Traffic {
   /** Upper bounds of durations in seconds. */
   bounds: number[];
-  /** Requests by protocol. */
-  listeners: ByName<{ requests: ByName<Classes>; durations: number[]; duration_sum: number; sent: number }>;
+  listeners: ByName<Listener>;
   steps: ByName<{ requests: Classes }>;
   applications: ByName<{ requests: Classes; durations: number[]; duration_sum: number }>;
 }
@@ -171,10 +179,10 @@ export interface Sample {
   busy: number;
   queue: number;
   connections: number;
-  /** Bytes. */
-  memory: number;
+  /** Bytes; nothing where the system hides them. */
+  memory: number | null;
   /** Processors in use. */
-  cpu: number;
+  cpu: number | null;
 }
 
 /** A process of an application. */

@@ -2,12 +2,15 @@
 
 import { useEffect, useReducer } from "preact/hooks";
 import { sample, sampleOf } from "./figures.ts";
-import { append, type KeptLine } from "./lines.ts";
+import { append, type KeptLine, rejoin } from "./lines.ts";
 import { type Json, merge } from "./patch.ts";
 import type { LogLine, Sample, State } from "./state.ts";
 
-/** How the stream does; one that is lost is being tried again. */
-export type Link = "connecting" | "live" | "lost";
+/** How the stream does; one that is lost is being tried again, and one that stands still has no new figures. */
+export type Link = "connecting" | "live" | "still" | "lost";
+
+/** Figures that are older stand still, in milliseconds. */
+const LONGEST_STILL = 10_000;
 
 /** Ten minutes. */
 const MOST_SAMPLES = 600;
@@ -26,9 +29,25 @@ function shown(value: Json): State | undefined {
   return isWhole ? (state as State) : undefined;
 }
 
+/** The last samples in the order of time. Where the clock was set back, those go that are newer than a later one. */
+export function rising(samples: readonly Sample[]): Sample[] {
+  const kept: Sample[] = [];
+  for (const sample of samples) {
+    while ((kept.at(-1)?.time ?? -Infinity) >= sample.time) {
+      kept.pop();
+    }
+    kept.push(sample);
+  }
+  return kept.slice(-MOST_SAMPLES);
+}
+
 /** Everything that is known. */
 class Store {
   link: Link = "connecting";
+  /** Why the daemon refuses the stream, if it does. */
+  reason: string | undefined;
+  /** When figures came that were new, by the clock of the browser that is never set. */
+  private renewed = performance.now();
   /** The latest one that views can show. */
   state: State | undefined;
   /** The latest one, which changes are about. */
@@ -41,6 +60,8 @@ class Store {
   /** The curves of one application, since its view was opened. */
   private followed: { name: string; samples: Sample[] } | undefined;
   lines: KeptLine[] = [];
+  /** Whether the next lines belong to a snapshot, and may be here already. */
+  private isRejoining = false;
   private listeners = new Set<() => void>();
 
   /** A state that figures of tables are compared with. */
@@ -53,22 +74,24 @@ class Store {
   }
 
   begin(snapshot: Json): void {
+    this.isRejoining = true;
     this.base = merge(undefined, snapshot);
     const state = shown(this.base);
     if (state === undefined) {
       return;
     }
-    const isNewer = (one: State) => one.time < state.time && one.version === state.version;
-    this.recent = this.recent.filter(isNewer);
+    // Another daemon counts from zero.
+    const isSame = ({ version, status }: State) =>
+      version === state.version && status.daemon.pid === state.status.daemon.pid;
+    this.recent = this.recent.filter((one) => one.time < state.time && isSame(one));
     // A controller that was started anew has no past, but this page has.
-    const past = state.past ?? [];
-    const earlier = this.samples.filter((one) => one.time < (past[0]?.time ?? state.time));
-    this.samples = [...earlier, ...past].slice(-MOST_SAMPLES);
+    this.samples = rising([...this.samples, ...(state.past ?? [])]);
     this.sampled = state;
     this.take(state);
   }
 
   change(patch: Json): void {
+    this.isRejoining = false;
     if (this.base === undefined) {
       return;
     }
@@ -80,8 +103,11 @@ class Store {
     const before = this.sampled;
     // A state that follows a new connection at once would make a rate of very little.
     if (before !== undefined && state.time >= before.time + SHORTEST_SECOND) {
-      this.samples = [...this.samples, sample(state, before)].slice(-MOST_SAMPLES);
+      this.samples = rising([...this.samples, sample(state, before)]);
       this.follow(state, before);
+      this.sampled = state;
+    } else if (before !== undefined && state.time < before.time) {
+      // The clock was set back, so that the time in between is not known.
       this.sampled = state;
     }
     this.take(state);
@@ -91,26 +117,39 @@ class Store {
     const name = state.workers?.application;
     const found = name === undefined ? undefined : sampleOf(name, state, before);
     if (name !== undefined && found !== undefined) {
-      this.followed = { name, samples: [...this.samplesOf(name), found].slice(-MOST_SAMPLES) };
+      this.followed = { name, samples: rising([...this.samplesOf(name), found]) };
     }
   }
 
   private take(state: State): void {
+    const isBack = state.time < (this.state?.time ?? state.time);
+    const comparable = isBack ? [] : this.recent.filter((one) => one.time >= state.time - WINDOW);
+    this.recent = [...comparable, state];
+    if (state.time !== this.state?.time) {
+      this.renewed = performance.now();
+      [this.link, this.reason] = ["live", undefined];
+    }
     this.state = state;
-    this.recent = [...this.recent, state].filter((one) => one.time >= state.time - WINDOW);
-    this.link = "live";
     this.tell();
   }
 
+  /** Notices figures that stand still: the daemon may be there, and have no more of them. */
+  watch(): void {
+    if (this.link !== "lost" && performance.now() - this.renewed > LONGEST_STILL) {
+      this.become("still");
+    }
+  }
+
   log(lines: LogLine[]): void {
-    this.lines = append(this.lines, lines);
+    this.lines = (this.isRejoining ? rejoin : append)(this.lines, lines);
+    this.isRejoining = false;
     this.tell();
   }
 
   /** Nothing is known any more, as the session is over. */
   forget(): void {
-    this.link = "connecting";
-    this.state = undefined;
+    this.renewed = performance.now();
+    [this.link, this.reason, this.state] = ["connecting", undefined, undefined];
     this.base = undefined;
     this.sampled = undefined;
     this.followed = undefined;
@@ -122,9 +161,12 @@ class Store {
     this.tell();
   }
 
-  become(link: Link): void {
-    if (this.link !== link) {
-      this.link = link;
+  become(link: Link, reason?: string): void {
+    if (link === "connecting") {
+      this.renewed = performance.now();
+    }
+    if (this.link !== link || this.reason !== reason) {
+      [this.link, this.reason] = [link, reason];
       this.tell();
     }
   }

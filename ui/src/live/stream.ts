@@ -1,10 +1,9 @@
 // The stream of the daemon: opens it, takes what it sends to the store, and opens it again after it broke off.
 //
-// The browser itself connects anew after a failure of the network. After an answer that is not a stream it gives up,
-// which happens when the session is over, or while the daemon is being replaced.
+// A browser would connect anew by itself, but would not look whether the session is still the same one, and gives up
+// after an answer that is not a stream.
 
-import { address } from "../api.ts";
-import { current } from "../session.ts";
+import { address, refusal } from "../api.ts";
 import type { Json } from "./patch.ts";
 import type { LogLine } from "./state.ts";
 import { store } from "./store.ts";
@@ -17,6 +16,14 @@ export interface Wish {
 
 const SHORTEST_PAUSE = 1_000;
 const LONGEST_PAUSE = 15_000;
+
+/** A stream without an event for so long is opened anew. */
+const LONGEST_SILENCE = 30_000;
+
+/** The stream of a page that was out of sight for so long is closed. */
+const LONGEST_HIDDEN = 60_000;
+
+const WATCH = 1_000;
 
 const query = (wish: Wish): string => {
   const parameters = new URLSearchParams();
@@ -32,54 +39,112 @@ const query = (wish: Wish): string => {
 
 /** A stream that is open until it is closed. */
 export class Stream {
+  private readonly path: string;
   private source: EventSource | undefined;
+  /** When the source was opened, or its last event came. */
+  private heard = 0;
+  /** Whether the last answer was not a stream. */
+  private isRefused = false;
   private pause = SHORTEST_PAUSE;
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private isClosed = false;
+  private retry: ReturnType<typeof setTimeout> | undefined;
+  /** Counts how often it was stopped: a try that began before is not gone on with. */
+  private stops = 0;
+  private isResting = false;
+  private hiding: ReturnType<typeof setTimeout> | undefined;
+  private readonly watch = setInterval(() => this.look(), WATCH);
 
-  constructor(private readonly wish: Wish) {
+  /** Before it is opened again, `check` looks at the session: one that is over leads to the form for a token. */
+  constructor(
+    wish: Wish,
+    private readonly check: () => Promise<void>,
+  ) {
+    this.path = `/events${query(wish)}`;
+    document.addEventListener("visibilitychange", this.see);
     this.open();
+    this.see();
   }
 
   close(): void {
-    this.isClosed = true;
-    clearTimeout(this.timer);
-    this.source?.close();
+    document.removeEventListener("visibilitychange", this.see);
+    clearInterval(this.watch);
+    clearTimeout(this.hiding);
+    this.stop();
   }
 
   private open(): void {
-    const source = new EventSource(address(`/events${query(this.wish)}`));
+    const source = new EventSource(address(this.path));
     this.source = source;
+    this.heard = performance.now();
+    this.isRefused = false;
     const on = (event: string, take: (data: Json) => void) =>
-      source.addEventListener(event, (message: MessageEvent<string>) =>
-        take(JSON.parse(message.data) as Json),
-      );
+      source.addEventListener(event, (message: MessageEvent<string>) => {
+        this.heard = performance.now();
+        take(JSON.parse(message.data) as Json);
+      });
     on("snapshot", (data) => {
       this.pause = SHORTEST_PAUSE;
       store.begin(data);
     });
     on("change", (data) => store.change(data));
     on("log", (data) => store.log(data as unknown as LogLine[]));
-    source.addEventListener("error", () => this.fail(source));
+    source.addEventListener("error", () => {
+      if (source === this.source) {
+        this.isRefused = source.readyState === EventSource.CLOSED;
+        this.fail();
+      }
+    });
   }
 
-  private fail(source: EventSource): void {
-    if (this.isClosed) {
+  private stop(): void {
+    this.stops += 1;
+    clearTimeout(this.retry);
+    this.source?.close();
+    this.source = undefined;
+  }
+
+  private fail(reason?: string): void {
+    this.stop();
+    store.become("lost", reason);
+    this.retry = setTimeout(() => void this.again(), this.pause * (0.5 + Math.random() / 2));
+    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
+  }
+
+  private async again(): Promise<void> {
+    const { stops } = this;
+    await this.check();
+    const reason = this.isRefused ? await refusal(this.path) : undefined;
+    if (stops !== this.stops) {
       return;
     }
-    store.become("lost");
-    if (source.readyState === EventSource.CLOSED) {
-      source.close();
-      this.timer = setTimeout(() => void this.again(), this.pause * (0.5 + Math.random() / 2));
-      this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
+    if (reason === undefined) {
+      this.open();
+    } else {
+      this.fail(reason);
     }
   }
 
-  /** Asks for the session first: one that is over leads to the form for a token. */
-  private async again(): Promise<void> {
-    await current();
-    if (!this.isClosed) {
-      this.open();
+  private look(): void {
+    store.watch();
+    if (this.source !== undefined && performance.now() - this.heard > LONGEST_SILENCE) {
+      this.fail();
     }
+  }
+
+  /** Notices whether the page is in sight. All tabs together have six connections to a daemon without HTTP/2. */
+  private readonly see = (): void => {
+    clearTimeout(this.hiding);
+    if (document.visibilityState === "hidden") {
+      this.hiding = setTimeout(() => this.rest(), LONGEST_HIDDEN);
+    } else if (this.isResting) {
+      this.isResting = false;
+      this.pause = SHORTEST_PAUSE;
+      store.become("connecting");
+      void this.again();
+    }
+  };
+
+  private rest(): void {
+    this.isResting = true;
+    this.stop();
   }
 }

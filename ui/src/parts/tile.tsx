@@ -68,7 +68,8 @@ function Tile({ figure, samples, times, pointed, onPoint }: TileProps) {
 }
 
 function Most({ figure, values }: { figure: Figure; values: (number | null)[] }) {
-  const most = values.reduce<number>((largest, value) => Math.max(largest, value ?? 0), 0);
+  const known = values.filter((value) => value !== null);
+  const most = known.length === 0 ? null : Math.max(...known);
   return <span class="note">max {figure.show(most)}</span>;
 }
 

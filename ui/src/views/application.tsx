@@ -63,7 +63,7 @@ function figures(application: ApplicationState): Figure[] {
       term: "applicationMemory",
       label: "Memory",
       lines: line((one) => one.memory),
-      show: (value) => bytes(or(value)),
+      show: bytes,
     },
   ];
 }
@@ -90,7 +90,13 @@ export function Application({ name }: { name: string }) {
     <>
       <Heading title={name} above={above}>
         <Pill tone={tone} word={word} />
-        <Actions name={name} application={application} steps={steps} isDirect={listeners.length > 0} />
+        <Actions
+          name={name}
+          application={application}
+          steps={steps}
+          tag={config?.tag ?? state.tag}
+          isDirect={listeners.length > 0}
+        />
       </Heading>
       <Troubles application={application} steps={steps} />
       <Tiles
@@ -112,11 +118,13 @@ interface ActionsProps {
   name: string;
   application: ApplicationState;
   steps: Step[];
+  /** The tag of the configuration, which the steps are from. */
+  tag: string | undefined;
   /** Whether a listener passes to it without a step, which could be closed. */
   isDirect: boolean;
 }
 
-function Actions({ name, application, steps, isDirect }: ActionsProps) {
+function Actions({ name, application, steps, tag, isDirect }: ActionsProps) {
   const isClosed = steps.some((step) => closing(step.maintenance) === "closed");
   const canClose = steps.some((step) => closing(step.maintenance) === "open");
   const reason = isDirect
@@ -127,7 +135,7 @@ function Actions({ name, application, steps, isDirect }: ActionsProps) {
       <ActionButton kind="process" action={() => restart(name)}>
         Restart
       </ActionButton>
-      <ActionButton kind="configuration" action={() => scale(name)}>
+      <ActionButton kind="configuration" action={() => scale(name, tag)}>
         Scale
       </ActionButton>
       {application.schedule !== undefined && (
@@ -136,13 +144,13 @@ function Actions({ name, application, steps, isDirect }: ActionsProps) {
         </ActionButton>
       )}
       {isClosed ? (
-        <ActionButton kind="configuration" action={() => open(name, steps)}>
+        <ActionButton kind="configuration" action={() => open(name, steps, tag)}>
           Open
         </ActionButton>
       ) : (
         <ActionButton
           kind="configuration"
-          action={() => close(name, steps)}
+          action={() => close(name, steps, tag)}
           reason={canClose ? undefined : reason}
         >
           Maintenance

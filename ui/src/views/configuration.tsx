@@ -1,11 +1,12 @@
 // The configuration: edited, compared with what is in force, and its history.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { useSession } from "../actions/access.ts";
+import { useAsk } from "../actions/action.ts";
 import type { Answer } from "../api.ts";
 import { ActionButton } from "../actions/button.tsx";
-import { apply } from "../actions/configuration.tsx";
-import { setDraft, useDraft } from "../config/draft.ts";
+import { apply, discard } from "../actions/configuration.tsx";
+import { dropDraft, setDraft, settleDraft, useDraft } from "../config/draft.ts";
 import { type InForce, readInForce, useInForce } from "../config/in-force.ts";
 import { useValidation, type Validation } from "../config/validation.ts";
 import { useLive } from "../live/store.ts";
@@ -26,8 +27,14 @@ const reasonFor = (isChanged: boolean, validation: Validation): string | undefin
 export function Configuration({ name }: { name: string | undefined }) {
   const { state } = useLive();
   const session = useSession();
+  const askFor = useAsk();
   const inForce = useInForce(state?.tag);
   const draft = useDraft();
+  useEffect(() => {
+    if (inForce !== undefined) {
+      dropDraft(inForce.text);
+    }
+  }, [inForce, draft]);
   const [tab, setTab] = useState(name === "history" ? "history" : "edit");
   const text = draft?.text ?? inForce?.text ?? "";
   const isChanged = draft !== undefined && inForce !== undefined && draft.text !== inForce.text;
@@ -41,8 +48,7 @@ export function Configuration({ name }: { name: string | undefined }) {
     );
   }
   const change = (next: string) => setDraft({ text: next, tag: draft?.tag ?? inForce.tag });
-  // The draft stays in sight until the text that took its place is there.
-  const done = (answer: Answer) => answer.isDone && void readInForce().then(() => setDraft(undefined));
+  const done = (answer: Answer) => settleDraft(text, answer, readInForce);
   const question = () => apply({ old: inForce.text, fresh: text }, draft?.tag, done);
   return (
     <>
@@ -50,7 +56,7 @@ export function Configuration({ name }: { name: string | undefined }) {
         <Verdict validation={validation} />
         <span class="buttons">
           {isChanged && (
-            <button type="button" class="button" onClick={() => setDraft(undefined)}>
+            <button type="button" class="button" onClick={() => askFor(discard(() => setDraft(undefined)))}>
               Discard
             </button>
           )}

@@ -2,7 +2,8 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, type Problem } from "../api.ts";
-import { lineOf, nearestPlace, pathAt, type Path } from "../config/places.ts";
+import { markedLines, offsetsOf } from "../config/marks.ts";
+import { nearestPlace, pathAt, type Path } from "../config/places.ts";
 import { pointer } from "../config/pointer.ts";
 import { described, options, type Schema } from "../config/schema.ts";
 import type { Validation } from "../config/validation.ts";
@@ -14,18 +15,6 @@ interface EditTabProps {
   validation: Validation;
   /** A JSON pointer to show first. */
   place: string | undefined;
-}
-
-/** The offset of a problem in the text. */
-function offsetOf(text: string, problem: Problem): number | undefined {
-  if (problem.path !== undefined) {
-    return nearestPlace(text, problem.path)?.from;
-  }
-  if (problem.line !== undefined) {
-    const lines = text.split("\n").slice(0, problem.line - 1);
-    return lines.reduce((all, line) => all + line.length + 1, 0);
-  }
-  return problem.offset === undefined ? undefined : Math.min(problem.offset, text.length);
 }
 
 /** The schema, asked for once. */
@@ -43,6 +32,8 @@ function useSchema(): Schema | undefined {
 /** A moment after the cursor was moved last. */
 const PAUSE = 150;
 
+const NONE: ReadonlySet<number> = new Set();
+
 /** The tab. */
 export function EditTab({ text, change, validation, place }: EditTabProps) {
   const schema = useSchema();
@@ -59,11 +50,11 @@ export function EditTab({ text, change, validation, place }: EditTabProps) {
       setTarget({ offset: found.from });
     }
   }, [place]);
-  const problems = validation.is === "invalid" ? validation.problems : [];
-  const marked = useMemo(() => {
-    const offsets = problems.map((problem) => offsetOf(text, problem));
-    return new Set(offsets.flatMap((offset) => (offset === undefined ? [] : [lineOf(text, offset)])));
-  }, [problems, text]);
+  // Once for each verdict: a large text cannot be walked with each key.
+  const marked = useMemo(
+    () => (validation.is === "invalid" ? markedLines(validation.text, validation.problems) : NONE),
+    [validation],
+  );
   return (
     <div class="edit">
       <Editor
@@ -78,7 +69,7 @@ export function EditTab({ text, change, validation, place }: EditTabProps) {
         <Problems
           validation={validation}
           go={(problem) => {
-            const offset = offsetOf(text, problem);
+            const [offset] = offsetsOf(text, [problem]);
             if (offset !== undefined) {
               setTarget({ offset });
             }

@@ -1,7 +1,7 @@
 // The frame of each view: navigation, the state of the connection, the session.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { clock } from "../format.ts";
 import { type Link, useLive } from "../live/store.ts";
 import { Logo } from "../parts/logo.tsx";
@@ -14,7 +14,8 @@ import { VIEWS } from "./view.tsx";
 interface FrameProps {
   route: Route;
   session: Session;
-  signOut: () => void;
+  /** Why the session goes on, if it does. */
+  signOut: () => Promise<string | undefined>;
   children: ComponentChildren;
 }
 
@@ -51,9 +52,7 @@ export function Frame({ route, session, signOut, children }: FrameProps) {
           <p class="note">
             {session.access === "full" ? "May change things" : "Reading only"}, version {session.version}
           </p>
-          <button type="button" class="button small" onClick={signOut}>
-            Sign out
-          </button>
+          <SignOut signOut={signOut} />
         </div>
       </header>
       <main class="content" id="main" ref={main}>
@@ -61,6 +60,22 @@ export function Frame({ route, session, signOut, children }: FrameProps) {
         {children}
       </main>
     </div>
+  );
+}
+
+function SignOut({ signOut }: Pick<FrameProps, "signOut">) {
+  const [problem, setProblem] = useState<string>();
+  return (
+    <>
+      <button type="button" class="button small" onClick={() => void signOut().then(setProblem)}>
+        Sign out
+      </button>
+      {problem !== undefined && (
+        <p role="alert" class="answer bad">
+          You are still signed in. {problem}
+        </p>
+      )}
+    </>
   );
 }
 
@@ -98,6 +113,7 @@ function Navigation({ shown }: { shown: string }) {
 const LINKS: Record<Link, ["good" | "warn" | "calm", string]> = {
   live: ["good", "Live"],
   connecting: ["calm", "Connecting…"],
+  still: ["warn", "No new figures"],
   lost: ["warn", "Connecting again…"],
 };
 
@@ -111,18 +127,32 @@ function Connection() {
   );
 }
 
+/** Why figures are old, if they are. */
+function trouble(connection: Link, reason: string | undefined): string | undefined {
+  if (connection === "still") {
+    return "The daemon has sent no new figures for a while.";
+  }
+  if (connection !== "lost") {
+    return undefined;
+  }
+  return reason === undefined
+    ? "The connection to the daemon is lost; it is tried again."
+    : `The daemon sends no figures; it is asked again. ${reason}`;
+}
+
 /** Words that a person has to read before believing the figures. */
 function Banner() {
-  const { link: connection, state } = useLive();
+  const { link: connection, reason, state } = useLive();
   const own = versionOfPage();
   const version = state?.version ?? own;
+  const words = trouble(connection, reason);
   return (
     <>
-      {connection === "lost" && state !== undefined && (
+      {words !== undefined && (
         <Remark tone="warn">
           <p>
-            The connection to the daemon is lost; it is tried again. These are the figures of{" "}
-            {clock(state.time, Date.now() / 1000)}.
+            {words}
+            {state !== undefined && ` These are the figures of ${clock(state.time, Date.now() / 1000)}.`}
           </p>
         </Remark>
       )}

@@ -1,6 +1,6 @@
 // The last changes of the configuration, each of which can be gone back to.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAsk } from "../actions/action.ts";
 import { refusal, useSession } from "../actions/access.ts";
 import { goBack } from "../actions/configuration.tsx";
@@ -35,17 +35,36 @@ function useChanges(generation: number | undefined): Change[] | string | undefin
   return changes;
 }
 
+/** The configuration after a change, or why it cannot be read. */
+async function read(change: Change): Promise<Opened | string> {
+  const answer = await ask({ method: "GET", path: `/config/history/${change.id}` });
+  const body = answer.body as { config?: Json } | null;
+  return answer.isDone ? { id: change.id, text: written(body?.config) } : answer.words;
+}
+
 /** The tab. */
 export function History({ inForce, state }: { inForce: InForce; state: State }) {
   const changes = useChanges(state.generation);
   const [opened, setOpened] = useState<Opened>();
   const [problem, setProblem] = useState<string>();
+  /** The change that was to be compared last: answers about others come too late. */
+  const wanted = useRef<number | undefined>(undefined);
   const now = useMemo(() => written(inForce.value), [inForce]);
-  const open = async (change: Change): Promise<Opened | undefined> => {
-    const answer = await ask({ method: "GET", path: `/config/history/${change.id}` });
-    const body = answer.body as { config?: Json } | null;
-    setProblem(answer.isDone ? undefined : answer.words);
-    return answer.isDone ? { id: change.id, text: written(body?.config) } : undefined;
+  const take = (found: Opened | string): Opened | undefined => {
+    setProblem(typeof found === "string" ? found : undefined);
+    return typeof found === "string" ? undefined : found;
+  };
+  const compare = async (change: Change) => {
+    if (opened?.id === change.id) {
+      wanted.current = undefined;
+      setOpened(undefined);
+      return;
+    }
+    wanted.current = change.id;
+    const found = await read(change);
+    if (wanted.current === change.id) {
+      setOpened(take(found));
+    }
   };
   if (typeof changes === "string") {
     return <p class="answer bad">{changes}</p>;
@@ -79,13 +98,11 @@ export function History({ inForce, state }: { inForce: InForce; state: State }) 
                     type="button"
                     class="button small"
                     aria-expanded={opened?.id === change.id}
-                    onClick={() =>
-                      opened?.id === change.id ? setOpened(undefined) : void open(change).then(setOpened)
-                    }
+                    onClick={() => void compare(change)}
                   >
                     Compare<span class="unseen"> change {change.id} with what is in force</span>
                   </button>
-                  <GoBack change={change} open={() => open(change)} />
+                  <GoBack change={change} open={async () => take(await read(change))} />
                 </>
               )}
             </div>
@@ -116,8 +133,12 @@ function GoBack({ change, open }: GoBackProps) {
   const askFor = useAsk();
   const why = refusal(useSession(), "configuration");
   const { attributes, tip } = useTip(why);
+  const [isReading, setReading] = useState(false);
+  const isLocked = why !== undefined || isReading;
   const start = async () => {
+    setReading(true);
     const [found, inForce] = await Promise.all([open(), readInForce()]);
+    setReading(false);
     if (found !== undefined && inForce !== undefined) {
       askFor(goBack(change, { old: written(inForce.value), fresh: found.text }, inForce.tag));
     }
@@ -127,9 +148,9 @@ function GoBack({ change, open }: GoBackProps) {
       <button
         type="button"
         class="button small"
-        aria-disabled={why !== undefined}
+        aria-disabled={isLocked}
         {...attributes}
-        onClick={() => why === undefined && void start()}
+        onClick={() => !isLocked && void start()}
       >
         Go back<span class="unseen"> to change {change.id}</span>
       </button>

@@ -127,11 +127,13 @@ const LISTENERS: Column<ListenerRow>[] = [
 interface StepRow {
   place: string;
   step: Step | undefined;
+  /** The tag of the configuration that the step is from. */
+  tag: string | undefined;
   flow: Flow;
   classes: Classes;
 }
 
-function stepRows(state: State, before: State | undefined, known: Step[]): StepRow[] {
+function stepRows(state: State, before: State | undefined, known: Step[], tag: string | undefined): StepRow[] {
   const elapsed = before === undefined ? 1 : seconds(state, before);
   const counted = state.traffic?.steps;
   const places = [...new Set([...known.map((step) => step.pointer), ...Object.keys(counted ?? {})])];
@@ -139,7 +141,7 @@ function stepRows(state: State, before: State | undefined, known: Step[]): StepR
     const now = counted?.[place];
     const then = before?.traffic?.steps[place] ?? now;
     const step = known.find((one) => one.pointer === place);
-    return { place, step, flow: flow([], now, then, elapsed), classes: now?.requests ?? {} };
+    return { place, step, tag, flow: flow([], now, then, elapsed), classes: now?.requests ?? {} };
   });
 }
 
@@ -201,11 +203,11 @@ const STEPS: Column<StepRow>[] = [
     term: "maintenance",
     size: "actions",
     priority: 1,
-    cell: ({ step }) => (step === undefined ? "–" : <Maintenance step={step} />),
+    cell: ({ step, tag }) => (step === undefined ? "–" : <Maintenance step={step} tag={tag} />),
   },
 ];
 
-function Maintenance({ step }: { step: Step }) {
+function Maintenance({ step, tag }: { step: Step; tag: string | undefined }) {
   switch (closing(step.maintenance)) {
     case "by-file":
       return <span class="note">by a file</span>;
@@ -215,7 +217,7 @@ function Maintenance({ step }: { step: Step }) {
           kind="configuration"
           look="small"
           about={step.pointer}
-          action={() => open(step.pointer, [step])}
+          action={() => open(step.pointer, [step], tag)}
         >
           Open
         </ActionButton>
@@ -226,7 +228,7 @@ function Maintenance({ step }: { step: Step }) {
           kind="configuration"
           look="small"
           about={step.pointer}
-          action={() => close(step.pointer, [step])}
+          action={() => close(step.pointer, [step], tag)}
         >
           Close
         </ActionButton>
@@ -242,7 +244,7 @@ export function Listeners() {
   if (state === undefined) {
     return null;
   }
-  const [listeners, rows] = [listenerRows(state, before), stepRows(state, before, known)];
+  const [listeners, rows] = [listenerRows(state, before), stepRows(state, before, known, config?.tag)];
   return (
     <>
       <Heading title="Listeners and routes">

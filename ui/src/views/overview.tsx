@@ -56,8 +56,8 @@ function figures(running: number): Figure[] {
       lines: line((one) => one.connections),
       show: (value) => number(or(value)),
     },
-    { term: "memory", label: "Memory", lines: line((one) => one.memory), show: (value) => bytes(or(value)) },
-    { term: "cpu", label: "CPU", lines: line((one) => one.cpu), show: (value) => percent(or(value)) },
+    { term: "memory", label: "Memory", lines: line((one) => one.memory), show: bytes },
+    { term: "cpu", label: "CPU", lines: line((one) => one.cpu), show: percent },
   ];
 }
 

@@ -136,12 +136,12 @@ interface StepRow {
 function stepRows(state: State, before: State | undefined, known: Step[], tag: string | undefined): StepRow[] {
   const elapsed = before === undefined ? 1 : seconds(state, before);
   const counted = state.traffic?.steps;
-  const places = [...new Set([...known.map((step) => step.pointer), ...Object.keys(counted ?? {})])];
+  const steps = new Map(known.map((step) => [step.pointer, step]));
+  const places = [...new Set([...steps.keys(), ...Object.keys(counted ?? {})])];
   return places.map((place) => {
     const now = counted?.[place];
     const then = before?.traffic?.steps[place] ?? now;
-    const step = known.find((one) => one.pointer === place);
-    return { place, step, tag, flow: flow([], now, then, elapsed), classes: now?.requests ?? {} };
+    return { place, step: steps.get(place), tag, flow: flow([], now, then, elapsed), classes: now?.requests ?? {} };
   });
 }
 

@@ -1,5 +1,6 @@
 //! The messages, one enum for each direction of each pair of processes, and the numbers that they name things by.
 
+mod by_place;
 mod controller;
 mod durations;
 mod exec;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::traffic::add;
-use super::{AppStatus, DaemonStatus, WorkerCounts};
+use super::{AppStatus, DaemonStatus, WorkerCounts, by_place};
 
 /// A process of the daemon's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +45,10 @@ pub struct MainFigures {
     /// The newest change of the configuration, if there was any.
     pub last_change: Option<LastChange>,
     /// Starts of processes that took the place of one that had ended, by [`OwnProcess`].
+    #[serde(deserialize_with = "by_place::array")]
     pub restarts: [u64; OwnProcess::ALL.len()],
     /// By [`OwnProcess`].
+    #[serde(deserialize_with = "by_place::array")]
     pub processes: [ProcessFigures; OwnProcess::ALL.len()],
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::by_place;
 use super::durations::DurationFigures;
 use super::exemplar::{self, DurationExemplar, merge_exemplars};
 use super::exit::Exit;
@@ -156,6 +157,7 @@ pub struct ListenerFigures {
     /// As configured.
     pub address: String,
     /// By [`PROTOCOLS`] and [`STATUS_CLASSES`].
+    #[serde(deserialize_with = "by_place::table")]
     pub requests: [[u64; STATUS_CLASSES.len()]; PROTOCOLS.len()],
     /// How long they took.
     pub durations: DurationFigures,
@@ -179,6 +181,7 @@ pub struct StepFigures {
     /// JSON pointer of the step in the configuration.
     pub place: String,
     /// By [`STATUS_CLASSES`].
+    #[serde(deserialize_with = "by_place::array")]
     pub requests: [u64; STATUS_CLASSES.len()],
 }
 
@@ -327,6 +330,7 @@ pub struct LeftState {
     /// All of them.
     pub requests: u64,
     /// The requests that have left each of [`STATE_KINDS`].
+    #[serde(deserialize_with = "by_place::array")]
     pub kinds: [u64; STATE_KINDS.len()],
 }
 
@@ -347,6 +351,7 @@ pub struct AppStatus {
     /// Requests handed over or queued.
     pub active_requests: u32,
     /// Requests that are over, by [`STATUS_CLASSES`].
+    #[serde(deserialize_with = "by_place::array")]
     pub requests: [u64; STATUS_CLASSES.len()],
     /// How long they took, with the time that they waited.
     pub durations: DurationFigures,

@@ -4,7 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::status::{
-    AppStatus, LimitStatus, ListenerFigures, MirrorStatus, ServerStatus, Status, StepFigures, UpstreamStatus,
+    AppStatus, LimitStatus, ListenerFigures, MirrorStatus, ServerState, ServerStatus, Status, StepFigures,
+    UpstreamStatus,
 };
 use super::traffic::add;
 
@@ -174,7 +175,7 @@ impl NamedFigures for ServerStatus {
     }
 
     fn ended(&self) -> Self {
-        Self { active: 0, kept: 0, processes: None, ..self.clone() }
+        Self { active: 0, kept: 0, processes: None, state: ServerState::default(), ..self.clone() }
     }
 }
 
@@ -211,7 +212,7 @@ impl NamedFigures for MirrorStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{LeftState, ServerProcesses, ServerState, ServerTimes, WaitingFigures};
+    use crate::message::{LeftState, ServerProcesses, ServerTimes, WaitingFigures};
 
     /// Figures that have this number everywhere.
     fn server(address: &str, n: u64) -> ServerStatus {

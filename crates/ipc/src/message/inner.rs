@@ -128,6 +128,7 @@ pub struct AuthenticationFigures {
 #[serde(default)]
 pub struct RemoteKeyFigures {
     /// JSON pointer of the authentication in the configuration.
+    #[serde(deserialize_with = "bounded::name")]
     pub place: String,
     /// Seconds since they were fetched, if they ever were; not a counter.
     pub age: Option<u64>,

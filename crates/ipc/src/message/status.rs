@@ -155,6 +155,7 @@ pub const PROTOCOLS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
 #[serde(default)]
 pub struct ListenerFigures {
     /// As configured.
+    #[serde(deserialize_with = "bounded::name")]
     pub address: String,
     /// By [`PROTOCOLS`] and [`STATUS_CLASSES`].
     #[serde(deserialize_with = "by_place::table")]
@@ -179,6 +180,7 @@ pub struct ListenerFigures {
 #[serde(default)]
 pub struct StepFigures {
     /// JSON pointer of the step in the configuration.
+    #[serde(deserialize_with = "bounded::name")]
     pub place: String,
     /// By [`STATUS_CLASSES`].
     #[serde(deserialize_with = "by_place::array")]
@@ -211,6 +213,7 @@ impl ListenerFigures {
 #[serde(default)]
 pub struct UpstreamStatus {
     /// The application's name.
+    #[serde(deserialize_with = "bounded::name")]
     pub name: String,
     /// In the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
@@ -224,6 +227,7 @@ pub struct UpstreamStatus {
 #[serde(default)]
 pub struct ServerStatus {
     /// The server's address, with `https://` in front if it is spoken to over TLS.
+    #[serde(deserialize_with = "bounded::name")]
     pub address: String,
     /// Whether requests are given to it.
     pub state: ServerState,
@@ -260,6 +264,7 @@ pub enum ServerState {
 #[serde(default)]
 pub struct LimitStatus {
     /// JSON pointer of the limit in the configuration.
+    #[serde(deserialize_with = "bounded::name")]
     pub place: String,
     /// Nothing is refused or delayed, only counted.
     pub dry_run: bool,
@@ -278,6 +283,7 @@ pub struct LimitStatus {
 #[serde(default)]
 pub struct MirrorStatus {
     /// JSON pointer of the `mirror` in the configuration.
+    #[serde(deserialize_with = "bounded::name")]
     pub place: String,
     /// Copies that were answered, whatever the status.
     pub answered: u64,
@@ -339,6 +345,7 @@ pub struct LeftState {
 #[serde(default)]
 pub struct AppStatus {
     /// The application's name.
+    #[serde(deserialize_with = "bounded::name")]
     pub name: String,
     /// Workers that accept requests.
     pub running: u32,

@@ -84,6 +84,7 @@ impl Status {
             group.servers.truncate(n_left);
             n_left -= group.servers.len();
         }
+        self.inner.authentication.remote_keys.truncate(most);
     }
 }
 
@@ -212,7 +213,7 @@ impl NamedFigures for MirrorStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{LeftState, ServerProcesses, ServerTimes, WaitingFigures};
+    use crate::message::{LeftState, RemoteKeyFigures, ServerProcesses, ServerTimes, WaitingFigures};
 
     /// Figures that have this number everywhere.
     fn server(address: &str, n: u64) -> ServerStatus {
@@ -298,8 +299,9 @@ mod tests {
         };
         assert_eq!(servers(&sum), [("a".to_owned(), 1), ("b".to_owned(), 2), ("c".to_owned(), 2)]);
         assert_eq!((sum.applications[0].requests[0], sum.limits[0].passed), (3, 3));
+        sum.inner.authentication.remote_keys = vec![RemoteKeyFigures::default(); 3];
         sum.bound(2);
-        assert_eq!(servers(&sum).len(), 2);
+        assert_eq!((servers(&sum).len(), sum.inner.authentication.remote_keys.len()), (2, 2));
         sum.bound(0);
         assert!(sum.upstreams.is_empty() && sum.applications.is_empty() && sum.mirrors.is_empty());
     }

@@ -58,9 +58,9 @@ impl Questions {
         }
     }
 
-    /// Whether no further question is taken.
+    /// Whether no further question about the status is taken.
     pub(crate) fn are_full(&self) -> bool {
-        self.open.len() + self.workers.len() >= MOST_QUESTIONS
+        self.open.len() >= MOST_QUESTIONS
     }
 
     /// These routers have been asked for their figures.

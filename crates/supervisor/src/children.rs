@@ -50,8 +50,8 @@ pub(crate) enum AppEvent {
     Failed(AppId, String),
     /// A worker has come, or could not be started.
     Decided(AppId),
-    /// All its processes have ended.
-    Ended(AppId),
+    /// All its processes have ended. The name is that of the application.
+    Ended(AppId, String),
 }
 
 /// All processes that main has started.

@@ -98,10 +98,9 @@ impl AppStatus {
         if self.last_crash.is_none() {
             self.last_crash.clone_from(&other.last_crash);
         }
+        // An application that has none now has lost its schedule.
         if let (Some(ours), Some(theirs)) = (&mut self.schedule, &other.schedule) {
-            ours.runs = ours.runs.saturating_add(theirs.runs);
-            ours.failed = ours.failed.saturating_add(theirs.failed);
-            ours.skipped = ours.skipped.saturating_add(theirs.skipped);
+            ours.count(theirs);
         }
     }
 
@@ -113,6 +112,15 @@ impl AppStatus {
         let others = before.workers.ended.iter().chain([&before.workers.started, &before.crashes]);
         counts.zip(others).for_each(|(count, other)| *count = (*count).max(*other));
         self.cpu = self.cpu.max(before.cpu);
+        if self.last_crash.is_none() {
+            self.last_crash.clone_from(&before.last_crash);
+        }
+        if let Some(before) = &before.schedule {
+            let ours = self.schedule.get_or_insert_default();
+            ours.runs = ours.runs.max(before.runs);
+            ours.failed = ours.failed.max(before.failed);
+            ours.skipped = ours.skipped.max(before.skipped);
+        }
     }
 
     /// Adds the workers that the main process before this one has counted, and the time that they had.
@@ -150,6 +158,24 @@ mod tests {
         assert_eq!((figures.generation, figures.last_change), (12, None));
         assert_eq!(figures.restarts, [0, 6, 2, u64::MAX]);
         assert_eq!(figures.processes, [process(Some(7), 5); 4]);
+    }
+
+    #[test]
+    fn counts_that_have_left_with_the_last_process_are_kept() {
+        let schedule =
+            |runs, failed| Some(ScheduleStatus { runs, failed, skipped: 2, ..ScheduleStatus::default() });
+        let before = AppStatus {
+            crashes: 3,
+            last_crash: Some("process 7 exited on signal 11".to_owned()),
+            schedule: schedule(5, 1),
+            ..AppStatus::default()
+        };
+        let mut told = AppStatus::default();
+        told.keep_counts(&before);
+        assert_eq!(format!("{told:?}"), format!("{before:?}"));
+        told.schedule = schedule(6, 0);
+        told.keep_counts(&before);
+        assert_eq!(told.schedule, schedule(6, 1));
     }
 
     #[test]

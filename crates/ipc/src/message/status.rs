@@ -439,6 +439,14 @@ pub struct ScheduleStatus {
     pub waiting: u32,
 }
 
+impl ScheduleStatus {
+    /// Adds the runs of another instance.
+    pub fn count(&mut self, other: &Self) {
+        let Self { runs, failed, skipped, .. } = self;
+        add([runs, failed, skipped], &[other.runs, other.failed, other.skipped]);
+    }
+}
+
 /// One run of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStatus {

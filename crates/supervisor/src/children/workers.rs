@@ -114,11 +114,18 @@ impl Children {
         figures.cpu = record.map_or(Duration::ZERO, |record| record.cpu).saturating_add(present);
     }
 
+    /// Forgets what was counted of an application that has left the configuration, unless an instance is left.
+    pub(crate) fn forget_record(&mut self, name: &str) {
+        if !self.apps.values().any(|app| app.spec.name == name) {
+            self.records.forget(name);
+        }
+    }
+
     /// Tells how often processes of an application crashed, and how the last one did.
     pub(crate) fn fill_in_crashes(&self, figures: &mut AppStatus) {
-        let Some(record) = self.records.of(&figures.name) else { return };
-        figures.crashes = record.n_crashes;
-        figures.last_crash.clone_from(&record.last_crash);
+        let record = self.records.of(&figures.name);
+        figures.crashes = record.map(|record| record.n_crashes).unwrap_or_default();
+        figures.last_crash = record.and_then(|record| record.last_crash.clone());
     }
 }
 

@@ -10,7 +10,6 @@ use corral_ipc::message::{AppStatus, Status, Ticket, ToRouter, ToSuccessor};
 use corral_ipc::sums;
 
 use super::Supervisor;
-use super::status::background_status;
 
 /// The ticket of questions whose answers are noted, and wanted for nothing else.
 const UNASKED: Ticket = Ticket(u64::MAX);
@@ -66,10 +65,11 @@ impl Supervisor {
         let apps = self.configuration.in_force().into_iter().flat_map(|build| &build.apps);
         let inherited = self.inherited_applications();
         let present = self.children.cpu_by_name();
+        let runs = self.children.runs_by_name();
         let places: BTreeMap<_, _> = sums.iter().map(|app| app.name.clone()).zip(0..).collect();
-        for (id, spec) in apps {
-            let app = self.children.apps.get(id);
-            let mut figures = background_status(&spec.name, app);
+        for (_, spec) in apps {
+            let schedule = runs.get(&*spec.name).cloned();
+            let mut figures = AppStatus { name: spec.name.clone(), schedule, ..AppStatus::default() };
             self.children.fill_in_crashes(&mut figures);
             self.children.fill_in_workers(&mut figures, &present);
             if let Some(before) = inherited.get(&*spec.name) {

@@ -3,7 +3,7 @@
 pub(crate) mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use corral_ipc::message::{GenerationId, Status, Ticket};
 
@@ -43,6 +43,8 @@ pub(crate) struct Questions {
     inherited: Status,
     /// When this process was started.
     pub(crate) started: Instant,
+    /// The same, since 1970.
+    pub(crate) started_at: Duration,
 }
 
 impl Questions {
@@ -55,6 +57,7 @@ impl Questions {
             last: BTreeMap::new(),
             inherited: Status::default(),
             started: now,
+            started_at: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default(),
         }
     }
 

@@ -87,6 +87,8 @@ impl DaemonStatus {
     /// Adds the counters of the main process before this one.
     pub fn count(&mut self, other: &Self) {
         self.config_changes = self.config_changes.saturating_add(other.config_changes);
+        let known = [self.counting_since, other.counting_since].into_iter().filter(|time| !time.is_zero());
+        self.counting_since = known.min().unwrap_or_default();
         self.main.count(&other.main);
     }
 }
@@ -158,6 +160,19 @@ mod tests {
         assert_eq!((figures.generation, figures.last_change), (12, None));
         assert_eq!(figures.restarts, [0, 6, 2, u64::MAX]);
         assert_eq!(figures.processes, [process(Some(7), 5); 4]);
+    }
+
+    #[test]
+    fn counting_began_with_the_first_process_that_is_known() {
+        let daemon = |seconds| DaemonStatus {
+            counting_since: Duration::from_secs(seconds),
+            ..DaemonStatus::default()
+        };
+        for (ours, theirs, expected) in [(20, 10, 10), (10, 20, 10), (20, 0, 20), (0, 0, 0)] {
+            let mut status = daemon(ours);
+            status.count(&daemon(theirs));
+            assert_eq!(status.counting_since, Duration::from_secs(expected), "{ours} {theirs}");
+        }
     }
 
     #[test]

@@ -76,6 +76,8 @@ impl Supervisor {
         status.daemon = DaemonStatus {
             pid: std::process::id(),
             uptime: self.questions.started.elapsed(),
+            started: self.questions.started_at,
+            counting_since: self.questions.started_at,
             listeners: in_force.map(listener_addresses).unwrap_or_default(),
             config_error: self.files.trouble.clone().or(not_stored),
             log: self.audience.log_path(),

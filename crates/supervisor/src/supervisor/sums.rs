@@ -52,6 +52,7 @@ impl Supervisor {
     /// All counters that are to go on.
     fn sums(&mut self) -> Status {
         let mut sums = self.questions.sums();
+        sums.daemon.counting_since = self.questions.started_at;
         sums.daemon.config_changes = self.files.n_changes;
         sums.daemon.main = self.main_figures();
         let inherited = self.questions.inherited();

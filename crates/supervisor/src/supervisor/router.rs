@@ -74,7 +74,7 @@ impl Supervisor {
                 children.end_router(id, "says that it has finished, but was not told to");
             }
             FromRouter::Finished { status } => {
-                questions.keep_totals(id, &status);
+                questions.keep_totals(id, status);
                 self.tell_sums();
             }
         }

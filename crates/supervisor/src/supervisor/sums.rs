@@ -3,6 +3,9 @@
 //!
 //! The successor asks before it starts a router, and again whenever it is asked for the status itself; that answer
 //! counts in the next one. The process before also tells what it has when a router has finished, and when it ends.
+//!
+//! Counters leave with the thing that they are of. Only a router knows what is in its configuration: it is asked for
+//! its figures whenever one is in force.
 
 use std::collections::BTreeMap;
 
@@ -86,6 +89,16 @@ impl Supervisor {
                 None => sums.push(figures),
             }
         }
+    }
+
+    /// A configuration is in force: what has left with the one before begins at zero if it is added again.
+    pub(super) fn count_in_force(&mut self) {
+        let Self { children, configuration, questions, .. } = self;
+        let router = children.routers.newest().id;
+        let others = children.routers.iter().map(|router| router.id).filter(|id| *id != router).collect();
+        let apps = configuration.in_force().into_iter().flat_map(|build| &build.apps);
+        questions.enter(router, others, apps.map(|(_, spec)| spec.name.clone()).collect());
+        children.tell_router(router, &ToRouter::Status { ticket: UNASKED });
     }
 
     /// The counters of applications of the process before this one, by name.

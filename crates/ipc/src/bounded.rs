@@ -1,6 +1,7 @@
 //! Bounds of what another process says, for the fields of messages: lists with so many members, words of such a length.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
@@ -23,6 +24,27 @@ pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Err
 /// As [`words`], if there are any.
 pub(crate) fn words_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Option::deserialize(from).map(|words: Option<String>| words.map(reason::cut))
+}
+
+/// A name by which figures are told apart. The configuration has no bound for its names, so what is cut ends in a
+/// number that all of it has made: two names do not become one.
+pub(crate) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    String::deserialize(from).map(cut_name)
+}
+
+/// Longest name in bytes. No path, address or place of use is as long.
+const LONGEST_NAME: usize = 4 * 1024;
+
+/// Room for the number behind one that was cut.
+const NAME_MARK: usize = 32;
+
+fn cut_name(name: String) -> String {
+    if name.len() <= LONGEST_NAME {
+        return name;
+    }
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    format!("{}[... {:016x}]", &name[..name.floor_char_boundary(LONGEST_NAME - NAME_MARK)], hasher.finish())
 }
 
 struct Members<T>(PhantomData<T>);
@@ -51,8 +73,9 @@ mod tests {
     use super::*;
     use crate::link::Link;
     use crate::message::{
-        AppId, AppStatus, Backtrace, FailedListener, FromRouter, GenerationId, RunningRequest, Status,
-        Ticket, UpstreamStatus, WorkerId, WorkerState, WorkerStatus,
+        AppId, AppStatus, Backtrace, FailedListener, FromRouter, GenerationId, LimitStatus, ListenerFigures,
+        MirrorStatus, RemoteKeyFigures, RunningRequest, ServerStatus, Status, StepFigures, Ticket,
+        UpstreamStatus, WorkerId, WorkerState, WorkerStatus,
     };
 
     #[track_caller]
@@ -60,6 +83,40 @@ mod tests {
         let (main, router) = Link::pair().unwrap();
         router.send(message, &[]).unwrap();
         main.take().ok().flatten().map(|(message, _)| message)
+    }
+
+    #[test]
+    fn long_names_are_cut_and_stay_apart() {
+        let long = |end: &str| format!("{}{end}", "ä".repeat(1 << 20));
+        for name in ["", "*:80", &"x".repeat(LONGEST_NAME)] {
+            assert_eq!(cut_name(name.to_owned()), name);
+        }
+        let (one, other) = (cut_name(long("1")), cut_name(long("2")));
+        assert!(one.len() <= LONGEST_NAME && one.starts_with("ää"), "{one}");
+        assert_ne!(one, other);
+        assert_eq!((cut_name(long("1")), cut_name(one.clone())), (one.clone(), one));
+    }
+
+    /// No figures of a router are kept under a longer name than that.
+    #[test]
+    fn every_name_that_a_router_tells_is_cut() {
+        let long = || "x".repeat(1 << 20);
+        let server = ServerStatus { address: long(), ..ServerStatus::default() };
+        let mut status = Status {
+            listeners: vec![ListenerFigures::new(long())],
+            steps: vec![StepFigures { place: long(), ..StepFigures::default() }],
+            applications: vec![AppStatus { name: long(), ..AppStatus::default() }],
+            upstreams: vec![UpstreamStatus { name: long(), servers: vec![server], waiting: None }],
+            limits: vec![LimitStatus { place: long(), ..LimitStatus::default() }],
+            mirrors: vec![MirrorStatus { place: long(), ..MirrorStatus::default() }],
+            ..Status::default()
+        };
+        let keys = RemoteKeyFigures { place: long(), ..RemoteKeyFigures::default() };
+        status.inner.authentication.remote_keys = vec![keys];
+        let Some(FromRouter::Status { status, .. }) = taken(&figures(status)) else {
+            panic!("it is a message")
+        };
+        assert!(format!("{status:?}").len() < 8 * LONGEST_NAME + 16 * 1024);
     }
 
     fn figures(status: Status) -> FromRouter {

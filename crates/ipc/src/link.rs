@@ -66,6 +66,12 @@ impl Packet {
         std::mem::take(&mut self.bytes)
     }
 
+    /// Descriptors that it has.
+    #[must_use]
+    pub fn n_descriptors(&self) -> usize {
+        self.fds.len()
+    }
+
     /// Bytes that it takes while it waits.
     #[must_use]
     pub fn cost(&self) -> usize {

@@ -1,5 +1,6 @@
 //! The messages, one enum for each direction of each pair of processes, and the numbers that they name things by.
 
+mod by_place;
 mod controller;
 mod durations;
 mod exec;
@@ -9,6 +10,7 @@ mod fine_durations;
 mod inner;
 mod issued_secret;
 mod main_figures;
+mod names;
 mod prototype;
 mod reader;
 mod router;
@@ -38,6 +40,7 @@ pub use self::inner::{
 };
 pub use self::issued_secret::{IssuedSecret, IssuedSecretKind};
 pub use self::main_figures::{LastChange, MainFigures, OwnProcess, ProcessFigures};
+pub use self::names::FigureNames;
 pub use self::prototype::{Endpoint, FromPrototype, ToPrototype};
 pub use self::reader::{FromReader, ToReader};
 pub use self::router::{Console, ControlCall, DevMode, DevQuestion, FromRouter, StartedInstance, ToRouter};

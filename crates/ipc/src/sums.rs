@@ -1,5 +1,5 @@
-//! Sums of counters in a form that other versions read: each number has its name. What a reader does not know is left
-//! out, and what the writer did not know is zero.
+//! Sums of counters in a form that other versions read: each number has its name, or its place in a list. What a reader
+//! does not know is left out, and what the writer did not know is zero. A histogram with other ranges is left out.
 
 use crate::message::Status;
 
@@ -73,6 +73,34 @@ mod tests {
         let other = OtherVersion { requests: 8, teapots, listeners: vec![listener] };
         let sums = from_bytes(&rmp_serde::to_vec_named(&other).unwrap()).unwrap();
         assert_eq!((sums.requests, sums.accepted, &*sums.listeners[0].address), (8, 0, "*:81"));
+    }
+
+    /// A version that knows another number of reasons, causes and kinds.
+    #[derive(Serialize)]
+    struct OtherWords {
+        requests: u64,
+        traffic: BTreeMap<&'static str, Vec<u64>>,
+        applications: Vec<BTreeMap<&'static str, BTreeMap<&'static str, Vec<u64>>>>,
+        daemon: BTreeMap<&'static str, BTreeMap<&'static str, Vec<u64>>>,
+    }
+
+    #[test]
+    fn versions_with_more_words_or_fewer_understand_each_other() {
+        for n in [0, 1, 100] {
+            let counts = |name| BTreeMap::from([(name, vec![3; n])]);
+            let app = BTreeMap::from([("left_state", counts("kinds")), ("waiting", counts("refused"))]);
+            let other = OtherWords {
+                requests: 8,
+                traffic: counts("refused"),
+                applications: vec![app],
+                daemon: BTreeMap::from([("main", counts("restarts"))]),
+            };
+            let sums = from_bytes(&rmp_serde::to_vec_named(&other).unwrap()).unwrap();
+            let (app, expected) = (&sums.applications[0], n.min(1) as u64 * 3);
+            assert_eq!((sums.requests, sums.traffic.refused[0]), (8, expected), "{n}");
+            assert_eq!((app.left_state.kinds[0], app.waiting.refused[0]), (expected, expected), "{n}");
+            assert_eq!(sums.daemon.main.restarts[0], expected, "{n}");
+        }
     }
 
     #[test]

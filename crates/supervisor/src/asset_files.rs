@@ -3,13 +3,16 @@
 //! each configuration that was in force. Names are any text, so those that no file can have are encoded.
 
 use std::borrow::Cow;
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use corral_config::plan::{Asset, AssetKind, Assets};
 use corral_ipc::history::{MOST_BYTES, StoredConfiguration};
+
+use crate::replacing::{replace, sync_names};
 
 /// Why a content was not stored or removed.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +22,13 @@ pub(crate) struct AssetError {
     path: PathBuf,
     #[source]
     source: io::Error,
+}
+
+impl AssetError {
+    /// Whether there is no room on the disk.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self.source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
 }
 
 /// All contents of a state directory. What cannot be read is left out and logged.
@@ -105,8 +115,25 @@ pub(crate) fn set_record(directory: &Path, name: &str, bytes: Option<&[u8]>) -> 
 }
 
 /// As `set`, for a configuration that was in force.
-pub(crate) fn set_history(directory: &Path, id: u32, bytes: Option<&[u8]>) -> Result<(), AssetError> {
-    set_in(&directory.join(HISTORY), &file_name(id), bytes)
+pub(crate) fn set_history(directory: &Path, configuration: &StoredConfiguration) -> Result<(), AssetError> {
+    let StoredConfiguration { id, bytes } = configuration;
+    set_in(&directory.join(HISTORY), &file_name(*id), Some(bytes))
+}
+
+/// Removes configurations that were in force, as many of them as can be. A disk may take long to be sure of what it
+/// has, and is waited for once.
+pub(crate) fn remove_history(directory: &Path, ids: &BTreeSet<u32>) -> Result<(), AssetError> {
+    let folder = directory.join(HISTORY);
+    let (mut is_changed, mut result) = (false, Ok(()));
+    for path in ids.iter().map(|id| folder.join(file_name(*id))) {
+        match unlink(&path) {
+            Ok(is_removed) => is_changed |= is_removed,
+            Err(source) => result = Err(AssetError { action: "remove", path, source }),
+        }
+    }
+    let synced = if is_changed { sync_names(&folder) } else { Ok(()) };
+    synced.map_err(|source| AssetError { action: "remove from", path: folder, source })?;
+    result
 }
 
 /// The name has one length, so that names are in the order of the numbers.
@@ -131,23 +158,20 @@ fn set_in(folder: &Path, name: &str, bytes: Option<&[u8]>) -> Result<(), AssetEr
 
 fn write(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let temporary = folder.join(TEMPORARY);
-    let mut file = corral_sys::file::create(&temporary, 0o600)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
-        // It would only lie about; the next one takes its place.
-        let _ = fs::remove_file(&temporary);
-        return Err(error);
-    }
-    File::open(folder)?.sync_all()
+    replace(folder, path, &folder.join(TEMPORARY), bytes)
 }
 
 fn remove(folder: &Path, path: &Path) -> io::Result<()> {
+    if unlink(path)? { sync_names(folder) } else { Ok(()) }
+}
+
+/// Removes a file; false if there is none.
+fn unlink(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        removed => removed?,
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
-    File::open(folder)?.sync_all()
 }
 
 const RECORDS: &str = "acme";
@@ -273,19 +297,34 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let directory = state.path();
         for id in [10, 9, 2, 4_000_000_000] {
-            set_history(directory, id, Some(&id.to_be_bytes())).unwrap();
+            let bytes = u32::to_be_bytes(id).to_vec();
+            set_history(directory, &StoredConfiguration { id, bytes }).unwrap();
         }
-        set_history(directory, 2, None).unwrap();
+        remove_history(directory, &[1, 2].into()).unwrap();
         for name in ["3", "0000000003x", "+000000003", "9999999999", "notes"] {
             fs::write(directory.join("history").join(name), "x").unwrap();
         }
-        let long = File::create(directory.join("history/0000000004")).unwrap();
+        let long = fs::File::create(directory.join("history/0000000004")).unwrap();
         long.set_len(MOST_BYTES as u64 + 1).unwrap();
         let found = read_history(directory);
         assert_eq!(found.iter().map(|one| one.id).collect::<Vec<_>>(), [9, 10, 4_000_000_000]);
         assert_eq!(found[0].bytes, 9u32.to_be_bytes());
         let meta = fs::metadata(directory.join("history/0000000009")).unwrap();
         assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn all_configurations_that_can_be_are_removed() {
+        let state = tempfile::tempdir().unwrap();
+        let folder = state.path().join("history");
+        remove_history(state.path(), &BTreeSet::new()).unwrap();
+        fs::create_dir_all(folder.join("0000000002")).unwrap();
+        for id in [1, 3] {
+            set_history(state.path(), &StoredConfiguration { id, bytes: vec![] }).unwrap();
+        }
+        let error = remove_history(state.path(), &[1, 2, 3].into()).unwrap_err();
+        assert!(error.to_string().ends_with("history/0000000002\""), "{error}");
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub(crate) mod app;
 mod applications;
 mod background;
+mod look_budget;
 pub(crate) mod outputs;
 mod proportional;
 pub(crate) mod prototypes;
@@ -22,6 +23,7 @@ use corral_sys::process;
 use corral_sys::signal::{self, Pid, Signal};
 
 use self::app::App;
+use self::look_budget::LookBudget;
 use self::outputs::Outputs;
 use self::proportional::ProportionalMemory;
 use self::role::Role;
@@ -48,8 +50,8 @@ pub(crate) enum AppEvent {
     Failed(AppId, String),
     /// A worker has come, or could not be started.
     Decided(AppId),
-    /// All its processes have ended.
-    Ended(AppId),
+    /// All its processes have ended. The name is that of the application.
+    Ended(AppId, String),
 }
 
 /// All processes that main has started.
@@ -61,6 +63,7 @@ pub(crate) struct Children {
     pub(crate) apps: BTreeMap<AppId, App>,
     pub(crate) records: WorkerRecords,
     proportional: ProportionalMemory,
+    looks: LookBudget,
     pub(crate) outputs: Outputs,
     pub(crate) ids: Ids,
     events: VecDeque<AppEvent>,
@@ -76,6 +79,7 @@ impl Children {
             apps: BTreeMap::new(),
             records: WorkerRecords::default(),
             proportional: ProportionalMemory::default(),
+            looks: LookBudget::default(),
             outputs: Outputs::default(),
             ids: Ids::default(),
             events: VecDeque::new(),

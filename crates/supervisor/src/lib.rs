@@ -51,6 +51,7 @@ mod pid_file;
 mod predecessor;
 mod programs;
 mod questions;
+mod replacing;
 mod restarts;
 mod run;
 mod service_manager;

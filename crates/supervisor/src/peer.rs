@@ -106,6 +106,11 @@ impl Peer {
         !self.outbox.is_empty() && self.is_open()
     }
 
+    /// Whether so few descriptors wait to be read that another one may, where a third process decides how many come.
+    pub(crate) fn takes_descriptors(&self) -> bool {
+        self.outbox.n_descriptors() < MOST_DESCRIPTORS
+    }
+
     /// Sends a message, now or as soon as the child reads. A child that is gone gets nothing: its
     /// death is dealt with when it is collected.
     pub(crate) fn send<T: Serialize>(&mut self, message: &T, fds: &[BorrowedFd<'_>]) {
@@ -188,6 +193,9 @@ impl Peer {
         };
     }
 }
+
+/// Descriptors that may wait for a child to read: each is one of this process, too, which needs others.
+pub(crate) const MOST_DESCRIPTORS: usize = 256;
 
 /// A child that has closed its link ends within this time or is made to.
 const LONGEST_EXIT: Duration = Duration::from_secs(5);

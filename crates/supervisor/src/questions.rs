@@ -1,12 +1,16 @@
 //! Questions that routers were asked and have not answered.
 
+mod lasting;
+#[cfg(test)]
+mod tests;
 pub(crate) mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
-use corral_ipc::message::{GenerationId, Status, Ticket};
+use corral_ipc::message::{FigureNames, GenerationId, Status, Ticket};
 
+use self::lasting::LastingNames;
 use self::workers::WorkerQuestions;
 use crate::decide::owed::Owed;
 use crate::ids::RouterId;
@@ -14,7 +18,7 @@ use crate::ids::RouterId;
 /// More questions than people ask at once: a client floods, or a router answers nothing.
 const MOST_QUESTIONS: usize = 64;
 
-/// Listeners, steps, applications and servers of routers that have ended: a configuration may name others again and
+/// Listeners, steps, applications and servers of routers that have ended: a router that lies may name others again and
 /// again.
 const MOST_PLACES: usize = 10_000;
 
@@ -29,6 +33,15 @@ struct Question {
     others: Status,
 }
 
+/// A configuration is in force, and its router has not told its figures yet, by whose names it is known what it has.
+struct Entered {
+    router: RouterId,
+    /// The routers that have another configuration, if any.
+    others: Vec<RouterId>,
+    /// All applications, those among them that routers do not know.
+    applications: Vec<String>,
+}
+
 /// The questions that are open, and what routers have counted that have ended.
 pub(crate) struct Questions {
     open: Vec<Question>,
@@ -39,10 +52,17 @@ pub(crate) struct Questions {
     ended_routers: Status,
     /// The totals that each router has told last.
     last: BTreeMap<RouterId, Status>,
+    /// The names whose counters go on, of routers that have another configuration than the one in force.
+    lasting: BTreeMap<RouterId, LastingNames>,
+    entered: Option<Entered>,
     /// The counters of the main process before this one.
     inherited: Status,
+    /// The names whose counters go on.
+    inherited_names: LastingNames,
     /// When this process was started.
     pub(crate) started: Instant,
+    /// The same, since 1970.
+    pub(crate) started_at: Duration,
 }
 
 impl Questions {
@@ -53,14 +73,18 @@ impl Questions {
             owed: Owed::default(),
             ended_routers: Status::default(),
             last: BTreeMap::new(),
+            lasting: BTreeMap::new(),
+            entered: None,
             inherited: Status::default(),
+            inherited_names: LastingNames::default(),
             started: now,
+            started_at: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default(),
         }
     }
 
-    /// Whether no further question is taken.
+    /// Whether no further question about the status is taken.
     pub(crate) fn are_full(&self) -> bool {
-        self.open.len() + self.workers.len() >= MOST_QUESTIONS
+        self.open.len() >= MOST_QUESTIONS
     }
 
     /// These routers have been asked for their figures.
@@ -70,8 +94,9 @@ impl Questions {
     }
 
     /// A router has answered; the one in charge knows most.
-    pub(crate) fn take(&mut self, id: RouterId, is_in_charge: bool, ticket: Ticket, status: Status) {
-        self.note_totals(id, &status);
+    pub(crate) fn take(&mut self, id: RouterId, is_in_charge: bool, ticket: Ticket, mut status: Status) {
+        self.hear_names(id, &status);
+        self.note_totals(id, &mut status);
         let Some(question) = self.open.iter_mut().find(|question| question.ticket == ticket) else {
             return;
         };
@@ -84,8 +109,30 @@ impl Questions {
         }
     }
 
-    /// Notes what a router has told, which goes on counting if it is killed.
-    fn note_totals(&mut self, id: RouterId, status: &Status) {
+    /// A configuration with these applications is in force in a router, which is asked for its figures now; these
+    /// others have another one. The answer comes before any other configuration can be in force there.
+    pub(crate) fn enter(&mut self, router: RouterId, others: Vec<RouterId>, applications: Vec<String>) {
+        self.entered = Some(Entered { router, others, applications });
+    }
+
+    /// Leaves out all counters of what is not in the configuration in force, if this answer is the first that tells
+    /// what is.
+    fn hear_names(&mut self, id: RouterId, status: &Status) {
+        let Some(entered) = self.entered.take_if(|entered| entered.router == id) else { return };
+        let mut names = FigureNames::of(status);
+        names.add_applications(entered.applications);
+        self.inherited_names.pass(&names);
+        self.inherited.keep(&names);
+        self.ended_routers.keep(&names);
+        for other in entered.others {
+            self.lasting.entry(other).or_default().pass(&names);
+            self.last.get_mut(&other).into_iter().for_each(|last| last.keep(&names));
+        }
+    }
+
+    /// Notes what a router has told, which goes on counting if it is killed; leaves out what does not.
+    fn note_totals(&mut self, id: RouterId, status: &mut Status) {
+        self.lasting.get(&id).into_iter().for_each(|lasting| lasting.keep(status));
         self.last.insert(id, totals(status));
     }
 
@@ -105,12 +152,14 @@ impl Questions {
     }
 
     /// A router has finished: what it has counted goes on counting, its connections are closed.
-    pub(crate) fn keep_totals(&mut self, id: RouterId, status: &Status) {
-        self.note_totals(id, status);
+    pub(crate) fn keep_totals(&mut self, id: RouterId, mut status: Status) {
+        self.note_totals(id, &mut status);
         self.end_router(id);
     }
 
     fn end_router(&mut self, id: RouterId) {
+        self.lasting.remove(&id);
+        self.entered.iter_mut().for_each(|entered| entered.others.retain(|other| *other != id));
         if let Some(totals) = self.last.remove(&id) {
             // One that has answered counts there already.
             for question in self.open.iter_mut().filter(|question| question.missing.contains(&id)) {
@@ -118,7 +167,6 @@ impl Questions {
             }
             self.ended_routers.count(&totals);
             self.ended_routers.bound(MOST_PLACES);
-            self.ended_routers.inner.authentication.remote_keys.truncate(MOST_PLACES);
         }
     }
 
@@ -134,6 +182,7 @@ impl Questions {
             }
         }
         sums.applications.extend(before.into_iter().filter(|app| !told.contains(&app.name)));
+        self.inherited_names.keep(&mut sums);
         sums.applications.truncate(MOST_PLACES);
         // One that is about to end has none in force.
         let generation = self.inherited.daemon.main.generation;
@@ -197,147 +246,4 @@ fn totals(status: &Status) -> Status {
     let Status { accepted, refused, requests, dropped_datagrams, .. } = *status;
     let inner = status.inner.totals();
     Status { accepted, closed: accepted, refused, requests, dropped_datagrams, inner, ..status.ended() }
-}
-
-#[cfg(test)]
-mod tests {
-    use corral_ipc::message::{AppStatus, ListenerFigures, Refusal};
-
-    use super::*;
-
-    fn told(requests: u64) -> Status {
-        let mut listener = ListenerFigures::new("*:80".to_owned());
-        listener.sent = requests;
-        Status { requests, accepted: requests, listeners: vec![listener], ..Status::default() }
-    }
-
-    /// Asks these routers; each answers with a number unless it has none.
-    fn ask(questions: &mut Questions, routers: &[(RouterId, Option<u64>)]) {
-        questions.ask(Ticket(7), routers.iter().map(|(id, _)| *id).collect());
-        for (place, (id, requests)) in routers.iter().enumerate() {
-            if let Some(requests) = requests {
-                questions.take(*id, place == 0, Ticket(7), told(*requests));
-            }
-        }
-    }
-
-    #[track_caller]
-    fn check(questions: &mut Questions, expect: Option<u64>) {
-        let complete = questions.take_complete();
-        let figures: Vec<_> = complete
-            .iter()
-            .map(|(_, status)| status.as_ref().map(|status| (status.requests, status.listeners[0].sent)))
-            .collect();
-        assert_eq!(figures, [expect.map(|n| (n, n))]);
-    }
-
-    #[test]
-    fn what_routers_have_counted_goes_on() {
-        let mut questions = Questions::new(Instant::now());
-        let [a, b, c] = [1, 2, 3].map(RouterId);
-        ask(&mut questions, &[(a, Some(10))]);
-        check(&mut questions, Some(10));
-        // The next one takes over, and the first finishes with more than it has told.
-        ask(&mut questions, &[(b, Some(1)), (a, Some(11))]);
-        check(&mut questions, Some(12));
-        questions.keep_totals(a, &told(15));
-        questions.forget_router(a);
-        ask(&mut questions, &[(b, Some(2))]);
-        check(&mut questions, Some(17));
-        // One that is killed has told something.
-        questions.forget_router(b);
-        ask(&mut questions, &[(c, Some(0))]);
-        check(&mut questions, Some(17));
-    }
-
-    #[test]
-    fn a_router_that_ends_meanwhile_counts_once() {
-        let mut questions = Questions::new(Instant::now());
-        let [a, b] = [1, 2].map(RouterId);
-        ask(&mut questions, &[(b, Some(1)), (a, Some(10))]);
-        check(&mut questions, Some(11));
-        ask(&mut questions, &[(b, Some(2)), (a, None)]);
-        questions.keep_totals(a, &told(12));
-        questions.forget_router(a);
-        check(&mut questions, Some(14));
-        ask(&mut questions, &[(b, Some(3)), (RouterId(9), None)]);
-        questions.forget_router(b);
-        questions.forget_router(RouterId(9));
-        check(&mut questions, Some(15));
-    }
-
-    /// Applications, servers and what all listeners have in common go on as listeners do.
-    #[test]
-    fn counts_of_applications_and_refusals_go_on() {
-        let told = |n: u64| {
-            let app =
-                AppStatus { name: "blog".to_owned(), requests: [n; 6], running: 3, ..AppStatus::default() };
-            let mut status = Status { applications: vec![app], ..Status::default() };
-            status.traffic.refused[Refusal::Limit as usize] = n;
-            status.traffic.open[0] = n;
-            status
-        };
-        let mut questions = Questions::new(Instant::now());
-        for (router, n, expect) in [(1, 5, (5, 5, 5)), (2, 1, (6, 6, 1)), (3, 2, (8, 8, 2))] {
-            let id = RouterId(router);
-            questions.ask(Ticket(7), [id].into());
-            questions.take(id, true, Ticket(7), told(n));
-            let complete = questions.take_complete();
-            let status = complete[0].1.as_ref().unwrap();
-            let traffic = &status.traffic;
-            let figures = (
-                status.applications[0].requests[2],
-                traffic.refused[Refusal::Limit as usize],
-                traffic.open[0],
-            );
-            assert_eq!((figures, status.applications[0].running), (expect, 3));
-            questions.forget_router(id);
-        }
-    }
-
-    #[test]
-    fn counters_of_the_main_process_before_go_on() {
-        let mut questions = Questions::new(Instant::now());
-        questions.inherit(told(100));
-        ask(&mut questions, &[(RouterId(1), Some(10))]);
-        check(&mut questions, Some(110));
-        assert_eq!(questions.sums().requests, 110);
-        // It has finished more meanwhile.
-        questions.inherit(told(103));
-        questions.forget_router(RouterId(1));
-        ask(&mut questions, &[(RouterId(2), Some(1))]);
-        check(&mut questions, Some(114));
-        let sums = questions.sums();
-        assert_eq!((sums.requests, sums.listeners[0].sent, sums.accepted), (114, 114, 114));
-    }
-
-    #[test]
-    fn inherited_applications_are_kept_and_bounded() {
-        let app = |name: String, crashes| AppStatus { name, crashes, ..AppStatus::default() };
-        let mut questions = Questions::new(Instant::now());
-        let applications = vec![app("blog".to_owned(), 1), app("shop".to_owned(), 2)];
-        questions.inherit(Status { applications, ..Status::default() });
-        questions.inherit(Status { applications: vec![app("blog".to_owned(), 3)], ..Status::default() });
-        let known: Vec<_> =
-            questions.inherited().applications.iter().map(|app| (&*app.name, app.crashes)).collect();
-        assert_eq!(known, [("blog", 3), ("shop", 2)]);
-        for part in 0..3 {
-            let applications = (0..MOST_PLACES).map(|n| app(format!("{part}-{n}"), 1)).collect();
-            questions.inherit(Status { applications, ..Status::default() });
-        }
-        assert_eq!(questions.inherited().applications.len(), MOST_PLACES);
-    }
-
-    #[test]
-    fn a_listener_that_has_left_is_not_told_of() {
-        let mut questions = Questions::new(Instant::now());
-        ask(&mut questions, &[(RouterId(1), Some(10))]);
-        check(&mut questions, Some(10));
-        questions.forget_router(RouterId(1));
-        questions.ask(Ticket(7), [RouterId(2)].into());
-        questions.take(RouterId(2), true, Ticket(7), Status::default());
-        let complete = questions.take_complete();
-        let status = complete[0].1.as_ref().unwrap();
-        assert_eq!((status.requests, status.listeners.len()), (10, 0));
-    }
 }

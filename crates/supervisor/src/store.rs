@@ -1,15 +1,17 @@
 //! The state directory: the stored configuration as opaque bytes (contract 2.1).
 
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use corral_config::plan::{Asset, AssetKind, Assets};
 use corral_ipc::history::StoredConfiguration;
 
 use crate::asset_files::{self, AssetError};
+use crate::replacing::replace;
 
 /// The state directory.
 #[derive(Debug)]
@@ -120,29 +122,21 @@ impl Store {
         asset_files::read_history(&self.directory)
     }
 
-    /// Stores one of them, or removes it.
-    pub(crate) fn set_history(&self, id: u32, bytes: Option<&[u8]>) -> Result<(), AssetError> {
-        asset_files::set_history(&self.directory, id, bytes)
+    /// Stores one of them.
+    pub(crate) fn set_history(&self, configuration: &StoredConfiguration) -> Result<(), AssetError> {
+        asset_files::set_history(&self.directory, configuration)
+    }
+
+    /// Removes those with these numbers.
+    pub(crate) fn remove_history(&self, ids: &BTreeSet<u32>) -> Result<(), AssetError> {
+        asset_files::remove_history(&self.directory, ids)
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
         let path = self.directory.join(name);
-        let replaced = replace_file(&self.directory, &path, content);
+        let replaced = replace(&self.directory, &path, &path.with_extension("new"), content);
         replaced.map_err(|source| StoreError::Write { path, source })
     }
-}
-
-fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
-    let temporary = path.with_extension("new");
-    let mut file = corral_sys::file::create(&temporary, 0o600)?;
-    let written = file.write_all(content).and_then(|()| file.sync_all());
-    if let Err(error) = written.and_then(|()| fs::rename(&temporary, path)) {
-        // It takes room where there may be none.
-        let _ = fs::remove_file(&temporary);
-        return Err(error);
-    }
-    // The name is safe only when the directory is.
-    File::open(directory)?.sync_all()
 }
 
 const DOCUMENT: &str = "conf.json";
@@ -154,6 +148,7 @@ const WRITER_VERSION: &[u8] = b"13500";
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     use super::*;
 

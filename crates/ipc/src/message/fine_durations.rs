@@ -17,6 +17,7 @@ pub const N_FINE: usize = 92;
 
 /// Durations that were measured, in fine ranges.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FineDurations {
     /// How many are shorter than all ranges.
     pub short: u64,

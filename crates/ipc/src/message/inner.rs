@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::by_place;
 use crate::bounded;
 
 /// Codings that bodies are compressed in, by the numbers that routers have for them.
@@ -78,6 +79,7 @@ pub struct FileCacheFigures {
 #[serde(default)]
 pub struct CompressionFigures {
     /// By [`CODINGS`].
+    #[serde(deserialize_with = "by_place::array")]
     pub codings: [CodingFigures; CODINGS.len()],
     /// Compressed files that were there.
     pub hits: u64,
@@ -112,6 +114,7 @@ pub struct LossFigures {
 #[serde(default)]
 pub struct AuthenticationFigures {
     /// Requests that another server has to permit, by [`FORWARD_RESULTS`].
+    #[serde(deserialize_with = "by_place::array")]
     pub forward: [u64; FORWARD_RESULTS.len()],
     /// Checks of passwords that wait or run now; not a counter.
     pub password_checks: u64,
@@ -125,6 +128,7 @@ pub struct AuthenticationFigures {
 #[serde(default)]
 pub struct RemoteKeyFigures {
     /// JSON pointer of the authentication in the configuration.
+    #[serde(deserialize_with = "bounded::name")]
     pub place: String,
     /// Seconds since they were fetched, if they ever were; not a counter.
     pub age: Option<u64>,

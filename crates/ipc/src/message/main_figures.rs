@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::traffic::add;
-use super::{AppStatus, DaemonStatus, WorkerCounts};
+use super::{AppStatus, DaemonStatus, WorkerCounts, by_place};
 
 /// A process of the daemon's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +45,10 @@ pub struct MainFigures {
     /// The newest change of the configuration, if there was any.
     pub last_change: Option<LastChange>,
     /// Starts of processes that took the place of one that had ended, by [`OwnProcess`].
+    #[serde(deserialize_with = "by_place::array")]
     pub restarts: [u64; OwnProcess::ALL.len()],
     /// By [`OwnProcess`].
+    #[serde(deserialize_with = "by_place::array")]
     pub processes: [ProcessFigures; OwnProcess::ALL.len()],
 }
 
@@ -85,6 +87,8 @@ impl DaemonStatus {
     /// Adds the counters of the main process before this one.
     pub fn count(&mut self, other: &Self) {
         self.config_changes = self.config_changes.saturating_add(other.config_changes);
+        let known = [self.counting_since, other.counting_since].into_iter().filter(|time| !time.is_zero());
+        self.counting_since = known.min().unwrap_or_default();
         self.main.count(&other.main);
     }
 }
@@ -96,10 +100,9 @@ impl AppStatus {
         if self.last_crash.is_none() {
             self.last_crash.clone_from(&other.last_crash);
         }
+        // An application that has none now has lost its schedule.
         if let (Some(ours), Some(theirs)) = (&mut self.schedule, &other.schedule) {
-            ours.runs = ours.runs.saturating_add(theirs.runs);
-            ours.failed = ours.failed.saturating_add(theirs.failed);
-            ours.skipped = ours.skipped.saturating_add(theirs.skipped);
+            ours.count(theirs);
         }
     }
 
@@ -111,6 +114,15 @@ impl AppStatus {
         let others = before.workers.ended.iter().chain([&before.workers.started, &before.crashes]);
         counts.zip(others).for_each(|(count, other)| *count = (*count).max(*other));
         self.cpu = self.cpu.max(before.cpu);
+        if self.last_crash.is_none() {
+            self.last_crash.clone_from(&before.last_crash);
+        }
+        if let Some(before) = &before.schedule {
+            let ours = self.schedule.get_or_insert_default();
+            ours.runs = ours.runs.max(before.runs);
+            ours.failed = ours.failed.max(before.failed);
+            ours.skipped = ours.skipped.max(before.skipped);
+        }
     }
 
     /// Adds the workers that the main process before this one has counted, and the time that they had.
@@ -148,6 +160,37 @@ mod tests {
         assert_eq!((figures.generation, figures.last_change), (12, None));
         assert_eq!(figures.restarts, [0, 6, 2, u64::MAX]);
         assert_eq!(figures.processes, [process(Some(7), 5); 4]);
+    }
+
+    #[test]
+    fn counting_began_with_the_first_process_that_is_known() {
+        let daemon = |seconds| DaemonStatus {
+            counting_since: Duration::from_secs(seconds),
+            ..DaemonStatus::default()
+        };
+        for (ours, theirs, expected) in [(20, 10, 10), (10, 20, 10), (20, 0, 20), (0, 0, 0)] {
+            let mut status = daemon(ours);
+            status.count(&daemon(theirs));
+            assert_eq!(status.counting_since, Duration::from_secs(expected), "{ours} {theirs}");
+        }
+    }
+
+    #[test]
+    fn counts_that_have_left_with_the_last_process_are_kept() {
+        let schedule =
+            |runs, failed| Some(ScheduleStatus { runs, failed, skipped: 2, ..ScheduleStatus::default() });
+        let before = AppStatus {
+            crashes: 3,
+            last_crash: Some("process 7 exited on signal 11".to_owned()),
+            schedule: schedule(5, 1),
+            ..AppStatus::default()
+        };
+        let mut told = AppStatus::default();
+        told.keep_counts(&before);
+        assert_eq!(format!("{told:?}"), format!("{before:?}"));
+        told.schedule = schedule(6, 0);
+        told.keep_counts(&before);
+        assert_eq!(told.schedule, schedule(6, 1));
     }
 
     #[test]

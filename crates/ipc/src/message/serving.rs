@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::by_place;
 use super::durations::DurationFigures;
 use super::traffic::{Refusal, add};
 
@@ -17,6 +18,7 @@ pub struct WaitingFigures {
     /// How long those that are over have waited; one that was handed over at once, for no time.
     pub durations: DurationFigures,
     /// Requests that no process has had, by [`QUEUE_REFUSALS`].
+    #[serde(deserialize_with = "by_place::array")]
     pub refused: [u64; QUEUE_REFUSALS.len()],
 }
 

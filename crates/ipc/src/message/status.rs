@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::by_place;
 use super::durations::DurationFigures;
 use super::exemplar::{self, DurationExemplar, merge_exemplars};
 use super::exit::Exit;
@@ -78,6 +79,10 @@ pub struct DaemonStatus {
     pub pid: u32,
     /// Since the main process was started.
     pub uptime: Duration,
+    /// When this main process began, since 1970.
+    pub started: Duration,
+    /// When counting began, since 1970: before an upgrade, if there was one.
+    pub counting_since: Duration,
     /// Addresses of all listeners, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub listeners: Vec<String>,
@@ -154,8 +159,10 @@ pub const PROTOCOLS: [&str; 3] = ["HTTP/1.0", "HTTP/1.1", "HTTP/2"];
 #[serde(default)]
 pub struct ListenerFigures {
     /// As configured.
+    #[serde(deserialize_with = "bounded::name")]
     pub address: String,
     /// By [`PROTOCOLS`] and [`STATUS_CLASSES`].
+    #[serde(deserialize_with = "by_place::table")]
     pub requests: [[u64; STATUS_CLASSES.len()]; PROTOCOLS.len()],
     /// How long they took.
     pub durations: DurationFigures,
@@ -177,8 +184,10 @@ pub struct ListenerFigures {
 #[serde(default)]
 pub struct StepFigures {
     /// JSON pointer of the step in the configuration.
+    #[serde(deserialize_with = "bounded::name")]
     pub place: String,
     /// By [`STATUS_CLASSES`].
+    #[serde(deserialize_with = "by_place::array")]
     pub requests: [u64; STATUS_CLASSES.len()],
 }
 
@@ -208,6 +217,7 @@ impl ListenerFigures {
 #[serde(default)]
 pub struct UpstreamStatus {
     /// The application's name.
+    #[serde(deserialize_with = "bounded::name")]
     pub name: String,
     /// In the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
@@ -221,6 +231,7 @@ pub struct UpstreamStatus {
 #[serde(default)]
 pub struct ServerStatus {
     /// The server's address, with `https://` in front if it is spoken to over TLS.
+    #[serde(deserialize_with = "bounded::name")]
     pub address: String,
     /// Whether requests are given to it.
     pub state: ServerState,
@@ -257,6 +268,7 @@ pub enum ServerState {
 #[serde(default)]
 pub struct LimitStatus {
     /// JSON pointer of the limit in the configuration.
+    #[serde(deserialize_with = "bounded::name")]
     pub place: String,
     /// Nothing is refused or delayed, only counted.
     pub dry_run: bool,
@@ -275,6 +287,7 @@ pub struct LimitStatus {
 #[serde(default)]
 pub struct MirrorStatus {
     /// JSON pointer of the `mirror` in the configuration.
+    #[serde(deserialize_with = "bounded::name")]
     pub place: String,
     /// Copies that were answered, whatever the status.
     pub answered: u64,
@@ -327,6 +340,7 @@ pub struct LeftState {
     /// All of them.
     pub requests: u64,
     /// The requests that have left each of [`STATE_KINDS`].
+    #[serde(deserialize_with = "by_place::array")]
     pub kinds: [u64; STATE_KINDS.len()],
 }
 
@@ -335,6 +349,7 @@ pub struct LeftState {
 #[serde(default)]
 pub struct AppStatus {
     /// The application's name.
+    #[serde(deserialize_with = "bounded::name")]
     pub name: String,
     /// Workers that accept requests.
     pub running: u32,
@@ -347,6 +362,7 @@ pub struct AppStatus {
     /// Requests handed over or queued.
     pub active_requests: u32,
     /// Requests that are over, by [`STATUS_CLASSES`].
+    #[serde(deserialize_with = "by_place::array")]
     pub requests: [u64; STATUS_CLASSES.len()],
     /// How long they took, with the time that they waited.
     pub durations: DurationFigures,
@@ -425,6 +441,14 @@ pub struct ScheduleStatus {
     pub skipped: u64,
     /// Times that came while the command ran, and wait.
     pub waiting: u32,
+}
+
+impl ScheduleStatus {
+    /// Adds the runs of another instance.
+    pub fn count(&mut self, other: &Self) {
+        let Self { runs, failed, skipped, .. } = self;
+        add([runs, failed, skipped], &[other.runs, other.failed, other.skipped]);
+    }
 }
 
 /// One run of a command.

@@ -4,7 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::status::{
-    AppStatus, LimitStatus, ListenerFigures, MirrorStatus, ServerStatus, Status, StepFigures, UpstreamStatus,
+    AppStatus, LimitStatus, ListenerFigures, MirrorStatus, ServerState, ServerStatus, Status, StepFigures,
+    UpstreamStatus,
 };
 use super::traffic::add;
 
@@ -83,6 +84,7 @@ impl Status {
             group.servers.truncate(n_left);
             n_left -= group.servers.len();
         }
+        self.inner.authentication.remote_keys.truncate(most);
     }
 }
 
@@ -174,7 +176,7 @@ impl NamedFigures for ServerStatus {
     }
 
     fn ended(&self) -> Self {
-        Self { active: 0, kept: 0, processes: None, ..self.clone() }
+        Self { active: 0, kept: 0, processes: None, state: ServerState::default(), ..self.clone() }
     }
 }
 
@@ -211,7 +213,7 @@ impl NamedFigures for MirrorStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{LeftState, ServerProcesses, ServerState, ServerTimes, WaitingFigures};
+    use crate::message::{LeftState, RemoteKeyFigures, ServerProcesses, ServerTimes, WaitingFigures};
 
     /// Figures that have this number everywhere.
     fn server(address: &str, n: u64) -> ServerStatus {
@@ -297,8 +299,9 @@ mod tests {
         };
         assert_eq!(servers(&sum), [("a".to_owned(), 1), ("b".to_owned(), 2), ("c".to_owned(), 2)]);
         assert_eq!((sum.applications[0].requests[0], sum.limits[0].passed), (3, 3));
+        sum.inner.authentication.remote_keys = vec![RemoteKeyFigures::default(); 3];
         sum.bound(2);
-        assert_eq!(servers(&sum).len(), 2);
+        assert_eq!((servers(&sum).len(), sum.inner.authentication.remote_keys.len()), (2, 2));
         sum.bound(0);
         assert!(sum.upstreams.is_empty() && sum.applications.is_empty() && sum.mirrors.is_empty());
     }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::by_place;
+
 /// Why the router itself answers a request with an error, in place of what the configuration leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -121,10 +123,13 @@ pub const HTTP2_FAULTS: [&str; 2] = ["flood", "protocol"];
 #[serde(default)]
 pub struct TrafficFigures {
     /// Requests that were refused, by [`REFUSALS`].
+    #[serde(deserialize_with = "by_place::array")]
     pub refused: [u64; REFUSALS.len()],
     /// Connections that have begun to speak each of [`CONNECTION_PROTOCOLS`].
+    #[serde(deserialize_with = "by_place::array")]
     pub begun: [u64; CONNECTION_PROTOCOLS.len()],
     /// Connections that are open; one of HTTP that has said nothing yet counts for HTTP/1.
+    #[serde(deserialize_with = "by_place::array")]
     pub open: [u64; CONNECTION_PROTOCOLS.len()],
     /// Handshakes of TLS.
     pub tls: TlsFigures,
@@ -137,8 +142,10 @@ pub struct TrafficFigures {
 #[serde(default)]
 pub struct TlsFigures {
     /// By [`TLS_VERSIONS`] and [`TLS_SESSIONS`].
+    #[serde(deserialize_with = "by_place::table")]
     pub handshakes: [[u64; TLS_SESSIONS.len()]; TLS_VERSIONS.len()],
     /// Handshakes that have failed, by [`TLS_FAILURES`].
+    #[serde(deserialize_with = "by_place::array")]
     pub failed: [u64; TLS_FAILURES.len()],
 }
 
@@ -151,6 +158,7 @@ pub struct Http2Figures {
     /// Streams that clients have reset before they had the reply.
     pub resets: u64,
     /// Connections that were ended, by [`HTTP2_FAULTS`].
+    #[serde(deserialize_with = "by_place::array")]
     pub broken: [u64; HTTP2_FAULTS.len()],
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::WorkerId;
+use super::{WorkerId, by_place};
 use crate::bounded;
 
 /// Most workers of an application that are told of at a time.
@@ -123,10 +123,12 @@ pub const END_CAUSES: [&str; 10] =
 
 /// How many workers of an application there were, since the main process was started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WorkerCounts {
     /// Workers that have begun.
     pub started: u64,
     /// Workers that have ended, by [`END_CAUSES`].
+    #[serde(deserialize_with = "by_place::array")]
     pub ended: [u64; END_CAUSES.len()],
 }
 

@@ -128,12 +128,11 @@ impl Children {
     /// All processes of an instance have ended, and none will be started.
     pub(super) fn remove_app(&mut self, id: AppId) {
         let Some(app) = self.apps.remove(&id) else { return };
-        let was_last = !self.apps.values().any(|other| other.spec.name == app.spec.name);
-        self.records.end_instance(&app.spec.name, app.cpu.total(), was_last);
+        self.records.end_instance(&app.spec.name, app.cpu.total(), app.run_counts().as_ref());
         if let Some(router) = app.router {
             self.tell_router(router, &ToRouter::AppGone { app: id });
         }
-        self.events.push_back(AppEvent::Ended(id));
+        self.events.push_back(AppEvent::Ended(id, app.spec.name));
     }
 
     /// Ends those instances of which this is true.

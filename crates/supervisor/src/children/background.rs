@@ -1,9 +1,10 @@
 //! Applications that no listener reaches: carries out what their work asks for.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use corral_ipc::log::clean;
-use corral_ipc::message::{AppId, EndCause, Exit, ToPrototype, WorkerId};
+use corral_ipc::message::{AppId, EndCause, Exit, ScheduleStatus, ToPrototype, WorkerId};
 use corral_sys::child_check::VerifiedChild;
 
 use super::{AppEvent, Children};
@@ -22,6 +23,11 @@ impl App {
     /// When its work has something to do, if anything could be started.
     pub(crate) fn work_deadline(&self) -> Option<Instant> {
         self.background.as_ref().filter(|_| self.can_work()).and_then(Background::deadline)
+    }
+
+    /// The counts of its runs, if it has a schedule.
+    pub(super) fn run_counts(&self) -> Option<ScheduleStatus> {
+        self.background.as_ref()?.run_counts()
     }
 
     /// Whether a process could be started.
@@ -215,6 +221,16 @@ impl Children {
             }
             self.end_if_done(*id);
         }
+    }
+
+    /// The counts of all runs of each application that has or had a schedule, with those of instances that have ended.
+    pub(crate) fn runs_by_name(&self) -> HashMap<&str, ScheduleStatus> {
+        let mut sums: HashMap<_, _> = self.records.runs().map(|(name, runs)| (name, runs.clone())).collect();
+        for app in self.apps.values() {
+            let runs = app.run_counts().into_iter();
+            runs.for_each(|runs| sums.entry(&*app.spec.name).or_default().count(&runs));
+        }
+        sums
     }
 
     /// Lets the instances begin whose predecessors have ended.

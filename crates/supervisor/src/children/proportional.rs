@@ -11,6 +11,7 @@ use corral_sys::process_use::ProcessUse;
 use corral_sys::usage;
 
 use super::Children;
+use super::look_budget::LARGEST;
 use super::workers::number;
 
 /// Where more processes run, none is looked at: each would be too seldom.
@@ -18,9 +19,6 @@ const MOST_PROCESSES: usize = 1024;
 
 /// The time for the looks of one question. The last one may take longer, by what the largest process takes.
 const LONGEST_LOOK: Duration = Duration::from_millis(2);
-
-/// Bytes of a process that is not looked at, as that would take tens of milliseconds.
-const LARGEST: u64 = 1024 * 1024 * 1024;
 
 type Place = (AppId, WorkerId);
 
@@ -74,13 +72,17 @@ impl ProportionalMemory {
 impl Children {
     /// The memory of the processes of each application by their shares, as far as it is known.
     pub(crate) fn proportional_memory(&mut self) -> HashMap<String, u64> {
-        let Self { apps, proportional, .. } = self;
+        let Self { apps, proportional, looks, .. } = self;
         let processes: Vec<(Place, &VerifiedChild)> = apps
             .iter()
             .flat_map(|(id, app)| app.workers.processes().map(|(worker, process)| ((*id, worker), process)))
             .collect();
-        let deadline = Instant::now() + LONGEST_LOOK;
-        proportional.look(&processes, || Instant::now() < deadline, |process| measure(process));
+        let began = Instant::now();
+        let time = looks.left(began).min(LONGEST_LOOK);
+        if !time.is_zero() && !processes.is_empty() {
+            proportional.look(&processes, || began.elapsed() < time, |process| measure(process));
+            looks.note(began, Instant::now());
+        }
         let mut by_name: HashMap<String, Option<u64>> = HashMap::new();
         for (id, app) in apps.iter() {
             let bytes = proportional.sum(app.workers.processes().map(|(worker, _)| (*id, worker)));

@@ -1,10 +1,10 @@
-//! How many workers applications had, how often they crashed, and how long they had processors: by name, so that the
-//! counts go on when an application is restarted. They leave with it.
+//! How many workers applications had, how often they crashed, how often they ran, and how long they had processors: by
+//! name, so that the counts go on when an application is restarted. They leave with the name.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use corral_ipc::message::{EndCause, WorkerCounts};
+use corral_ipc::message::{EndCause, ScheduleStatus, WorkerCounts};
 
 /// The records of all applications.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub(crate) struct WorkerRecord {
     pub(crate) last_crash: Option<String>,
     /// The time on processors of instances that have ended.
     pub(crate) cpu: Duration,
+    /// The runs of instances that have ended, if one had a schedule; no more than counts.
+    pub(crate) runs: Option<ScheduleStatus>,
 }
 
 impl WorkerRecords {
@@ -40,14 +42,21 @@ impl WorkerRecords {
         record.last_crash = Some(how);
     }
 
-    /// An instance has ended that has had processors for so long; whether it was the last one with its name.
-    pub(crate) fn end_instance(&mut self, name: &str, cpu: Duration, was_last: bool) {
-        if was_last {
-            self.0.remove(name);
-            return;
-        }
-        let sum = &mut self.record(name).cpu;
-        *sum = sum.saturating_add(cpu);
+    /// An instance has ended that has had processors for so long, with these runs if it has a schedule.
+    pub(crate) fn end_instance(&mut self, name: &str, cpu: Duration, runs: Option<&ScheduleStatus>) {
+        let record = self.record(name);
+        record.cpu = record.cpu.saturating_add(cpu);
+        runs.into_iter().for_each(|runs| record.runs.get_or_insert_default().count(runs));
+    }
+
+    /// The runs of instances that have ended, by application.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (&str, &ScheduleStatus)> {
+        self.0.iter().filter_map(|(name, record)| Some((&**name, record.runs.as_ref()?)))
+    }
+
+    /// The name has left.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.0.remove(name);
     }
 
     /// The record of an application.
@@ -105,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_go_on_until_the_last_instance_has_ended() {
+    fn counts_go_on_until_the_name_leaves() {
         let mut records = WorkerRecords::default();
         records.start("a");
         records.start("a");
@@ -113,16 +122,20 @@ mod tests {
         records.crash("a", "process 1 exited on signal 9".to_owned());
         records.start("b");
         let ten = Duration::from_secs(10);
-        records.end_instance("a", ten, false);
+        let runs = |runs| ScheduleStatus { runs, failed: 1, ..ScheduleStatus::default() };
+        records.end_instance("a", ten, Some(&ScheduleStatus { waiting: 3, ..runs(5) }));
+        records.end_instance("a", Duration::ZERO, Some(&runs(2)));
+        records.end_instance("b", ten, None);
         let record = records.of("a").unwrap();
         assert_eq!((record.counts.started, record.counts.ended[1], record.cpu), (2, 1, ten));
         assert_eq!(
             (record.n_crashes, record.last_crash.as_deref()),
             (1, Some("process 1 exited on signal 9"))
         );
-        records.end_instance("a", ten, true);
+        assert_eq!(records.runs().collect::<Vec<_>>(), [("a", &ScheduleStatus { failed: 2, ..runs(7) })]);
+        records.forget("a");
         assert!(records.of("a").is_none());
-        assert_eq!(records.of("b").map(|record| record.counts.started), Some(1));
+        assert_eq!(records.of("b").map(|record| (record.counts.started, record.cpu)), Some((1, ten)));
     }
 
     #[test]

@@ -12,16 +12,11 @@ use corral_sys::usage::{self, ProcessUsage};
 
 use super::Children;
 use crate::children::app::App;
+use crate::children::look_budget::LARGEST;
 use crate::ids::RouterId;
 
 /// Processes whose shared memory is looked at for one question: that takes the longest.
 const MOST_LOOKS: usize = 64;
-
-/// Bytes of a process whose shared memory is not looked at, as that would take too long.
-const LARGEST: u64 = 4 * 1024 * 1024 * 1024;
-
-/// The time for all looks at processes for one question. Other processes wait for it.
-const LONGEST_LOOK: Duration = Duration::from_millis(20);
 
 /// Processes of commands whose time on processors is read at once; each takes a few microseconds.
 const MOST_TIMES: usize = 256;
@@ -34,12 +29,22 @@ impl Children {
     }
 
     /// The workers of instances as their routers have told, with their processes; whether each instance is in force.
-    pub(crate) fn describe_workers(&self, told: Vec<(AppId, bool, Vec<WorkerStatus>)>) -> Vec<WorkerStatus> {
+    /// What they use is told while there is time for looks.
+    pub(crate) fn describe_workers(
+        &mut self,
+        told: Vec<(AppId, bool, Vec<WorkerStatus>)>,
+    ) -> Vec<WorkerStatus> {
+        let began = Instant::now();
+        let deadline = began + self.looks.left(began);
         let known = told.into_iter().filter_map(|(app, is_in_force, workers)| {
             Some(describe(self.apps.get(&app)?, workers, is_in_force))
         });
         let known: Vec<_> = known.flatten().take(MOST_WORKERS).collect();
-        measured(known, Instant::now() + LONGEST_LOOK)
+        let measured = measured(known, deadline);
+        if began < deadline {
+            self.looks.note(began, Instant::now());
+        }
+        measured
     }
 
     /// The worker of an application that is this process, which nothing else can be by now.
@@ -109,11 +114,18 @@ impl Children {
         figures.cpu = record.map_or(Duration::ZERO, |record| record.cpu).saturating_add(present);
     }
 
+    /// Forgets what was counted of an application that has left the configuration, unless an instance is left.
+    pub(crate) fn forget_record(&mut self, name: &str) {
+        if !self.apps.values().any(|app| app.spec.name == name) {
+            self.records.forget(name);
+        }
+    }
+
     /// Tells how often processes of an application crashed, and how the last one did.
     pub(crate) fn fill_in_crashes(&self, figures: &mut AppStatus) {
-        let Some(record) = self.records.of(&figures.name) else { return };
-        figures.crashes = record.n_crashes;
-        figures.last_crash.clone_from(&record.last_crash);
+        let record = self.records.of(&figures.name);
+        figures.crashes = record.map(|record| record.n_crashes).unwrap_or_default();
+        figures.last_crash = record.and_then(|record| record.last_crash.clone());
     }
 }
 
@@ -154,8 +166,11 @@ fn describe(
 
 /// Adds what the processes use, as far as that can be found out until the deadline.
 fn measured(known: Vec<(WorkerStatus, &VerifiedChild)>, deadline: Instant) -> Vec<WorkerStatus> {
-    let machine_start = usage::machine_start();
     let has_time = || Instant::now() < deadline;
+    if !has_time() {
+        return known.into_iter().map(|(status, _)| status).collect();
+    }
+    let machine_start = usage::machine_start();
     let mut n_looks = 0;
     let mut measured: Vec<_> = known
         .into_iter()

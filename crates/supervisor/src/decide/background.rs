@@ -198,6 +198,14 @@ impl Background {
         }
     }
 
+    /// How many runs there were.
+    pub(crate) fn run_counts(&self) -> Option<ScheduleStatus> {
+        match &self.work {
+            CommandWork::Services(_) => None,
+            CommandWork::Runs(runs) => Some(runs.counts()),
+        }
+    }
+
     /// The runs, for `/status`.
     pub(crate) fn schedule(&self) -> Option<ScheduleStatus> {
         match &self.work {

@@ -31,6 +31,7 @@ const MOST: usize = 1 << 17;
 pub(crate) struct Outbox {
     packets: VecDeque<Packet>,
     cost: usize,
+    n_descriptors: usize,
     room: OutboxLimit,
 }
 
@@ -40,7 +41,7 @@ pub(crate) struct Full;
 
 impl Outbox {
     pub(crate) fn new(room: OutboxLimit) -> Self {
-        Self { packets: VecDeque::new(), cost: 0, room }
+        Self { packets: VecDeque::new(), cost: 0, n_descriptors: 0, room }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -51,6 +52,11 @@ impl Outbox {
         self.packets.front()
     }
 
+    /// Descriptors of all messages.
+    pub(crate) fn n_descriptors(&self) -> usize {
+        self.n_descriptors
+    }
+
     /// Adds a message. The first one may be as long as it likes.
     pub(crate) fn push(&mut self, packet: Packet) -> Result<(), Full> {
         let cost = self.cost + packet.cost();
@@ -59,23 +65,30 @@ impl Outbox {
             return Err(Full);
         }
         self.cost = cost;
+        self.n_descriptors += packet.n_descriptors();
         self.packets.push_back(packet);
         Ok(())
     }
 
     /// Takes the first one out.
     pub(crate) fn pop(&mut self) {
-        self.cost -= self.packets.pop_front().map_or(0, |packet| packet.cost());
+        if let Some(packet) = self.packets.pop_front() {
+            self.cost -= packet.cost();
+            self.n_descriptors -= packet.n_descriptors();
+        }
     }
 
     pub(crate) fn clear(&mut self) {
         self.packets.clear();
-        self.cost = 0;
+        (self.cost, self.n_descriptors) = (0, 0);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::{AsFd as _, BorrowedFd};
+
+    use corral_ipc::link::Link;
     use corral_ipc::message::{ToPrototype, WorkerId};
 
     use super::*;
@@ -95,6 +108,21 @@ mod tests {
         outbox.clear();
         assert!(outbox.is_empty() && outbox.first().is_none());
         assert_eq!(outbox.push(packet()), Ok(()));
+    }
+
+    #[test]
+    fn descriptors_are_counted_while_they_wait() {
+        let mut outbox = Outbox::new(OutboxLimit::Large);
+        let (one, other) = Link::pair().unwrap();
+        let with = |fds: &[BorrowedFd<'_>]| Packet::new(&ToPrototype::Stop, fds).unwrap();
+        outbox.push(with(&[one.as_fd(), other.as_fd()])).unwrap();
+        outbox.push(packet()).unwrap();
+        outbox.push(with(&[one.as_fd()])).unwrap();
+        assert_eq!(outbox.n_descriptors(), 3);
+        outbox.pop();
+        assert_eq!(outbox.n_descriptors(), 1);
+        outbox.clear();
+        assert_eq!(outbox.n_descriptors(), 0);
     }
 
     #[test]

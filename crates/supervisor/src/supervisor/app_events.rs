@@ -21,7 +21,11 @@ impl Supervisor {
                     self.advance(ApplyEvent::AppFailed(id, reason));
                 }
                 AppEvent::Decided(id) => self.watch.iter_mut().for_each(|watch| watch.is_decided(id)),
-                AppEvent::Ended(id) => {
+                AppEvent::Ended(id, name) => {
+                    let in_force = self.configuration.in_force();
+                    if in_force.is_none_or(|build| build.find_app(&name).is_none()) {
+                        self.children.forget_record(&name);
+                    }
                     self.release_background();
                     tell_of_background(&self.children, self.upgrade.serving_peer());
                     for ticket in self.restarts.gone(id) {

@@ -125,6 +125,7 @@ impl Supervisor {
                     let n_loops = children.routers.in_charge.n_threads;
                     enter(build, before.as_deref(), &self.inheritance.given, n_loops);
                 }
+                self.count_in_force();
             }
             ApplyEffect::Replace(replaced) => {
                 children.replace_apps(&replaced);

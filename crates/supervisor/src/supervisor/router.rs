@@ -1,11 +1,13 @@
 //! Routers: what they ask for, and what follows when one ends.
 
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Instant;
 
-use corral_ipc::message::{FailedListener, FromRouter, GenerationId, ToController};
+use corral_ipc::message::{ControlCall, FailedListener, FromRouter, GenerationId, ToController};
+use corral_sys::deferred_close;
 
 use super::Supervisor;
+use crate::children::role::Role;
 use crate::configuration::Unused;
 use crate::decide::steps::ApplyEvent;
 use crate::ids::RouterId;
@@ -63,10 +65,7 @@ impl Supervisor {
             FromRouter::CertificateWanted { name, client } => {
                 self.children.controller.send(&ToController::CertificateWanted { name, client });
             }
-            FromRouter::ControlCall(call) => match &fds[..] {
-                [socket] => children.controller.send_with(&ToController::Call(call), &[socket.as_fd()]),
-                _ => tracing::error!("pass a request on to the controller: no descriptor is left"),
-            },
+            FromRouter::ControlCall(call) => pass_on(&mut children.controller, call, fds),
             FromRouter::Status { ticket, status } => self.take_status(id, ticket, status),
             FromRouter::Ask { ticket, question } => self.on_desk_question(id, ticket, question),
             FromRouter::Finished { .. }
@@ -75,7 +74,7 @@ impl Supervisor {
                 children.end_router(id, "says that it has finished, but was not told to");
             }
             FromRouter::Finished { status } => {
-                questions.keep_totals(id, &status);
+                questions.keep_totals(id, status);
                 self.tell_sums();
             }
         }
@@ -143,5 +142,62 @@ impl Supervisor {
             self.children.end_router(router, "has not answered for minutes");
         }
         self.note_owed(now);
+    }
+}
+
+/// Passes a request of a client on to the controller. One that does not read those that wait gets no more of them, and
+/// the client sees that its connection is closed.
+fn pass_on(controller: &mut Role, call: ControlCall, fds: Vec<OwnedFd>) {
+    match (&fds[..], &mut controller.peer) {
+        ([socket], Some(peer)) if peer.takes_descriptors() => {
+            peer.send(&ToController::Call(call), &[socket.as_fd()]);
+        }
+        ([_], _) => tracing::debug!("a request for the controller is dropped, which reads none"),
+        _ => tracing::error!("pass a request on to the controller: no descriptor is left"),
+    }
+    // What waits in the socket is closed with it.
+    deferred_close::let_go(fds);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::os::unix::net::UnixStream;
+
+    use corral_config::control_service::ControlService;
+    use corral_ipc::link::Link;
+    use corral_sys::signal::Pid;
+
+    use super::*;
+    use crate::peer::{MOST_DESCRIPTORS, OutboxLimit};
+
+    /// A request, and the client's end of its connection.
+    fn call(controller: &mut Role) -> UnixStream {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let call = ControlCall { service: ControlService::Metrics, client: None, is_secure: false };
+        pass_on(controller, call, vec![theirs.into()]);
+        ours
+    }
+
+    #[test]
+    fn requests_that_the_controller_does_not_read_are_bounded() {
+        let (main, other) = Link::pair().unwrap();
+        let this = Pid::from_raw(std::process::id().cast_signed()).unwrap();
+        let mut controller = Role::new("controller", Instant::now());
+        assert_eq!(call(&mut controller).read(&mut [0]).unwrap(), 0, "there is none");
+        let peer = Peer::new("controller".to_owned(), this, main, OutboxLimit::Large);
+        controller.started(peer, Instant::now());
+        let takes = |controller: &Role| controller.peer.as_ref().is_some_and(Peer::takes_descriptors);
+        let mut n_taken = 0;
+        while takes(&controller) {
+            call(&mut controller);
+            n_taken += 1;
+        }
+        assert!((MOST_DESCRIPTORS..10_000).contains(&n_taken), "{n_taken}");
+        assert_eq!(call(&mut controller).read(&mut [0]).unwrap(), 0);
+        let read = other.try_recv::<ToController>();
+        assert!(matches!(read, Ok(Some((ToController::Call(_), _)))), "{read:?}");
+        controller.peer.iter_mut().for_each(Peer::flush);
+        assert!(takes(&controller));
     }
 }

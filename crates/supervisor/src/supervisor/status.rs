@@ -76,6 +76,8 @@ impl Supervisor {
         status.daemon = DaemonStatus {
             pid: std::process::id(),
             uptime: self.questions.started.elapsed(),
+            started: self.questions.started_at,
+            counting_since: self.questions.started_at,
             listeners: in_force.map(listener_addresses).unwrap_or_default(),
             config_error: self.files.trouble.clone().or(not_stored),
             log: self.audience.log_path(),
@@ -94,19 +96,23 @@ impl Supervisor {
         status.background =
             background.map(|(id, spec)| background_status(&spec.name, self.children.apps.get(id))).collect();
         let inherited = self.inherited_applications();
+        let runs = self.children.runs_by_name();
         for figures in status.applications.iter_mut().chain(&mut status.background) {
             let Some((id, _)) = build.find_app(&figures.name) else { continue };
             let Some(app) = self.children.apps.get(id) else { continue };
             let known = figures.last_error.take().or_else(|| app.life.failure().map(ToOwned::to_owned));
             figures.last_error = known.or_else(|| self.restarts.failure_of(*id).cloned());
             self.children.fill_in_crashes(figures);
+            if let (Some(schedule), Some(all)) = (&mut figures.schedule, runs.get(&*figures.name)) {
+                (schedule.runs, schedule.failed, schedule.skipped) = (all.runs, all.failed, all.skipped);
+            }
             figures.warning = self.programs.warning_about(&app.spec);
             inherited.get(&*figures.name).into_iter().for_each(|before| figures.count_before(before));
         }
     }
 }
 
-pub(super) fn background_status(name: &str, app: Option<&App>) -> AppStatus {
+fn background_status(name: &str, app: Option<&App>) -> AppStatus {
     let name = name.to_owned();
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     AppStatus {

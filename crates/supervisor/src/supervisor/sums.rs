@@ -3,6 +3,9 @@
 //!
 //! The successor asks before it starts a router, and again whenever it is asked for the status itself; that answer
 //! counts in the next one. The process before also tells what it has when a router has finished, and when it ends.
+//!
+//! Counters leave with the thing that they are of. Only a router knows what is in its configuration: it is asked for
+//! its figures whenever one is in force.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +13,6 @@ use corral_ipc::message::{AppStatus, Status, Ticket, ToRouter, ToSuccessor};
 use corral_ipc::sums;
 
 use super::Supervisor;
-use super::status::background_status;
 
 /// The ticket of questions whose answers are noted, and wanted for nothing else.
 const UNASKED: Ticket = Ticket(u64::MAX);
@@ -53,6 +55,7 @@ impl Supervisor {
     /// All counters that are to go on.
     fn sums(&mut self) -> Status {
         let mut sums = self.questions.sums();
+        sums.daemon.counting_since = self.questions.started_at;
         sums.daemon.config_changes = self.files.n_changes;
         sums.daemon.main = self.main_figures();
         let inherited = self.questions.inherited();
@@ -66,10 +69,11 @@ impl Supervisor {
         let apps = self.configuration.in_force().into_iter().flat_map(|build| &build.apps);
         let inherited = self.inherited_applications();
         let present = self.children.cpu_by_name();
+        let runs = self.children.runs_by_name();
         let places: BTreeMap<_, _> = sums.iter().map(|app| app.name.clone()).zip(0..).collect();
-        for (id, spec) in apps {
-            let app = self.children.apps.get(id);
-            let mut figures = background_status(&spec.name, app);
+        for (_, spec) in apps {
+            let schedule = runs.get(&*spec.name).cloned();
+            let mut figures = AppStatus { name: spec.name.clone(), schedule, ..AppStatus::default() };
             self.children.fill_in_crashes(&mut figures);
             self.children.fill_in_workers(&mut figures, &present);
             if let Some(before) = inherited.get(&*spec.name) {
@@ -85,6 +89,16 @@ impl Supervisor {
                 None => sums.push(figures),
             }
         }
+    }
+
+    /// A configuration is in force: what has left with the one before begins at zero if it is added again.
+    pub(super) fn count_in_force(&mut self) {
+        let Self { children, configuration, questions, .. } = self;
+        let router = children.routers.newest().id;
+        let others = children.routers.iter().map(|router| router.id).filter(|id| *id != router).collect();
+        let apps = configuration.in_force().into_iter().flat_map(|build| &build.apps);
+        questions.enter(router, others, apps.map(|(_, spec)| spec.name.clone()).collect());
+        children.tell_router(router, &ToRouter::Status { ticket: UNASKED });
     }
 
     /// The counters of applications of the process before this one, by name.

@@ -3,9 +3,7 @@
 
 use std::collections::HashMap;
 
-use corral_ipc::message::{
-    AppId, AppStatus, Status, Ticket, ToController, ToRouter, WorkerEnding, WorkerStatus,
-};
+use corral_ipc::message::{AppId, Status, Ticket, ToController, ToRouter, WorkerEnding, WorkerStatus};
 
 use super::Supervisor;
 use crate::ids::RouterId;
@@ -13,7 +11,7 @@ use crate::ids::RouterId;
 impl Supervisor {
     pub(super) fn ask_workers(&mut self, ticket: Ticket, name: &str) {
         let apps = self.children.instances_of(name);
-        if apps.is_empty() || self.questions.are_full() {
+        if apps.is_empty() || self.questions.workers.are_full() {
             return self.children.controller.send(&ToController::Workers { ticket, workers: None });
         }
         let hears = |router: &RouterId| {
@@ -73,10 +71,9 @@ impl Supervisor {
                 children.note_cpu(*id, figures.cpu);
             }
         }
-        let before = self.questions.inherited().applications.iter();
-        let before: HashMap<&str, &AppStatus> = before.map(|app| (&*app.name, app)).collect();
         let present = self.children.cpu_by_name();
         let proportional = self.children.proportional_memory();
+        let before = self.inherited_applications();
         for figures in status.applications.iter_mut().chain(&mut status.background) {
             self.children.fill_in_workers(figures, &present);
             figures.proportional = proportional.get(figures.name.as_str()).copied();

@@ -299,10 +299,18 @@ impl Runs {
         ScheduleStatus {
             next: next.map(|next| schedule::written(next, &self.zone)),
             last: self.last.clone(),
+            waiting: self.n_waiting,
+            ..self.counts()
+        }
+    }
+
+    /// The same, without the words.
+    pub(super) fn counts(&self) -> ScheduleStatus {
+        ScheduleStatus {
             runs: self.n_runs,
             failed: self.n_failed,
             skipped: self.n_skipped,
-            waiting: self.n_waiting,
+            ..ScheduleStatus::default()
         }
     }
 }

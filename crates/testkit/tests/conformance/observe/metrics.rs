@@ -7,6 +7,7 @@ mod queues;
 mod refusals;
 mod replaced;
 mod requests;
+mod returned;
 mod tls;
 mod upgrade;
 mod upstreams;

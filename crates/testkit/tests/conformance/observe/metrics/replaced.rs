@@ -7,7 +7,7 @@ use super::samples;
 
 /// Kills the router, and waits until another one serves.
 #[track_caller]
-fn replace_router(server: &Daemon) {
+pub(super) fn replace_router(server: &Daemon) {
     let killed = server.expect_processes("router", 1)[0];
     server.kill(killed);
     eventually("another one serves", || {

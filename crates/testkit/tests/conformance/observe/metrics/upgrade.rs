@@ -113,6 +113,36 @@ fn crashes_restarts_and_changes_are_remembered() {
     }
 }
 
+/// Whatever becomes of the instance that has run: it leaves with a restart, and when another process takes over.
+#[test]
+fn runs_of_a_schedule_are_remembered() {
+    let app = json!({ "type": "process", "command": "true", "schedule": "0 0 1 1 *" });
+    let config = json!({ "listeners": {}, "applications": { "job": app } });
+    let mut server = daemon().config(config).start();
+    let runs = "corral_schedule_runs_total{application=\"job\",result=\"succeeded\"}";
+    let run = |server: &Daemon, n: f64| {
+        let ask = Request::post("/control/applications/job/run");
+        // The processes before may not have ended.
+        eventually("it runs", || (server.control().send(&ask).0.status == 200).then_some(()));
+        expect_sample(server, runs, n);
+    };
+    run(&server, 1.0);
+    server.control().get("/control/applications/job/restart").0.expect(200);
+    assert_eq!(samples(&server)[runs], 1.0);
+    run(&server, 2.0);
+    for counted in [2.0, 3.0] {
+        let old = server.upgrade();
+        eventually("the old process ends", || {
+            assert_eq!(samples(&server)[runs], counted);
+            (!is_alive(old)).then_some(())
+        });
+        assert_eq!(samples(&server)[runs], counted);
+        run(&server, counted + 1.0);
+    }
+    let told = server.control().get("/status/applications/job/schedule/runs").json();
+    assert_eq!(told["total"], 4, "{told}");
+}
+
 /// A successor that fails changes nothing.
 #[test]
 fn an_upgrade_that_fails_begins_nothing_anew() {

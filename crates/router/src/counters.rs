@@ -59,6 +59,11 @@ impl Counter {
     }
 }
 
+/// Adds counters of one event loop to the sums over all.
+pub(crate) fn add_to(sums: &mut [u64], counters: &[Counter]) {
+    sums.iter_mut().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
+}
+
 /// Durations, counted by their length.
 #[derive(Debug, Default)]
 pub(crate) struct DurationCounts {
@@ -76,7 +81,7 @@ impl DurationCounts {
 
     /// Adds all to those of other event loops.
     pub(crate) fn add_to(&self, sum: &mut DurationFigures) {
-        sum.counts.iter_mut().zip(&self.counts).for_each(|(sum, counter)| *sum += counter.get());
+        add_to(&mut sum.counts, &self.counts);
         sum.micros = sum.micros.wrapping_add(self.micros.get());
     }
 }

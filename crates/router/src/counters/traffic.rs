@@ -5,7 +5,7 @@ use corral_ipc::message::{
     TLS_SESSIONS, TLS_VERSIONS, TlsFailure, TrafficFigures,
 };
 
-use super::Counter;
+use super::{Counter, add_to};
 
 /// Figures of one event loop; only that loop writes them.
 #[derive(Debug, Default)]
@@ -51,16 +51,16 @@ impl TrafficCounters {
 
     /// Adds all to those of other event loops.
     pub(crate) fn add_to(&self, sum: &mut TrafficFigures) {
-        add(&mut sum.refused, &self.refused);
-        add(&mut sum.begun, &self.begun);
+        add_to(&mut sum.refused, &self.refused);
+        add_to(&mut sum.begun, &self.begun);
         let open = self.begun.iter().zip(&self.ended);
         let open = open.map(|(begun, ended)| begun.get().saturating_sub(ended.get()));
         sum.open.iter_mut().zip(open).for_each(|(sum, n)| *sum += n);
-        add(sum.tls.handshakes.as_flattened_mut(), self.tls.handshakes.as_flattened());
-        add(&mut sum.tls.failed, &self.tls.failed);
+        add_to(sum.tls.handshakes.as_flattened_mut(), self.tls.handshakes.as_flattened());
+        add_to(&mut sum.tls.failed, &self.tls.failed);
         sum.http2.streams += self.http2.streams.get();
         sum.http2.resets += self.http2.resets.get();
-        add(&mut sum.http2.broken, &self.http2.broken);
+        add_to(&mut sum.http2.broken, &self.http2.broken);
     }
 }
 
@@ -95,10 +95,6 @@ pub(crate) fn sum<'c>(
     let [http1, others @ ..] = &mut sum.open;
     *http1 = n_connections.saturating_sub(others.iter().sum());
     sum
-}
-
-fn add(sums: &mut [u64], counters: &[Counter]) {
-    sums.iter_mut().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
 }
 
 #[cfg(test)]

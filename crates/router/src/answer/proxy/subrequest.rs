@@ -167,11 +167,6 @@ async fn ask_server(
 }
 
 impl SubrequestResponse {
-    /// The answer on a connection that is not kept.
-    pub(super) fn without_server(connection: ServerConnection, start: ResponseStart) -> Self {
-        Self { server: None, connection, start }
-    }
-
     pub(crate) fn status(&self) -> u16 {
         self.start.head.status()
     }

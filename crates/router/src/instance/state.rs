@@ -123,6 +123,21 @@ impl CallState {
         }
     }
 
+    /// Where the time has gone of a request that was handed over at `began`, if no pool need be asked: a worker has
+    /// said that it is over, or it has failed before one had it.
+    pub(super) fn times(
+        &self,
+        began: Instant,
+        now: Instant,
+        failure: Option<&AppFailure>,
+    ) -> Option<RunTimes> {
+        if let Some(run) = &self.run {
+            return Some(run.times(began));
+        }
+        let was_refused = failure.is_some_and(|failure| !failure.is_of_run());
+        was_refused.then_some(RunTimes { began, started: None, ended: now, pid: None })
+    }
+
     pub(super) fn next_piece(&mut self) -> Result<Option<AnswerPiece>, AppFailure> {
         if !self.interim.is_empty() {
             return Ok(Some(AnswerPiece::Interim(std::mem::take(&mut self.interim))));
@@ -242,6 +257,22 @@ mod tests {
         // The event loop has not slept since it handed the request over, or the worker says more than is true.
         let quick = times(began, second);
         assert_eq!((quick.started, quick.ended), (Some(began), began + second));
+    }
+
+    /// An application that is overloaded is not asked about each request that it has no time for.
+    #[test]
+    fn a_request_that_was_refused_has_waited() {
+        let state = CallState::new(RequestBody::Complete);
+        let (began, second) = (Instant::now(), Duration::from_secs(1));
+        let times = |failure: AppFailure| state.times(began, began + second, Some(&failure));
+        for failure in
+            [AppFailure::QueueFull, AppFailure::QueueTimedOut(second), AppFailure::NoWorker(String::new())]
+        {
+            let times = times(failure).expect("it is known");
+            assert_eq!((times.started, times.ended, times.pid), (None, began + second, None));
+        }
+        assert!(times(AppFailure::TimedOut(second)).is_none());
+        assert!(state.times(began, began, None).is_none());
     }
 
     #[test]

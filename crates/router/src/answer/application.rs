@@ -79,7 +79,7 @@ pub(crate) async fn answer(
         (Some(error), _) => response.fail_body(&error).await,
         (None, Ok(())) => Ok(()),
         (None, Err(Unanswered::Gone)) => Err(Gone),
-        (None, Err(Unanswered::Failed(failure))) => fail(response, &app.app, failure).await,
+        (None, Err(Unanswered::Failed(failure))) => fail(response, app, failure).await,
     }
 }
 
@@ -271,19 +271,21 @@ pub(crate) async fn with_timeouts<T>(
 /// Answers a request that an application did not.
 pub(crate) async fn fail(
     response: &mut ResponseWriter<'_, '_>,
-    app: &AppInstance,
+    app: &LoopApp,
     failure: &AppFailure,
 ) -> Result<(), Gone> {
     if let Some(refusal) = failure.refusal() {
         response.reply.refuse(refusal);
+        // Also where the application is to answer for another refusal.
+        app.count_refused(refusal);
     }
     if failure.is_overload() {
-        app.count_refused();
+        app.app.note_overload();
         response.reply.retry_after = Some(RETRY_AFTER);
     } else {
         let target =
             String::from_utf8_lossy(response.request.received.head.target(response.request.received.bytes));
-        let (name, failure) = (&app.spec.name, Chain(failure));
+        let (name, failure) = (&app.app.spec.name, Chain(failure));
         tracing::error!("\"{name}\": {failure}, request \"{}\"", target.escape_debug());
     }
     response.send_error(failure.status()).await

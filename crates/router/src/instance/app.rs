@@ -232,7 +232,7 @@ impl AppInstance {
     }
 
     /// A request gets no answer because there are too many.
-    pub(crate) fn count_refused(&self) {
+    pub(crate) fn note_overload(&self) {
         self.overload.count();
         self.control_waker.want();
     }

@@ -47,7 +47,8 @@ pub(super) struct EndedRun {
     pub(super) heard: Instant,
     /// How long it has taken, as the worker says.
     pub(super) took: Duration,
-    pub(super) pid: u32,
+    /// The worker's process; none if that was gone by then.
+    pub(super) pid: Option<u32>,
 }
 
 impl EndedRun {
@@ -55,7 +56,7 @@ impl EndedRun {
     pub(super) fn times(&self, began: Instant) -> RunTimes {
         let started = self.heard.checked_sub(self.took).map_or(began, |started| started.max(began));
         let ended = started.checked_add(self.took).unwrap_or(self.heard);
-        RunTimes { began, started: Some(started), ended, pid: Some(self.pid) }
+        RunTimes { began, started: Some(started), ended, pid: self.pid }
     }
 }
 
@@ -251,7 +252,7 @@ mod tests {
     #[test]
     fn a_run_begins_when_its_worker_says() {
         let (began, second) = (Instant::now(), Duration::from_secs(1));
-        let times = |heard: Instant, took| EndedRun { heard, took, pid: 7 }.times(began);
+        let times = |heard: Instant, took| EndedRun { heard, took, pid: Some(7) }.times(began);
         let waited = times(began + 3 * second, second);
         assert_eq!((waited.started, waited.ended), (Some(began + 2 * second), began + 3 * second));
         // The event loop has not slept since it handed the request over, or the worker says more than is true.

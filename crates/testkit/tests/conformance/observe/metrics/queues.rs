@@ -103,6 +103,17 @@ fn an_application_that_is_to_answer_for_a_refusal_counts_its_own() {
     first.read_response().expect(200);
 }
 
+/// A request whose worker dies has waited for it all the same.
+#[test]
+fn requests_of_workers_that_die_have_waited() {
+    let (_site, server) = start(json!({}));
+    let mut held = server.begin(&Request::get("/held.php"));
+    expect_active(&server, 1);
+    server.kill(server.expect_processes("\"php\" worker", 1)[0]);
+    held.read_response().expect(503);
+    expect_sample(&server, WAITED, 1.0);
+}
+
 /// An instance that takes the place of another goes on counting.
 #[test]
 fn a_restarted_application_goes_on() {

@@ -69,7 +69,7 @@ pub(crate) async fn ask(
             Ok(admitted) => admitted,
             Err(reason) => return Ok(Err(last.map_or(reason.into(), SubrequestError::Failed))),
         };
-        let server = &group.servers[chosen];
+        let server = group.begin_attempt(chosen, &tried);
         let active = server.figures().begin_request();
         let asked = ask_server(response, server, target).await;
         drop((active, place));
@@ -86,7 +86,6 @@ pub(crate) async fn ask(
         if !may_retry {
             return Ok(Err(failure.into()));
         }
-        server.figures().retries.add(1);
         last = Some(failure);
     }
 }
@@ -138,6 +137,7 @@ async fn ask_server(
             Ok(connected) => connected,
             Err(failure) => return failure.of_server().map(Err),
         };
+        retries.begin(server);
         connection.begin_request();
         let mut head = begin_head(target);
         append_host(&server.shared, &mut head);
@@ -162,7 +162,6 @@ async fn ask_server(
         if !retries.permit(attempt, true) {
             return Ok(Err(failure));
         }
-        server.figures().retries.add(1);
     }
 }
 

@@ -3,6 +3,7 @@
 //! `/status` and the end of the router first let each event loop finish what it is doing, so that a client that has its
 //! reply finds itself counted and logged.
 
+pub(crate) mod connections;
 pub(crate) mod exemplars;
 pub(crate) mod fine_durations;
 pub(crate) mod inner;

@@ -18,6 +18,18 @@ pub(crate) struct TrafficCounters {
     pub(crate) http2: Http2Counters,
 }
 
+/// A connection that speaks a protocol; it counts as open until this is dropped.
+pub(crate) struct SpokenProtocol<'c> {
+    counters: &'c TrafficCounters,
+    protocol: ConnectionProtocol,
+}
+
+impl Drop for SpokenProtocol<'_> {
+    fn drop(&mut self) {
+        self.counters.end(self.protocol);
+    }
+}
+
 /// Handshakes of TLS.
 #[derive(Debug, Default)]
 pub(crate) struct TlsCounters {
@@ -44,8 +56,14 @@ impl TrafficCounters {
         self.begun[protocol as usize].add(1);
     }
 
+    /// A connection, which is not one of HTTP/1, speaks this protocol until the result is dropped.
+    pub(crate) fn speak(&self, protocol: ConnectionProtocol) -> SpokenProtocol<'_> {
+        self.begin(protocol);
+        SpokenProtocol { counters: self, protocol }
+    }
+
     /// A connection of this protocol has ended.
-    pub(crate) fn end(&self, protocol: ConnectionProtocol) {
+    fn end(&self, protocol: ConnectionProtocol) {
         self.ended[protocol as usize].add(1);
     }
 
@@ -124,6 +142,16 @@ mod tests {
         assert_eq!(figures.refused.iter().sum::<u64>(), 2);
         assert_eq!((figures.tls.handshakes, figures.tls.failed[2]), ([[0, 0], [0, 2]], 2));
         assert_eq!((figures.http2.streams, figures.http2.resets, figures.http2.broken), (6, 2, [0, 2]));
+    }
+
+    #[test]
+    fn a_connection_is_open_while_it_speaks() {
+        let counters = TrafficCounters::default();
+        let speaking = counters.speak(ConnectionProtocol::Tcp);
+        let figures = || sum([&counters].into_iter(), 0);
+        assert_eq!((figures().begun, figures().open), ([0, 0, 1, 0], [0, 0, 1, 0]));
+        drop(speaking);
+        assert_eq!((figures().begun, figures().open), ([0, 0, 1, 0], [0; 4]));
     }
 
     /// The counters are read one after the other while event loops go on.

@@ -3,15 +3,17 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix;
+use std::sync::Arc;
 
 use corral_config::control_service::ControlService;
 use corral_config::json::Value;
 use corral_ipc::message::ControlToken;
 use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
 
 use crate::access::ControlAccess;
 use crate::caller::Caller;
-use crate::main_link::Calls;
+use crate::main_link::{Calls, MOST_CALLS};
 use crate::server;
 use crate::state::Controller;
 
@@ -19,7 +21,10 @@ use crate::state::Controller;
 pub(crate) async fn serve(controller: &Controller, mut calls: Calls) {
     let metrics = ControlAccess::for_metrics();
     let mut dashboard = DashboardAccess::default();
+    let places = Arc::new(Semaphore::new(MOST_CALLS));
     while let Some((call, socket)) = calls.recv().await {
+        // The sockets of others are closed at once, and the router answers 503.
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let access = match call.service {
             ControlService::Metrics => Some(metrics.clone()),
             ControlService::Dashboard => dashboard.of(&controller.in_force().document),
@@ -29,7 +34,11 @@ pub(crate) async fn serve(controller: &Controller, mut calls: Calls) {
         let caller = call.client.map_or(Caller::Socket { uid: None }, Caller::Port);
         match stream(socket) {
             Ok(stream) => {
-                tokio::spawn(server::connection(stream, caller, controller.clone(), access));
+                let answering = server::connection(stream, caller, controller.clone(), access);
+                tokio::spawn(async move {
+                    answering.await;
+                    drop(place);
+                });
             }
             Err(error) => tracing::error!("use the socket of a request that a router has passed on: {error}"),
         }

@@ -48,14 +48,18 @@ pub(crate) struct MainLink {
 pub(crate) struct Answers {
     shared: Arc<LinkState>,
     replacements: mpsc::UnboundedSender<Replacement>,
-    calls: mpsc::UnboundedSender<(ControlCall, OwnedFd)>,
+    calls: mpsc::Sender<(ControlCall, OwnedFd)>,
 }
 
 /// The contents of configuration files, in the order in which main sent them.
 pub(crate) type Replacements = mpsc::UnboundedReceiver<Replacement>;
 
 /// Requests of clients that routers have passed on, in the order in which they came, each with its socket.
-pub(crate) type Calls = mpsc::UnboundedReceiver<(ControlCall, OwnedFd)>;
+pub(crate) type Calls = mpsc::Receiver<(ControlCall, OwnedFd)>;
+
+/// Most of them that are answered at a time, and that wait for that. A router lets in fewer, but counts one whose client
+/// has left for a few seconds only.
+pub(crate) const MOST_CALLS: usize = 128;
 
 /// A document and the assets that belong to it.
 pub(crate) struct Replacement {
@@ -105,7 +109,7 @@ impl MainLink {
             waiting: Mutex::default(),
         });
         let (replacements, replaced) = mpsc::unbounded_channel();
-        let (calls, called) = mpsc::unbounded_channel();
+        let (calls, called) = mpsc::channel(MOST_CALLS);
         let answers = Answers { shared: Arc::clone(&shared), replacements, calls };
         Ok((Self { shared }, answers, replaced, called))
     }
@@ -287,7 +291,7 @@ impl Answers {
                 }
                 Some((ToController::CertificateWanted { name, client }, _)) => engine.want(name, client),
                 Some((ToController::Call(call), mut fds)) => match fds.pop() {
-                    Some(socket) => drop(self.calls.send((call, socket))),
+                    Some(socket) => drop(self.calls.try_send((call, socket))),
                     None => tracing::error!("take a request of a router: no descriptor is left"),
                 },
                 Some((ToController::LogOpened { ticket, error }, fds)) => {

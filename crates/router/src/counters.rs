@@ -3,6 +3,7 @@
 //! `/status` and the end of the router first let each event loop finish what it is doing, so that a client that has its
 //! reply finds itself counted and logged.
 
+pub(crate) mod connections;
 pub(crate) mod exemplars;
 pub(crate) mod fine_durations;
 pub(crate) mod inner;
@@ -59,6 +60,11 @@ impl Counter {
     }
 }
 
+/// Adds counters of one event loop to the sums over all.
+pub(crate) fn add_to(sums: &mut [u64], counters: &[Counter]) {
+    sums.iter_mut().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
+}
+
 /// Durations, counted by their length.
 #[derive(Debug, Default)]
 pub(crate) struct DurationCounts {
@@ -76,7 +82,7 @@ impl DurationCounts {
 
     /// Adds all to those of other event loops.
     pub(crate) fn add_to(&self, sum: &mut DurationFigures) {
-        sum.counts.iter_mut().zip(&self.counts).for_each(|(sum, counter)| *sum += counter.get());
+        add_to(&mut sum.counts, &self.counts);
         sum.micros = sum.micros.wrapping_add(self.micros.get());
     }
 }

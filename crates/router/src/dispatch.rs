@@ -92,7 +92,7 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
                 let policy = generation.config.app_policies.get(key);
                 let entry = policy.and_then(|policy| policy.entries.get(usize::from(target)));
                 let Some(app) = generation.apps.get(key) else { return response.send_error(503).await };
-                let (begun, was_refused) = (response.now(), response.reply.refusal.is_some());
+                let begun = response.now();
                 let answered = match app.gateway() {
                     // In a box, as proxies below: what waits with a file or a worker is not as large then.
                     Some(protocol) if app.runs_programs() => {
@@ -102,9 +102,6 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
                     _ => application::answer(response, app, (target, entry)).await,
                 };
                 app.count(response.outcome(), response.now().saturating_duration_since(begun));
-                if let Some(refusal) = response.reply.refusal.filter(|_| !was_refused) {
-                    app.count_refused(refusal);
-                }
                 return answered;
             }
             RouteTarget::Return(answer) => return returned::answer(response, answer).await,

@@ -1,5 +1,6 @@
 //! The router's side of the link to `main`, shared by all event loops.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -17,13 +18,16 @@ impl MainSender {
 
     /// Sends, or logs why not: a router whose `main` is gone is about to end anyway.
     pub(crate) fn send(&self, message: &FromRouter) {
-        self.send_with(message, &[]);
-    }
-
-    /// The same, with descriptors.
-    pub(crate) fn send_with(&self, message: &FromRouter, fds: &[BorrowedFd<'_>]) {
-        if let Err(error) = self.0.send(message, fds) {
+        if let Err(error) = self.0.send(message, &[]) {
             tracing::error!("send a message to the main process: {error}");
         }
+    }
+
+    /// Sends a message with descriptors that an event loop must not wait for.
+    ///
+    /// # Errors
+    /// `WouldBlock` while the link is full.
+    pub(crate) fn try_send_with(&self, message: &FromRouter, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.0.try_send(message, fds)
     }
 }

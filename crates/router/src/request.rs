@@ -6,5 +6,6 @@ pub(crate) mod forwarded;
 pub(crate) mod head;
 pub(crate) mod identity;
 pub(crate) mod ip_text;
+pub(crate) mod method;
 pub(crate) mod path_pattern;
 pub(crate) mod routing;

@@ -228,6 +228,14 @@ pub fn finish_writing(socket: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::shutdown(socket, rustix::net::Shutdown::Write)?)
 }
 
+/// Takes nothing more from the other side, whose writes fail from now on.
+///
+/// # Errors
+/// The errors of shutdown(2).
+pub fn stop_reading(socket: impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::shutdown(socket, rustix::net::Shutdown::Read)?)
+}
+
 /// Has a connection of TCP reset when it is closed, instead of ended.
 ///
 /// # Errors

@@ -71,11 +71,44 @@ pub(crate) async fn answer(
     let mut app_exchange = AppExchange { call: &call, live_body, refused: None };
     let answered = relay(response, &mut app_exchange, &app.app, body.held).await;
     let refused = app_exchange.refused;
-    response.note_run(&app.app.spec.name, call.times(began, response.now()));
+    // Before an error page is sent, for which the client may take its time.
+    let failure = answered.as_ref().err().and_then(Unanswered::failure);
+    response.note_run(&app.app.spec.name, call.times(began, response.now(), failure));
     drop(call);
-    match refused {
-        Some(error) => response.fail_body(&error).await,
-        None => answered,
+    match (refused, &answered) {
+        (Some(error), _) => response.fail_body(&error).await,
+        (None, Ok(())) => Ok(()),
+        (None, Err(Unanswered::Gone)) => Err(Gone),
+        (None, Err(Unanswered::Failed(failure))) => fail(response, app, failure).await,
+    }
+}
+
+/// Why the client has not got all of an answer.
+enum Unanswered {
+    /// The answer is not waited for any more, or was cut off.
+    Gone,
+    /// Nothing was sent to the client.
+    Failed(AppFailure),
+}
+
+impl Unanswered {
+    fn failure(&self) -> Option<&AppFailure> {
+        match self {
+            Self::Gone => None,
+            Self::Failed(failure) => Some(failure),
+        }
+    }
+}
+
+impl From<Gone> for Unanswered {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+impl From<AppFailure> for Unanswered {
+    fn from(failure: AppFailure) -> Self {
+        Self::Failed(failure)
     }
 }
 
@@ -238,19 +271,21 @@ pub(crate) async fn with_timeouts<T>(
 /// Answers a request that an application did not.
 pub(crate) async fn fail(
     response: &mut ResponseWriter<'_, '_>,
-    app: &AppInstance,
+    app: &LoopApp,
     failure: &AppFailure,
 ) -> Result<(), Gone> {
     if let Some(refusal) = failure.refusal() {
         response.reply.refuse(refusal);
+        // Also where the application is to answer for another refusal.
+        app.count_refused(refusal);
     }
     if failure.is_overload() {
-        app.count_refused();
+        app.app.note_overload();
         response.reply.retry_after = Some(RETRY_AFTER);
     } else {
         let target =
             String::from_utf8_lossy(response.request.received.head.target(response.request.received.bytes));
-        let (name, failure) = (&app.spec.name, Chain(failure));
+        let (name, failure) = (&app.app.spec.name, Chain(failure));
         tracing::error!("\"{name}\": {failure}, request \"{}\"", target.escape_debug());
     }
     response.send_error(failure.status()).await

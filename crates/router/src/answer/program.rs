@@ -71,7 +71,7 @@ pub(crate) async fn give(
         }
         let program = match waited? {
             Ok(program) => program,
-            Err(failure) => return fail(response, &app.app, &failure).await,
+            Err(failure) => return fail(response, app, &failure).await,
         };
         let server = app.server(&program, &response.services.proxy_servers);
         let held_turn = HeldTurn { turn, is_free: Cell::new(false) };
@@ -125,7 +125,7 @@ pub(crate) async fn give(
             continue;
         }
         let failure = verdict.unwrap_or_else(|| explain(failure, &app.app, &program));
-        return fail(response, &app.app, &failure).await;
+        return fail(response, app, &failure).await;
     }
 }
 

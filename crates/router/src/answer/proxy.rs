@@ -137,7 +137,7 @@ impl Attempts<'_> {
                 Ok(admitted) => admitted,
                 Err(reason) => return reason.answer(response, self.group).await,
             };
-            let server = &self.group.servers[chosen];
+            let server = self.group.begin_attempt(chosen, &self.tried);
             let active = server.figures().begin_request();
             // What is described once for all servers names one part for all of them.
             if self.gateway_request.is_none() {
@@ -177,7 +177,6 @@ impl Attempts<'_> {
                 }
                 return response.send_error(failure.status()).await;
             }
-            server.figures().retries.add(1);
         }
     }
 

@@ -16,6 +16,7 @@ use tokio::io::Interest;
 use crate::client::address;
 use crate::client::layer4::ask_limits;
 use crate::client::listener_handle::ListenerHandle;
+use crate::counters::connections::{ActiveConnection, OpenConnection};
 use crate::generation::LoopGeneration;
 use crate::generation::listener_settings::ListenerSettings;
 use crate::layer4::{
@@ -155,9 +156,10 @@ impl DatagramListener {
         let (sessions, session) = (Rc::clone(&self.sessions), Rc::clone(session));
         let (idle, started) = (layer4.idle_timeout, services.deadlines.now());
         services.counters.accepted.add(1);
-        services.counters.active.add(1);
-        services.counters.traffic.begin(ConnectionProtocol::Udp);
         tokio::task::spawn_local(async move {
+            let _open = OpenConnection::accepted(&services.counters);
+            let _active = ActiveConnection::begin(&services.counters);
+            let _speaking = services.counters.traffic.speak(ConnectionProtocol::Udp);
             let deadline = services.deadlines.add(handle.id());
             let now = || services.deadlines.now();
             let end = session.serve(&sessions, &deadline, idle, now).await;
@@ -174,9 +176,6 @@ impl DatagramListener {
             for log in settings.generation.shared.common_logs() {
                 log.write(services.lane, &mut variables(&handle, key, Some(&record)));
             }
-            services.counters.active.subtract(1);
-            services.counters.traffic.end(ConnectionProtocol::Udp);
-            services.counters.closed.add(1);
             drop(permits);
         });
     }

@@ -19,6 +19,7 @@ use crate::client::linger;
 use crate::client::listener_handle::ListenerHandle;
 use crate::client::prelude::{PreludeOutcome, ShownPeer};
 use crate::clock::deadline::Elapsed;
+use crate::counters::connections::{ActiveConnection, OpenConnection};
 use crate::generation::listener_settings::ListenerSettings;
 use crate::io::session::ServerSession;
 use crate::layer4::{
@@ -39,16 +40,14 @@ struct RelayTimeouts {
 /// Passes a connection on until its end.
 pub(super) async fn run(mut connection: Box<ClientConnection>) {
     let counters = &Rc::clone(&connection.services).counters;
-    counters.active.add(1);
-    counters.traffic.begin(ConnectionProtocol::Tcp);
+    let _open = OpenConnection::accepted(counters);
+    let _active = ActiveConnection::begin(counters);
+    let _speaking = counters.traffic.speak(ConnectionProtocol::Tcp);
     let id = connection.id;
     let mut passing = Box::pin(connection.pass_on());
     poll_fn(|context| log::about(id, || passing.as_mut().poll(context))).await;
     drop(passing);
     connection.stream.say_goodbye();
-    counters.active.subtract(1);
-    counters.traffic.end(ConnectionProtocol::Tcp);
-    counters.closed.add(1);
 }
 
 impl ClientConnection {

@@ -19,6 +19,7 @@ use crate::client::prelude::{self, PreludeOutcome};
 use crate::client::request_state::RequestState;
 use crate::client::{http1, http2};
 use crate::clock::deadline::Elapsed;
+use crate::counters::connections::{ActiveConnection, OpenConnection};
 use crate::dev_reload;
 use crate::io::session::ServerSession;
 use crate::tls::NoCertificate;
@@ -33,28 +34,26 @@ const REQUESTS_PER_TURN: usize = 32;
 /// Serves a connection to its end. In a box, because a future keeps the place of an argument that it has moved.
 pub(crate) async fn run(mut connection: Box<ClientConnection>) {
     let counters = &Rc::clone(&connection.services).counters;
+    let _open = OpenConnection::accepted(counters);
     while connection.wait().await {
-        counters.active.add(1);
+        let active = ActiveConnection::begin(counters);
         // In a box of its own, so that a connection that waits is not as large as one that works.
         let id = connection.id;
         let mut working = Box::into_pin(Box::write(Box::new_uninit(), connection.work()));
         let next = poll_fn(|context| log::about(id, || working.as_mut().poll(context))).await;
         drop(working);
-        counters.active.subtract(1);
+        drop(active);
         match next {
             AfterRequest::Keep => {}
             AfterRequest::Http2(input) => {
-                counters.traffic.begin(ConnectionProtocol::Http2);
+                let _speaking = counters.traffic.speak(ConnectionProtocol::Http2);
                 Box::pin(http2::run(connection, input)).await;
-                counters.traffic.end(ConnectionProtocol::Http2);
-                counters.closed.add(1);
                 return;
             }
             AfterRequest::Close | AfterRequest::Linger => break,
         }
     }
     connection.stream.say_goodbye();
-    counters.closed.add(1);
 }
 
 impl ClientConnection {

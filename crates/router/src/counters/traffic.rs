@@ -5,7 +5,7 @@ use corral_ipc::message::{
     TLS_SESSIONS, TLS_VERSIONS, TlsFailure, TrafficFigures,
 };
 
-use super::Counter;
+use super::{Counter, add_to};
 
 /// Figures of one event loop; only that loop writes them.
 #[derive(Debug, Default)]
@@ -16,6 +16,18 @@ pub(crate) struct TrafficCounters {
     ended: [Counter; CONNECTION_PROTOCOLS.len()],
     pub(crate) tls: TlsCounters,
     pub(crate) http2: Http2Counters,
+}
+
+/// A connection that speaks a protocol; it counts as open until this is dropped.
+pub(crate) struct SpokenProtocol<'c> {
+    counters: &'c TrafficCounters,
+    protocol: ConnectionProtocol,
+}
+
+impl Drop for SpokenProtocol<'_> {
+    fn drop(&mut self) {
+        self.counters.end(self.protocol);
+    }
 }
 
 /// Handshakes of TLS.
@@ -44,23 +56,29 @@ impl TrafficCounters {
         self.begun[protocol as usize].add(1);
     }
 
+    /// A connection, which is not one of HTTP/1, speaks this protocol until the result is dropped.
+    pub(crate) fn speak(&self, protocol: ConnectionProtocol) -> SpokenProtocol<'_> {
+        self.begin(protocol);
+        SpokenProtocol { counters: self, protocol }
+    }
+
     /// A connection of this protocol has ended.
-    pub(crate) fn end(&self, protocol: ConnectionProtocol) {
+    fn end(&self, protocol: ConnectionProtocol) {
         self.ended[protocol as usize].add(1);
     }
 
     /// Adds all to those of other event loops.
     pub(crate) fn add_to(&self, sum: &mut TrafficFigures) {
-        add(&mut sum.refused, &self.refused);
-        add(&mut sum.begun, &self.begun);
+        add_to(&mut sum.refused, &self.refused);
+        add_to(&mut sum.begun, &self.begun);
         let open = self.begun.iter().zip(&self.ended);
         let open = open.map(|(begun, ended)| begun.get().saturating_sub(ended.get()));
         sum.open.iter_mut().zip(open).for_each(|(sum, n)| *sum += n);
-        add(sum.tls.handshakes.as_flattened_mut(), self.tls.handshakes.as_flattened());
-        add(&mut sum.tls.failed, &self.tls.failed);
+        add_to(sum.tls.handshakes.as_flattened_mut(), self.tls.handshakes.as_flattened());
+        add_to(&mut sum.tls.failed, &self.tls.failed);
         sum.http2.streams += self.http2.streams.get();
         sum.http2.resets += self.http2.resets.get();
-        add(&mut sum.http2.broken, &self.http2.broken);
+        add_to(&mut sum.http2.broken, &self.http2.broken);
     }
 }
 
@@ -97,10 +115,6 @@ pub(crate) fn sum<'c>(
     sum
 }
 
-fn add(sums: &mut [u64], counters: &[Counter]) {
-    sums.iter_mut().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +142,16 @@ mod tests {
         assert_eq!(figures.refused.iter().sum::<u64>(), 2);
         assert_eq!((figures.tls.handshakes, figures.tls.failed[2]), ([[0, 0], [0, 2]], 2));
         assert_eq!((figures.http2.streams, figures.http2.resets, figures.http2.broken), (6, 2, [0, 2]));
+    }
+
+    #[test]
+    fn a_connection_is_open_while_it_speaks() {
+        let counters = TrafficCounters::default();
+        let speaking = counters.speak(ConnectionProtocol::Tcp);
+        let figures = || sum([&counters].into_iter(), 0);
+        assert_eq!((figures().begun, figures().open), ([0, 0, 1, 0], [0, 0, 1, 0]));
+        drop(speaking);
+        assert_eq!((figures().begun, figures().open), ([0, 0, 1, 0], [0; 4]));
     }
 
     /// The counters are read one after the other while event loops go on.

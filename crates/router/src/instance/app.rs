@@ -18,7 +18,7 @@ use super::overload::Overload;
 use super::pool::Pool;
 use super::pool::bounds::PoolBounds;
 use super::pool::pool_request::PoolRequest;
-use super::pool::serving::{CancelOutcome, EndedRequest, RejectedRequest, Rejection};
+use super::pool::serving::{CancelOutcome, EndedRequest, NotHeld, RejectedRequest, Rejection};
 use super::pool::worker::{ScriptTrace, WorkerKey};
 use super::port::{AnyPort, ChannelPort};
 use super::request_counts::AllRequestCounts;
@@ -135,8 +135,10 @@ impl AppInstance {
         Ok(())
     }
 
-    /// A worker reported the end of a request of the event loop that calls. Its process; none when it does not hold
-    /// such a request.
+    /// A worker reported the end of a request of the event loop that calls. Its process, unless that is gone.
+    ///
+    /// # Errors
+    /// When the worker does not hold such a request.
     pub(crate) fn done(
         &self,
         worker: WorkerKey,
@@ -144,9 +146,9 @@ impl AppInstance {
         id: RequestId,
         run_time: u32,
         now: Instant,
-    ) -> Option<u32> {
+    ) -> Result<Option<u32>, NotHeld> {
         let mut pool = self.pool.lock();
-        let ended = pool.done(worker, lane, id, run_time, now).ok();
+        let ended = pool.done(worker, lane, id, run_time, now);
         self.conclude_if_unused(pool);
         let EndedRequest { payload, inline, slow, waited, pid } = ended?;
         if let Some(waited) = waited {
@@ -157,7 +159,7 @@ impl AppInstance {
         if let Some(slow) = slow {
             self.report(&slow);
         }
-        Some(pid)
+        Ok(pid)
     }
 
     /// A worker has said where a request of the event loop that calls is. False when it does not run such a request.
@@ -237,7 +239,7 @@ impl AppInstance {
     }
 
     /// A request gets no answer because there are too many.
-    pub(crate) fn count_refused(&self) {
+    pub(crate) fn note_overload(&self) {
         self.overload.count();
         self.control_waker.want();
     }

@@ -159,14 +159,15 @@ impl AppCall {
         state.ended && state.failure.is_none()
     }
 
-    /// Where the time has gone of a request that was handed over at `began`. The pool is asked only about a request
-    /// that is over for its client earlier than for its worker.
-    pub(crate) fn times(&self, began: Instant, now: Instant) -> RunTimes {
+    /// Where the time has gone of a request that was handed over at `began`, and has failed if so. The pool is asked
+    /// only about a request that is over for its client earlier than for its worker.
+    pub(crate) fn times(&self, began: Instant, now: Instant, failure: Option<&AppFailure>) -> RunTimes {
         let state = self.shared.state.borrow();
-        if let Some(run) = &state.run {
-            return run.times(began);
+        let failure = failure.or(state.failure.as_ref());
+        if let Some(times) = state.times(began, now, failure) {
+            return times;
         }
-        let was_run = state.worker.is_some() || state.failure.as_ref().is_some_and(AppFailure::is_of_run);
+        let was_run = state.worker.is_some() || failure.is_some();
         drop(state);
         let running = self.app.app.running_since(self.app.lane, self.shared.id);
         let (since, pid) = running.map_or((None, None), |(since, pid)| (Some(since), Some(pid)));

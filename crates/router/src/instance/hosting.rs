@@ -33,7 +33,8 @@ impl AppInstance {
     ) {
         let Some(worker) = program.key() else { return };
         let run_time = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
-        self.done(worker, lane, id, run_time, Instant::now());
+        // Nothing follows from that it was held no more.
+        let _ = self.done(worker, lane, id, run_time, Instant::now());
     }
 
     /// The turn of a program that was released before has ended.

@@ -8,10 +8,8 @@ use corral_ipc::message::{Backtrace, MOST_WORKERS, RunningRequest, WorkerId, Wor
 use super::app::AppInstance;
 use super::pool::listing::{RunningFacts, WorkerFacts};
 use super::pool::worker::ScriptTrace;
+use crate::request::method::shown_method;
 use crate::request::path_pattern::path_pattern;
-
-/// Longest method that is told, in bytes.
-const LONGEST_METHOD: usize = 32;
 
 /// Most workers of which it is told where their requests are. Viewers of the dashboard get all of it at once.
 const MOST_BACKTRACES: usize = 100;
@@ -55,10 +53,8 @@ fn told(facts: WorkerFacts, now: Instant) -> WorkerStatus {
 
 fn request(running: &RunningFacts, now: Instant) -> Option<RunningRequest> {
     let view = message::decode_request(&running.payload).ok()?;
-    let method = view.head.method;
-    let method = method.get(..LONGEST_METHOD).unwrap_or(method).escape_ascii().to_string();
     Some(RunningRequest {
-        method,
+        method: shown_method(view.head.method),
         path: path_pattern(view.head.target),
         script: String::from_utf8_lossy(&running.note).into_owned(),
         time: now.saturating_duration_since(running.begun),

@@ -14,6 +14,7 @@ use slab::Slab;
 
 use super::app::{AppInstance, WasRunning};
 use super::failure::AppFailure;
+use super::pool::members::StartedRequest;
 use super::pool::worker::WorkerKey;
 use super::program::ReadyProgram;
 use super::protocol_guard::UnknownRequests;
@@ -174,10 +175,10 @@ impl LoopApp {
             (0..LAST_WORDS).for_each(|_| self.drain_listener(place, now));
             *place = None;
         }
-        for &(lane, id) in &dead.started {
-            if lane == self.lane {
-                self.fail(id, dead.failure((lane, id), exit));
-            }
+        for &StartedRequest { id, waited, .. } in dead.started.iter().filter(|begun| begun.lane == self.lane)
+        {
+            self.app.request_counts.of_loop(self.lane).note_wait(waited);
+            self.fail(id, dead.failure((self.lane, id), exit));
         }
     }
 

@@ -129,7 +129,7 @@ impl LoopApp {
     fn on_done(&self, worker: WorkerKey, head: &FrameHead, now: Instant) -> Result<(), String> {
         self.touched.set(true);
         let id = head.request;
-        let Some(pid) = self.app.done(worker, self.lane, id, head.aux, now) else {
+        let Ok(pid) = self.app.done(worker, self.lane, id, head.aux, now) else {
             return Err(format!("the worker ended request {} that it does not hold", id.0));
         };
         if self.lookup(id).is_some() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use corral_channel::Lane;
 use corral_ipc::message::{DurationFigures, QUEUE_REFUSALS, Refusal, STATUS_CLASSES};
 
-use crate::counters::{Counter, DurationCounts, status_class};
+use crate::counters::{Counter, DurationCounts, add_to, status_class};
 
 /// The figures of one event loop; only that loop writes them.
 #[derive(Debug, Default)]
@@ -69,10 +69,10 @@ impl AllRequestCounts {
     pub(super) fn sum(&self) -> RequestFigures {
         let mut sum = RequestFigures::default();
         for counts in &self.0 {
-            sum.by_status.iter_mut().zip(&counts.by_status).for_each(|(sum, counter)| *sum += counter.get());
+            add_to(&mut sum.by_status, &counts.by_status);
             counts.durations.add_to(&mut sum.durations);
             counts.waits.add_to(&mut sum.waits);
-            sum.refused.iter_mut().zip(&counts.refused).for_each(|(sum, counter)| *sum += counter.get());
+            add_to(&mut sum.refused, &counts.refused);
         }
         sum
     }

@@ -47,7 +47,8 @@ pub(super) struct EndedRun {
     pub(super) heard: Instant,
     /// How long it has taken, as the worker says.
     pub(super) took: Duration,
-    pub(super) pid: u32,
+    /// The worker's process; none if that was gone by then.
+    pub(super) pid: Option<u32>,
 }
 
 impl EndedRun {
@@ -55,7 +56,7 @@ impl EndedRun {
     pub(super) fn times(&self, began: Instant) -> RunTimes {
         let started = self.heard.checked_sub(self.took).map_or(began, |started| started.max(began));
         let ended = started.checked_add(self.took).unwrap_or(self.heard);
-        RunTimes { began, started: Some(started), ended, pid: Some(self.pid) }
+        RunTimes { began, started: Some(started), ended, pid: self.pid }
     }
 }
 
@@ -121,6 +122,21 @@ impl CallState {
             has_left: false,
             abandoned: false,
         }
+    }
+
+    /// Where the time has gone of a request that was handed over at `began`, if no pool need be asked: a worker has
+    /// said that it is over, or it has failed before one had it.
+    pub(super) fn times(
+        &self,
+        began: Instant,
+        now: Instant,
+        failure: Option<&AppFailure>,
+    ) -> Option<RunTimes> {
+        if let Some(run) = &self.run {
+            return Some(run.times(began));
+        }
+        let was_refused = failure.is_some_and(|failure| !failure.is_of_run());
+        was_refused.then_some(RunTimes { began, started: None, ended: now, pid: None })
     }
 
     pub(super) fn next_piece(&mut self) -> Result<Option<AnswerPiece>, AppFailure> {
@@ -236,12 +252,28 @@ mod tests {
     #[test]
     fn a_run_begins_when_its_worker_says() {
         let (began, second) = (Instant::now(), Duration::from_secs(1));
-        let times = |heard: Instant, took| EndedRun { heard, took, pid: 7 }.times(began);
+        let times = |heard: Instant, took| EndedRun { heard, took, pid: Some(7) }.times(began);
         let waited = times(began + 3 * second, second);
         assert_eq!((waited.started, waited.ended), (Some(began + 2 * second), began + 3 * second));
         // The event loop has not slept since it handed the request over, or the worker says more than is true.
         let quick = times(began, second);
         assert_eq!((quick.started, quick.ended), (Some(began), began + second));
+    }
+
+    /// An application that is overloaded is not asked about each request that it has no time for.
+    #[test]
+    fn a_request_that_was_refused_has_waited() {
+        let state = CallState::new(RequestBody::Complete);
+        let (began, second) = (Instant::now(), Duration::from_secs(1));
+        let times = |failure: AppFailure| state.times(began, began + second, Some(&failure));
+        for failure in
+            [AppFailure::QueueFull, AppFailure::QueueTimedOut(second), AppFailure::NoWorker(String::new())]
+        {
+            let times = times(failure).expect("it is known");
+            assert_eq!((times.started, times.ended, times.pid), (None, began + second, None));
+        }
+        assert!(times(AppFailure::TimedOut(second)).is_none());
+        assert!(state.times(began, began, None).is_none());
     }
 
     #[test]

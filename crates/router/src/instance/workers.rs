@@ -14,7 +14,7 @@ use super::app::{AppCounts, AppInstance};
 use super::failure::AppFailure;
 use super::growth;
 use super::pool::bounds::PoolBounds;
-use super::pool::members::RemovedWorker;
+use super::pool::members::{RemovedWorker, StartedRequest};
 use super::pool::pool_request::PoolRequest;
 use super::pool::port::PoolPort;
 use super::pool::verdict::{BrokenWorker, KillReason};
@@ -32,7 +32,7 @@ pub(crate) struct DeadWorker {
     /// The note about what it was doing.
     pub(crate) note: Vec<u8>,
     /// Requests that it took with it.
-    pub(crate) started: Vec<(Lane, RequestId)>,
+    pub(crate) started: Vec<StartedRequest>,
     /// Why it was to be killed.
     pub(crate) kill_reason: Option<KillReason>,
 }

@@ -15,6 +15,7 @@ use corral_sys::file::sendfile;
 use corral_sys::poll;
 use corral_sys::socket::{
     finish_writing, has_unread, receive, receive_local, reset_on_close, send_more, send_pieces, send_some,
+    stop_reading,
 };
 use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
@@ -228,6 +229,18 @@ impl AnySocket {
         let _ = self.ready(Interest::ERROR).await;
     }
 
+    /// Waits until the other side neither sends nor takes anything more, whatever there still is to read. Cancel safe.
+    pub(crate) async fn hung_up(&self) {
+        // An error here means that the descriptor is of no further use.
+        while let Ok(ready) = self.ready(Interest::WRITABLE).await
+            && !ready.is_write_closed()
+        {
+            // Room to write is forgotten, unlike the end: the next event is waited for.
+            let _ =
+                self.try_io(Interest::WRITABLE, |_| io::Result::<()>::Err(io::ErrorKind::WouldBlock.into()));
+        }
+    }
+
     /// Waits until there is room to write. Cancel safe. For one task at a time, as `readable`.
     pub(crate) async fn writable(&self) -> io::Result<()> {
         poll_fn(|context| self.poll_writable(context)).await
@@ -266,6 +279,15 @@ impl AnySocket {
             Self::Tcp(stream) => finish_writing(stream),
             Self::Accepted(stream) => stream.shut_down(),
             Self::Unix(stream) => finish_writing(stream.as_fd()),
+        }
+    }
+
+    /// Has the writes of the other side fail from now on.
+    pub(crate) fn stop_reading(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stop_reading(stream),
+            Self::Accepted(stream) => stream.with_fd(|fd| stop_reading(fd)).flatten(),
+            Self::Unix(stream) => stop_reading(stream.as_fd()),
         }
     }
 

@@ -86,7 +86,7 @@ pub(crate) async fn connect(
                 return Err(NoServer::Available);
             }
         };
-        let server = &group.servers[chosen];
+        let server = group.begin_attempt(chosen, &tried);
         let using = ServerUse::begin(server, place);
         let failure = match attempt(client, server).await {
             None => return Err(NoServer::Wanted),
@@ -102,7 +102,6 @@ pub(crate) async fn connect(
             let is_late = matches!(failure, ServerFailure::ConnectTimedOut(_));
             return Err(if is_late { NoServer::InTime } else { NoServer::Available });
         }
-        server.figures().retries.add(1);
         tried.push(chosen);
     }
 }

@@ -119,7 +119,7 @@ impl Sessions {
             let wish = ServerWish { tried: &tried, key: balance_key, preferred: None, now };
             // Datagrams do not wait.
             let ServerAdmission::Granted(chosen, place) = group.admit(&wish) else { break };
-            let server = &group.servers[chosen];
+            let server = group.begin_attempt(chosen, &tried);
             let using = ServerUse::begin(server, place);
             match connect(server) {
                 Ok((back, back_fd)) => {

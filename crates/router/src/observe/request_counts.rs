@@ -11,7 +11,7 @@ use corral_ipc::message::{ListenerFigures, PROTOCOLS, STATUS_CLASSES, StepFigure
 
 use crate::counters::exemplars::Exemplars;
 use crate::counters::fine_durations::FineDurationCounts;
-use crate::counters::{Counter, DurationCounts, status_class};
+use crate::counters::{Counter, DurationCounts, add_to, status_class};
 
 /// The requests of one listener.
 pub(crate) struct ListenerCounts {
@@ -76,8 +76,7 @@ impl StepCounts {
     pub(crate) fn figures(&self, places: &Table<RouteStep, String>) -> impl Iterator<Item = StepFigures> {
         places.iter().zip(self.steps.iter()).map(|(place, loops)| {
             let mut sum = StepFigures { place: place.clone(), ..StepFigures::default() };
-            let all = loops.iter().flat_map(|counts| counts.0.iter().enumerate());
-            all.for_each(|(class, counter)| sum.requests[class] += counter.get());
+            loops.iter().for_each(|counts| add_to(&mut sum.requests, &counts.0));
             sum
         })
     }
@@ -110,8 +109,7 @@ impl ListenerCounts {
     pub(crate) fn figures(&self) -> ListenerFigures {
         let mut sum = ListenerFigures::new(self.address.clone());
         for counts in &self.loops {
-            let counters = counts.requests.iter().flatten();
-            sum.requests.iter_mut().flatten().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
+            add_to(sum.requests.as_flattened_mut(), counts.requests.as_flattened());
             counts.durations.add_to(&mut sum.durations);
             counts.fine.add_to(&mut sum.fine);
             sum.sent += counts.sent.get();

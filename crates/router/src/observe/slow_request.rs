@@ -7,11 +7,9 @@ use corral_ipc::message::SlowRequest;
 
 use crate::clock;
 use crate::request::head::ReceivedRequest;
+use crate::request::method::shown_method;
 use crate::request::path_pattern::path_pattern;
 use crate::variables::RequestVariables;
-
-/// Longest method that is told.
-const MAX_METHOD: usize = 32;
 
 /// The media type of events that a server sends when they happen.
 const EVENT_STREAM: &[u8] = b"text/event-stream";
@@ -28,11 +26,10 @@ pub(crate) fn describe(
         return None;
     }
     let ReceivedRequest { head, bytes, .. } = variables.request;
-    let method = head.method(bytes);
     let [queue, worker, upstream] = variables.reply.timings.within(took);
     Some(SlowRequest {
         ended: clock::since_epoch(),
-        method: String::from_utf8_lossy(method.get(..MAX_METHOD).unwrap_or(method)).into_owned(),
+        method: shown_method(head.method(bytes)),
         path: path_pattern(head.path(bytes)),
         listener: listener.to_owned(),
         application: variables.application_name().map(str::to_owned),

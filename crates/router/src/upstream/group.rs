@@ -200,6 +200,14 @@ impl LoopGroup {
         }
     }
 
+    /// The server that a request or a connection is admitted to. That is a retry for the last of those that were tried.
+    pub(crate) fn begin_attempt(&self, admitted: usize, tried: &[usize]) -> &Rc<LoopServer> {
+        if let Some(&failed) = tried.last() {
+            self.servers[failed].figures().retries.add(1);
+        }
+        &self.servers[admitted]
+    }
+
     fn admit_by(&self, choice: Choice) -> ServerAdmission {
         match choice {
             Choice::Absent => ServerAdmission::Absent,

@@ -4,7 +4,7 @@ use corral_channel::message::{self, ResponseView};
 use corral_http::list;
 
 use super::content::{ContentDecoder, TakenContent};
-use super::{AppExchange, empty_error, fail};
+use super::{AppExchange, Unanswered, empty_error};
 use crate::answer::{hijack, websocket};
 use crate::dev_reload;
 use crate::error_chain::Chain;
@@ -23,37 +23,37 @@ pub(super) async fn relay(
     app_exchange: &mut AppExchange<'_>,
     app: &AppInstance,
     held: HeldMemory,
-) -> Result<(), Gone> {
+) -> Result<(), Unanswered> {
     let call = app_exchange.call;
     let first = app_exchange.first_piece(response).await?;
     drop(held);
     let payload = match first {
         Ok(AnswerPiece::Head(payload)) => payload,
-        Ok(AnswerPiece::Hijacked(hijacked)) => return hijack::run(response, call, hijacked).await,
-        Ok(_) => return fail(response, app, &AppFailure::NoResponse).await,
-        Err(failure) => return fail(response, app, &failure).await,
+        Ok(AnswerPiece::Hijacked(hijacked)) => return Ok(hijack::run(response, call, hijacked).await?),
+        Ok(_) => return Err(AppFailure::NoResponse.into()),
+        Err(failure) => return Err(failure.into()),
     };
     let (view, body_start) = match message::decode_response(&payload) {
         Ok(decoded) => decoded,
         Err(error) => {
             buffers::give(payload);
-            return fail(response, app, &AppFailure::Malformed(error)).await;
+            return Err(AppFailure::Malformed(error).into());
         }
     };
     let first = &payload[body_start..];
     if view.status == 101 && websocket::is_wanted(response.request.received) {
         take_fields(response, &view);
-        return websocket::run(response, call, first, &app.spec.name).await;
+        return Ok(websocket::run(response, call, first, &app.spec.name).await?);
     }
     if view.status < 200 {
         let failure = AppFailure::NotFinal { status: view.status };
         buffers::give(payload);
-        return fail(response, app, &failure).await;
+        return Err(failure.into());
     }
     if view.is_refusal {
         let status = view.status;
         buffers::give(payload);
-        return response.send_error(status).await;
+        return Ok(response.send_error(status).await?);
     }
     if response.intercepts(view.status, view.fields) {
         return Ok(());
@@ -63,13 +63,13 @@ pub(super) async fn relay(
         if dev_reload::explaining().is_some() {
             let status = view.status;
             buffers::give(payload);
-            return response.send_error(status).await;
+            return Ok(response.send_error(status).await?);
         }
         if empty_error::gets_page(response.request, &view) {
             take_fields(response, &view);
             let status = view.status;
             buffers::give(payload);
-            return Box::pin(response.send_page_for_empty(status)).await;
+            return Ok(Box::pin(response.send_page_for_empty(status)).await?);
         }
     }
     let AnnouncedBody { length, is_chunked } = take_fields(response, &view);
@@ -83,7 +83,7 @@ pub(super) async fn relay(
         Ok(taken) => taken,
         Err(failure) => {
             buffers::give(payload);
-            return fail(response, app, &failure).await;
+            return Err(failure.into());
         }
     };
     let length = length_of(response.request, call, &taken, (has_chunks, view.status), announced);
@@ -95,7 +95,7 @@ pub(super) async fn relay(
         if call.has_ended() && call.n_stored() == 0 {
             return Ok(());
         }
-        return Box::pin(await_end(response, app_exchange, content, app)).await;
+        return Ok(Box::pin(await_end(response, app_exchange, content, app)).await?);
     }
     // Where there is no body yet and more of it is there, the head leaves with that.
     let has_next = taken.0.is_empty() && (has_chunks || call.n_stored() > 0);
@@ -103,7 +103,7 @@ pub(super) async fn relay(
     // The client may take long for the rest.
     buffers::give(payload);
     sent?;
-    send_rest(response, app_exchange, writer, content, app).await
+    Ok(send_rest(response, app_exchange, writer, content, app).await?)
 }
 
 /// The length of a response's body, if it is known.

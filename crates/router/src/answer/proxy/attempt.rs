@@ -87,6 +87,7 @@ impl<'a> Attempt<'a> {
                 Ok(connected) => connected,
                 Err(broken) => return broken.into_outcome(),
             };
+            retries.begin(self.server);
             self.was_sent = true;
             let failure = match self.send_request(response, connection).await? {
                 AttemptOutcome::Failed(failure) => failure,
@@ -96,7 +97,6 @@ impl<'a> Attempt<'a> {
             if !retries.retry(attempt, self.upload) {
                 return Ok(AttemptOutcome::Failed(failure));
             }
-            self.server.figures().retries.add(1);
         }
     }
 

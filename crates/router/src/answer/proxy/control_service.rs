@@ -1,22 +1,23 @@
 //! Requests that the control process answers: metrics, and the dashboard with the control API.
 
+use std::time::Duration;
+
 use corral_config::control_service::{BearerToken, ControlDestination, ControlService};
 use corral_config::upstream::Timeouts;
 use corral_http::request::KnownField;
 use corral_http::response;
-use corral_http::upstream::{NamedFields, is_hop_by_hop};
 use corral_ipc::message::ControlCall;
 
 use super::http1_request::{Http1Request, OutgoingHead};
 use super::receive::AttemptFailure;
-use super::request::{append_length, append_target};
-use super::subrequest::SubrequestResponse;
+use super::relay::{Relayed, ResponseRelay};
+use super::request::{append_length, append_target, end_to_end_fields};
 use super::upload::{Upload, UploadDestination};
 use crate::exchange::request::RoutedRequest;
 use crate::exchange::response::ResponseWriter;
 use crate::request::client::Gone;
 use crate::storage::buffers;
-use crate::upstream::ServerConnection;
+use crate::upstream::{ServerConnection, ServerFailure};
 
 /// Answers with what the control process has to say.
 pub(crate) async fn answer(
@@ -65,7 +66,7 @@ async fn ask(
     service: ControlService,
     mut upload: Upload,
 ) -> Result<(), Gone> {
-    let Some(share) = response.services.control.enter() else {
+    let Some(share) = response.services.control.enter(service) else {
         tracing::warn!("too many requests at a time for the control process");
         return response.send_error(503).await;
     };
@@ -76,29 +77,71 @@ async fn ask(
         is_secure: client.tls,
     };
     let mut connection = match share.connect(call) {
-        Ok(socket) => ServerConnection::new(socket, None),
+        Ok(connection) => connection,
         Err(error) => {
             tracing::error!("connect to the control process: {error}");
             return response.send_error(503).await;
         }
     };
-    let timeouts = Timeouts::default();
+    let answered = converse(response, service, &mut connection, &mut upload).await;
+    tokio::task::spawn_local(share.await_end(connection, upload.is_sent()));
+    answered
+}
+
+/// Sends the request, and passes the response on.
+async fn converse(
+    response: &mut ResponseWriter<'_, '_>,
+    service: ControlService,
+    connection: &mut ServerConnection,
+    upload: &mut Upload,
+) -> Result<(), Gone> {
+    let timeouts = timeouts(service);
     let head = head(response.request, service, upload.length());
     let http1_request = Http1Request {
-        connection: &mut connection,
-        upload: &mut upload,
+        connection,
+        upload,
         timeouts: &timeouts,
         request: OutgoingHead::new(head),
         passes_interim: false,
     };
-    match http1_request.run(response).await {
-        Ok(start) => SubrequestResponse::without_server(connection, start).relay(response).await,
-        Err(AttemptFailure::Gone) => Err(Gone),
-        Err(AttemptFailure::Body(error)) => response.fail_body(&error).await,
+    let mut start = match http1_request.run(response).await {
+        Ok(start) => start,
+        Err(AttemptFailure::Gone) => return Err(Gone),
+        Err(AttemptFailure::Body(error)) => return response.fail_body(&error).await,
         Err(AttemptFailure::Server(failure)) => {
             tracing::error!("ask the control process: {failure}");
-            response.send_error(503).await
+            return response.send_error(status_of(&failure)).await;
         }
+    };
+    let mut relay = ResponseRelay { connection, upload, timeouts: &timeouts };
+    let relayed = relay.run(response, &mut start).await;
+    buffers::give(start.input);
+    match relayed? {
+        Relayed::Complete { .. } => Ok(()),
+        Relayed::Refused(failure) => response.send_error(status_of(&failure)).await,
+        Relayed::Cut(_) => Err(Gone),
+    }
+}
+
+/// A change of the configuration is answered when it has been made or refused, for which main takes its time.
+fn timeouts(service: ControlService) -> Timeouts {
+    match service {
+        ControlService::Metrics => Timeouts::default(),
+        ControlService::Dashboard => Timeouts { response: LONGEST_CHANGE, ..Timeouts::default() },
+    }
+}
+
+/// Longer than main waits for applications and the router together.
+const LONGEST_CHANGE: Duration = Duration::from_mins(10);
+
+/// The status of the reply. A control process that is started again, or has too much to do, closes the connection,
+/// which is a matter of a moment.
+fn status_of(failure: &ServerFailure) -> u16 {
+    match failure {
+        ServerFailure::Send(_) | ServerFailure::Receive(_) | ServerFailure::Closed | ServerFailure::Cut => {
+            503
+        }
+        failure => failure.status(),
     }
 }
 
@@ -124,15 +167,37 @@ fn head(request: &RoutedRequest<'_>, service: ControlService, length: Option<u64
     head
 }
 
+/// Appends those of the request's fields that are wanted.
 fn append_fields(request: &RoutedRequest<'_>, out: &mut Vec<u8>, is_wanted: impl Fn(&[u8]) -> bool) {
     let (head, bytes) = (request.received.head, request.received.bytes);
     let host = head.value(bytes, KnownField::Host).unwrap_or(b"localhost");
     response::append_checked_field(out, b"Host", host);
-    let named = NamedFields::of(head.values(bytes, KnownField::Connection));
-    for (name, value) in request.fields() {
+    for (name, value) in end_to_end_fields(request) {
         let is_ours = [&b"host"[..], b"content-length"].iter().any(|ours| name.eq_ignore_ascii_case(ours));
-        if is_wanted(name) && !is_ours && !is_hop_by_hop(name) && !named.has(name) {
+        if is_wanted(name) && !is_ours {
             response::append_checked_field(out, name, value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    /// Main waits for up to two minutes for an application and five for a router.
+    #[test]
+    fn changes_have_more_time_than_main_takes() {
+        assert!(timeouts(ControlService::Dashboard).response > Duration::from_mins(7));
+        assert_eq!(timeouts(ControlService::Metrics), Timeouts::default());
+    }
+
+    #[test]
+    fn a_control_process_that_has_gone_will_be_back() {
+        assert_eq!(status_of(&ServerFailure::Closed), 503);
+        assert_eq!(status_of(&ServerFailure::Receive(io::ErrorKind::ConnectionReset.into())), 503);
+        assert_eq!(status_of(&ServerFailure::ResponseTimedOut(LONGEST_CHANGE)), 504);
+        assert_eq!(status_of(&ServerFailure::TooLarge(1)), 502);
     }
 }

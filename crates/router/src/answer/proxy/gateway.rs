@@ -89,6 +89,7 @@ pub(super) async fn run(
             Ok(connected) => connected,
             Err(broken) => return broken.into_outcome(),
         };
+        retries.begin(server);
         let (_, start, connection_return) = &connected;
         let start = *start;
         let crowd = connection_return
@@ -113,7 +114,6 @@ pub(super) async fn run(
         if !retries.retry(FailedAttempt { was_used, ..FailedAttempt::new(&failure) }, upload) {
             return Ok(AttemptOutcome::Failed(failure));
         }
-        server.figures().retries.add(1);
     }
 }
 

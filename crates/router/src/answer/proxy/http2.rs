@@ -31,6 +31,7 @@ pub(super) async fn run(
             Ok(permit) => permit,
             Err(broken) => return broken.into_outcome(),
         };
+        retries.begin(server);
         let was_used = !permit.is_first();
         let failure = match send_request(response, server, (upload, judge), permit).await? {
             AttemptOutcome::Failed(failure) => failure,
@@ -39,7 +40,6 @@ pub(super) async fn run(
         if !retries.retry(FailedAttempt { was_used, ..FailedAttempt::new(&failure) }, upload) {
             return Ok(AttemptOutcome::Failed(failure));
         }
-        server.figures().retries.add(1);
     }
 }
 

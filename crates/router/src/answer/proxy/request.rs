@@ -137,6 +137,15 @@ fn append_fields(response: &ResponseWriter<'_, '_>, server: &UpstreamServer, out
     }
 }
 
+/// The fields of a request that are not about its connection to this server.
+pub(super) fn end_to_end_fields<'r>(
+    request: &'r RoutedRequest<'_>,
+) -> impl Iterator<Item = (&'r [u8], &'r [u8])> {
+    let (head, bytes) = (request.received.head, request.received.bytes);
+    let named = NamedFields::of(head.values(bytes, KnownField::Connection));
+    request.fields().filter(move |(name, _)| !is_hop_by_hop(name) && !named.has(name))
+}
+
 /// HTTP/1.1 demands a Host, which clients of HTTP/1.0 may not send.
 pub(super) fn append_host(server: &UpstreamServer, out: &mut Vec<u8>) {
     let host = match &server.origin.host {

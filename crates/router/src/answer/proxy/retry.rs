@@ -9,7 +9,7 @@ use std::time::Duration;
 use corral_config::upstream::RetryFailures;
 
 use super::upload::Upload;
-use crate::upstream::{Retry, ServerFailure};
+use crate::upstream::{LoopServer, Retry, ServerFailure};
 
 /// How often a server gets a request again that it says not to have begun with, or whose connection it has closed.
 const MOST_STREAMS: u32 = 3;
@@ -70,17 +70,26 @@ pub(crate) struct RetryState {
     n_retries: u32,
     /// A program may have acted on the request, and another one got it all the same.
     is_repeated: bool,
+    /// A retry was permitted which has not begun.
+    is_due: bool,
 }
 
 impl RetryState {
     pub(crate) fn new(target: RetryTarget, is_idempotent: bool) -> Self {
         let further = RetryFailures::default();
-        Self { target, is_idempotent, further, n_retries: 0, is_repeated: false }
+        Self { target, is_idempotent, further, n_retries: 0, is_repeated: false, is_due: false }
     }
 
     /// Tries again after these failures, too.
     pub(crate) fn also_after(self, further: RetryFailures) -> Self {
         Self { is_idempotent: self.is_idempotent || further.non_idempotent, further, ..self }
+    }
+
+    /// An attempt begins at the same server as the last one, for which a connection is there.
+    pub(crate) fn begin(&mut self, server: &LoopServer) {
+        if std::mem::take(&mut self.is_due) {
+            server.figures().retries.add(1);
+        }
     }
 
     /// Whether the request is tried again; its body then starts anew.
@@ -94,11 +103,11 @@ impl RetryState {
 
     /// Whether the request is tried again, which is counted.
     pub(crate) fn permit(&mut self, attempt: FailedAttempt<'_>, can_rewind: bool) -> bool {
-        let is_permitted = self.would_permit(attempt, can_rewind);
-        if is_permitted {
+        self.is_due = self.would_permit(attempt, can_rewind);
+        if self.is_due {
             self.count(attempt);
         }
-        is_permitted
+        self.is_due
     }
 
     /// Whether the request would be tried again.

@@ -7,14 +7,13 @@ use corral_config::table::{InnerListener, Key};
 use corral_config::upstream::Timeouts;
 use corral_http::request::KnownField;
 use corral_http::response;
-use corral_http::upstream::{NamedFields, is_hop_by_hop};
 
 use super::admission::{self, NotAdmitted};
 use super::attempt::{dismiss, keep, kept_or_open};
 use super::forwarded;
 use super::http1_request::{Http1Request, OutgoingHead};
 use super::relay::{Relayed, ResponseRelay};
-use super::request::{append_escaped, append_host};
+use super::request::{append_escaped, append_host, end_to_end_fields};
 use super::response_head::ResponseStart;
 use super::retry::{FailedAttempt, RetryState, RetryTarget};
 use super::upload::Upload;
@@ -70,7 +69,7 @@ pub(crate) async fn ask(
             Ok(admitted) => admitted,
             Err(reason) => return Ok(Err(last.map_or(reason.into(), SubrequestError::Failed))),
         };
-        let server = &group.servers[chosen];
+        let server = group.begin_attempt(chosen, &tried);
         let active = server.figures().begin_request();
         let asked = ask_server(response, server, target).await;
         drop((active, place));
@@ -87,7 +86,6 @@ pub(crate) async fn ask(
         if !may_retry {
             return Ok(Err(failure.into()));
         }
-        server.figures().retries.add(1);
         last = Some(failure);
     }
 }
@@ -139,6 +137,7 @@ async fn ask_server(
             Ok(connected) => connected,
             Err(failure) => return failure.of_server().map(Err),
         };
+        retries.begin(server);
         connection.begin_request();
         let mut head = begin_head(target);
         append_host(&server.shared, &mut head);
@@ -163,16 +162,10 @@ async fn ask_server(
         if !retries.permit(attempt, true) {
             return Ok(Err(failure));
         }
-        server.figures().retries.add(1);
     }
 }
 
 impl SubrequestResponse {
-    /// The answer on a connection that is not kept.
-    pub(super) fn without_server(connection: ServerConnection, start: ResponseStart) -> Self {
-        Self { server: None, connection, start }
-    }
-
     pub(crate) fn status(&self) -> u16 {
         self.start.head.status()
     }
@@ -227,11 +220,10 @@ fn begin_head(target: &str) -> Vec<u8> {
 /// All fields of the request that are not a server's matter but the question's, and the end of the head.
 fn append_fields(response: &ResponseWriter<'_, '_>, out: &mut Vec<u8>) {
     let (head, bytes) = (response.request.received.head, response.request.received.bytes);
-    let named = NamedFields::of(head.values(bytes, KnownField::Connection));
-    for (name, value) in response.request.fields() {
+    for (name, value) in end_to_end_fields(response.request) {
         let is_ours =
             ABOUT_REQUEST.iter().any(|ours| name.eq_ignore_ascii_case(ours)) || forwarded::is_one(name);
-        if !is_ours && !is_hop_by_hop(name) && !named.has(name) {
+        if !is_ours {
             response::append_checked_field(out, name, value);
         }
     }

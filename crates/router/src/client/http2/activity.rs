@@ -73,3 +73,12 @@ impl Activity {
         self.rest_if_done();
     }
 }
+
+impl Drop for Activity {
+    /// A connection whose task has panicked was not told of the end.
+    fn drop(&mut self) {
+        if self.is_counted.get() {
+            self.services.counters.active.subtract(1);
+        }
+    }
+}

@@ -1,11 +1,12 @@
 //! Workers join a pool, and leave it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use corral_channel::{Lane, RequestId};
 use corral_ipc::message::WorkerId;
 
 use super::Pool;
+use super::pool_request::PoolRequest;
 use super::port::PoolPort;
 use super::verdict::KillReason;
 use super::worker::{PoolWorker, WorkerKey};
@@ -16,10 +17,18 @@ pub(crate) struct RemovedWorker<P> {
     pub(crate) index: usize,
     pub(crate) pid: u32,
     pub(crate) port: P,
-    /// Requests that it had begun.
-    pub(crate) started: Vec<(Lane, RequestId)>,
+    pub(crate) started: Vec<StartedRequest>,
     /// Why it was to be killed.
     pub(crate) kill_reason: Option<KillReason>,
+}
+
+/// A request that a worker had begun when it died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StartedRequest {
+    pub(crate) lane: Lane,
+    pub(crate) id: RequestId,
+    /// How long it had waited for the worker.
+    pub(crate) waited: Duration,
 }
 
 impl<P: PoolPort> Pool<P> {
@@ -65,7 +74,8 @@ impl<P: PoolPort> Pool<P> {
             if held.take_back(&worker.port) {
                 self.queue.push_front(held.request);
             } else {
-                started.push((held.request.lane, held.request.id));
+                let PoolRequest { lane, id, .. } = held.request;
+                started.push(StartedRequest { lane, id, waited: held.waited() });
             }
         }
         if is_fresh && started.is_empty() {

@@ -55,8 +55,8 @@ pub(crate) struct EndedRequest {
     pub(crate) slow: Option<Finding>,
     /// How long it had waited for a worker, if that is known.
     pub(crate) waited: Option<Duration>,
-    /// The worker's process; 0 if that is gone.
-    pub(crate) pid: u32,
+    /// The worker's process; none if that is gone.
+    pub(crate) pid: Option<u32>,
 }
 
 impl<P: PoolPort> Pool<P> {
@@ -97,7 +97,8 @@ impl<P: PoolPort> Pool<P> {
         self.run_time.note(run_time);
         self.crash_loop.end();
         let n_at_once = self.n_at_once();
-        // The end of its worker was heard of before that of its last requests, which have no worker any more.
+        // The end of its worker was heard of before that of its last requests, which have no worker any more. How long
+        // they have waited was told then.
         let Some(entry) = self.find(worker) else { return Ok(EndedRequest::default()) };
         let position = entry.position(lane, id).ok_or(NotHeld)?;
         let held = entry.release(position);
@@ -108,7 +109,7 @@ impl<P: PoolPort> Pool<P> {
         let is_leaving = entry.leaving;
         self.n_held -= 1;
         let slow = self.bounds.was_slow(&self.workers[worker.index], &held, run_time);
-        let pid = self.workers[worker.index].pid;
+        let pid = Some(self.workers[worker.index].pid);
         if is_leaving {
             // Its place among those in progress may be what another one waits for.
             self.dispatch();

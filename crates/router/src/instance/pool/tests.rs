@@ -177,9 +177,7 @@ impl Scene {
             "leave" => self.pool.leaving(self.keys[number(1) as usize], self.now),
             "die" => {
                 let removed = self.pool.remove_worker(WorkerId(number(1)), self.now).expect("it was there");
-                for (_, id) in removed.started {
-                    self.log.push(format!("lost {}", id.0));
-                }
+                self.log.extend(removed.started.iter().map(|begun| format!("lost {}", begun.id.0)));
             }
             "cancel" => {
                 self.log.push(match self.pool.cancel(lane, RequestId(number(1))) {

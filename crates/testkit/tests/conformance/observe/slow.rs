@@ -1,6 +1,8 @@
 //! The slowest requests of the last minutes, as the stream of the control API tells of them.
 
-use corral_testkit::{Daemon, Origin, daemon, eventually, php_app, site};
+use std::time::{Duration, Instant};
+
+use corral_testkit::{Daemon, Frame, Origin, RawHttp2, Request, daemon, eventually, kind, php_app, site};
 use serde_json::{Value, json};
 
 /// The list in the first message of the stream.
@@ -32,7 +34,7 @@ fn a_slow_request_is_told_with_where_its_time_went() {
 fn quick_requests_are_not_told_and_slow_servers_are() {
     let origin = Origin::start(|peer| {
         while peer.read_request().is_some() {
-            std::thread::sleep(std::time::Duration::from_millis(150));
+            std::thread::sleep(Duration::from_millis(150));
             peer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
         }
     });
@@ -60,4 +62,36 @@ fn streams_of_events_are_not_slow() {
     let all = eventually("it is there", || slow(&server).filter(|all| !all.is_empty()));
     let [one] = &all[..] else { panic!("{all:?}") };
     assert_eq!(one["path"], "/other");
+}
+
+/// The setting of HTTP/2 that says how many bytes of a response its client takes at first.
+const INITIAL_WINDOW_SIZE: u16 = 4;
+
+/// A client that takes its time for an error page has not waited for the application meanwhile.
+#[test]
+fn a_slow_client_of_an_error_page_has_not_waited_in_a_queue() {
+    let held = "<?php while (!file_exists(__DIR__ . '/release')) { usleep(1000); clearstatcache(); }";
+    let site = site().file("index.php", held);
+    let app = php_app(&site).script("index.php").processes(1).with("limits", json!({ "queue": 0 }));
+    let server = daemon().application(app).start();
+    let pass = json!({ "pass": "applications/php", "http2": "prior_knowledge" });
+    server.control().put(&format!("/config/listeners/{}", server.address()), &pass).expect_done();
+    let mut first = server.begin(&Request::get("/first"));
+    eventually("the application is busy", || {
+        let active = server.control().get("/status/applications/php/requests/active").json();
+        (active == 1).then_some(())
+    });
+    let mut client = RawHttp2::connect_with(server.address().socket(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    client.send(&Frame::get(1, "/second"));
+    client.receive_until(|frame| frame.kind == kind::HEADERS);
+    let refused = Instant::now();
+    eventually("the client has waited", || (refused.elapsed() > Duration::from_millis(300)).then_some(()));
+    client.send(&Frame::window_update(1, 10_000));
+    client.receive_until(|frame| frame.kind == kind::DATA);
+    let one = eventually("it is there", || slow(&server)?.into_iter().next());
+    assert_eq!((&one["path"], &one["status"]), (&json!("/second"), &json!(503)), "{one}");
+    let seconds = |member: &str| one[member].as_f64().expect("a number");
+    assert!(seconds("client") >= 0.25 && seconds("queue") < 0.1, "{one}");
+    site.write("release", "");
+    first.read_response().expect(200);
 }

@@ -62,3 +62,15 @@ fn a_request_goes_on_waiting_when_the_worker_before_it_dies() {
     scene.play("+20ms; add; start 1 2; +5ms");
     assert_eq!(end(&mut scene, 1, 2), Some(25 * MS));
 }
+
+/// The end of a worker may be heard of before that of its last request.
+#[test]
+fn a_request_that_dies_with_its_worker_has_waited_for_it() {
+    let mut scene = Scene::new(1, 1, 1);
+    scene.play("submit 1; start 0 1; submit 2; +5ms; done 0 1; start 0 2; +20ms");
+    let removed = scene.pool.remove_worker(WorkerId(0), scene.now).expect("it was there");
+    let waited: Vec<_> = removed.started.iter().map(|begun| (begun.id, begun.waited)).collect();
+    assert_eq!(waited, [(RequestId(2), 5 * MS)]);
+    let ended = scene.pool.done(scene.keys[0], Lane(0), RequestId(2), LONG, scene.now).expect("it is over");
+    assert_eq!((ended.waited, ended.pid), (None, None));
+}

@@ -77,6 +77,43 @@ fn requests_do_not_wait_for_ever() {
     expect_sample(&server, WAITED, 1.0);
 }
 
+/// The request may be refused for another reason already, which is the one that counts for the whole server.
+#[test]
+fn an_application_that_is_to_answer_for_a_refusal_counts_its_own() {
+    let site = site().file("ok.php", "<?php echo 'ok';").file("held.php", HELD);
+    let limited = json!({
+        "return": 200,
+        "limit_requests": { "rate": "1/h", "burst": 0 },
+        "errors": { "429": { "pass": "applications/php" } }
+    });
+    let routes = json!([
+        { "match": { "uri": "/limited" }, "action": limited },
+        { "action": { "pass": "applications/php" } }
+    ]);
+    let app = php_app(&site).processes(1).with("limits", json!({ "queue": 0 }));
+    let server = daemon().application(app).routes(routes).start();
+    server.get("/limited").expect(200);
+    let mut first = server.begin(&Request::get("/held.php"));
+    expect_active(&server, 1);
+    server.get("/limited").expect(429);
+    let refused = "corral_application_refused_requests_total";
+    expect_sample(&server, &format!("{refused}{{application=\"php\",reason=\"queue_full\"}}"), 1.0);
+    expect_sample(&server, "corral_refused_requests_total{reason=\"limit\"}", 1.0);
+    site.write("release", "");
+    first.read_response().expect(200);
+}
+
+/// A request whose worker dies has waited for it all the same.
+#[test]
+fn requests_of_workers_that_die_have_waited() {
+    let (_site, server) = start(json!({}));
+    let mut held = server.begin(&Request::get("/held.php"));
+    expect_active(&server, 1);
+    server.kill(server.expect_processes("\"php\" worker", 1)[0]);
+    held.read_response().expect(503);
+    expect_sample(&server, WAITED, 1.0);
+}
+
 /// An instance that takes the place of another goes on counting.
 #[test]
 fn a_restarted_application_goes_on() {

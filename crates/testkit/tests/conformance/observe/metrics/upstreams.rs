@@ -62,6 +62,15 @@ fn requests_that_are_sent_again_are_counted_where_they_failed() {
     assert!(!samples.contains_key(&of_server("response_duration_seconds_count", "127.0.0.1:1")));
 }
 
+/// The other server is not asked: nothing is sent again.
+#[test]
+fn requests_that_find_no_other_server_are_not_sent_again() {
+    let server = start(json!({ "servers": { "127.0.0.1:1": {}, "127.0.0.1:2": { "down": true } } }));
+    server.get("/").expect(502);
+    expect_sample(&server, &of_server("failures_total", "127.0.0.1:1"), 1.0);
+    expect_sample(&server, &of_server("retries_total", "127.0.0.1:1"), 0.0);
+}
+
 #[test]
 fn requests_that_find_no_room_are_refused() {
     let silent = Origin::start(|peer| while !peer.read().is_empty() {});

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use corral_config::control_service::shown_token;
 use corral_config::json::edit;
 use corral_ipc::message::ControlToken;
 use hyper::header::{AUTHORIZATION, HeaderName};
@@ -259,13 +260,7 @@ fn need(head: &Parts) -> Need {
 fn bearer(fields: &HeaderMap) -> Option<&[u8]> {
     let mut values = fields.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };
-    let (scheme, shown) = split_at_blank(value.as_bytes())?;
-    scheme.eq_ignore_ascii_case(b"bearer").then_some(shown)
-}
-
-fn split_at_blank(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let place = text.iter().position(|&byte| byte == b' ')?;
-    Some((&text[..place], text[place..].trim_ascii()))
+    shown_token(value.as_bytes())
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! `/control/applications/NAME/workers`: the workers of an application one by one, and the end of one.
 
-use std::time::Duration;
-
-use corral_config::json::{Bytes, Number, Object, Value};
+use corral_config::json::{Bytes, Object, Value};
 use corral_config::process_groups;
 use corral_ipc::message::{RunningRequest, WorkerEnding, WorkerStatus};
 use hyper::StatusCode;
 
 use crate::main_link::MainError;
-use crate::reply::{ApiReply, object};
+use crate::reply::{ApiReply, object, seconds};
 use crate::state::Controller;
 
 /// `GET /control/applications/NAME/workers`
@@ -86,14 +84,10 @@ fn request(running: &RunningRequest) -> Value {
     object(members.into_iter().chain(script).chain([("seconds", seconds(*time))]))
 }
 
-/// Seconds with milliseconds.
-fn seconds(time: Duration) -> Value {
-    let text = format!("{}.{:03}", time.as_secs(), time.subsec_millis());
-    Number::scan(text.as_bytes()).map_or(Value::Null, |(number, _)| Value::Number(number))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use corral_ipc::message::{WorkerId, WorkerState, WorkerUsage};
 
     use super::*;

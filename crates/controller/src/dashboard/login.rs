@@ -21,11 +21,12 @@ pub(crate) async fn session(access: &ControlAccess, call: &ApiRequest<'_>, files
         Method::POST => begin(access, call).await,
         Method::DELETE => end(access, call),
         _ if call.grant.level == AccessLevel::None => unauthorized("No session has begun, or it has ended."),
-        _ => uncached(ApiReply::value(object([
+        _ => ApiReply::value(object([
             ("access", Value::from(call.grant.level.word())),
             ("version", Value::from(env!("CARGO_PKG_VERSION"))),
             ("files", files.map_or(Value::Null, Value::from)),
-        ]))),
+        ]))
+        .uncached(),
     }
 }
 
@@ -41,7 +42,7 @@ pub(crate) async fn issue(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiR
     };
     let token = access.issue(level, call.owner().await.into(), Instant::now());
     let expires = Value::from(TOKEN_LIFETIME.as_secs());
-    uncached(ApiReply::value(object([("token", Value::from(&*token)), ("expires_in", expires)])))
+    ApiReply::value(object([("token", Value::from(&*token)), ("expires_in", expires)])).uncached()
 }
 
 async fn begin(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
@@ -71,8 +72,8 @@ async fn begin(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
     };
     match access.begin_session(level, owner, now) {
         Some(secret) => {
-            let reply = ApiReply::value(object([("access", Value::from(level.word()))]));
-            uncached(set_cookie(reply, &call.grant.cookie.begin(&secret, call.grant.is_over_tls)))
+            let reply = ApiReply::value(object([("access", Value::from(level.word()))])).uncached();
+            set_cookie(reply, &call.grant.cookie.begin(&secret, call.grant.is_over_tls))
         }
         None => {
             let detail = "There are too many sessions; one of them has to end first.";
@@ -86,8 +87,7 @@ fn end(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
         return unauthorized("No session has begun, or it has ended.");
     };
     access.end_session(session);
-    let reply = uncached(ApiReply::success("Ok"));
-    set_cookie(reply, &call.grant.cookie.end(call.grant.is_over_tls))
+    set_cookie(ApiReply::success("Ok").uncached(), &call.grant.cookie.end(call.grant.is_over_tls))
 }
 
 fn set_cookie(reply: ApiReply, cookie: &str) -> ApiReply {
@@ -97,12 +97,8 @@ fn set_cookie(reply: ApiReply, cookie: &str) -> ApiReply {
     }
 }
 
-fn uncached(reply: ApiReply) -> ApiReply {
-    reply.with_field(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
-}
-
 fn unauthorized(detail: &str) -> ApiReply {
-    uncached(ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail))
+    ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail).uncached()
 }
 
 /// How long the answer to a wrong token takes.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use corral_config::json::Value;
-use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use tokio::time::{MissedTickBehavior, interval_at, timeout};
 
@@ -44,7 +44,7 @@ pub(crate) fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply
         Err(detail) => return ApiReply::invalid_query(&detail),
     };
     if *call.method == Method::HEAD {
-        return uncached(ApiReply::content(MEDIA_TYPE, Bytes::new()));
+        return unbuffered(ApiReply::content(MEDIA_TYPE, Bytes::new()));
     }
     let session = match &call.grant.credential {
         Credential::Session(session) => Some(session.clone()),
@@ -55,7 +55,7 @@ pub(crate) fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply
             if must_start {
                 tokio::spawn(serve(controller.clone()));
             }
-            uncached(ApiReply::stream(MEDIA_TYPE, body))
+            unbuffered(ApiReply::stream(MEDIA_TYPE, body))
         }
         Err(JoinError::TooMany) => {
             let detail = format!("{MOST_VIEWERS} viewers look already.");
@@ -80,11 +80,9 @@ fn wish(target: &str) -> Result<ViewerWish, String> {
 }
 
 /// For what stands between: neither keep it nor wait for more of it.
-fn uncached(reply: ApiReply) -> ApiReply {
+fn unbuffered(reply: ApiReply) -> ApiReply {
     let buffering = HeaderName::from_static("x-accel-buffering");
-    reply
-        .with_field(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
-        .with_field(buffering, HeaderValue::from_static("no"))
+    reply.uncached().with_field(buffering, HeaderValue::from_static("no"))
 }
 
 /// Tells all viewers each second what has changed, until there is none.

@@ -14,12 +14,12 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::conditions::{self, Conditions};
 use crate::dashboard::hub::EventHub;
 use crate::exporting::wanted::WantedExport;
-use crate::figures::Figures;
 use crate::folders;
 use crate::history::{self, ChangeNote, History};
 use crate::insertions::Insertions;
 use crate::issuing;
 use crate::main_link::{MainError, MainLink, Warnings};
+use crate::questions::{NamedQuestions, SharedQuestion};
 use crate::queue::{ChangeQueue, QueuePlace};
 use crate::scripts;
 use crate::uploads::Uploads;
@@ -50,7 +50,9 @@ struct ControllerState {
     changing: Mutex<GenerationId>,
     /// Changes and restarts that go on or wait for that.
     queue: Arc<ChangeQueue>,
-    figures: Figures,
+    figures: SharedQuestion<Status>,
+    /// The workers of applications, as objects by the numbers of their processes.
+    workers: NamedQuestions<Value>,
     /// Figures for a collector.
     exports: WantedExport,
     /// The viewers of figures.
@@ -213,7 +215,8 @@ impl Controller {
                 history: std::sync::Mutex::default(),
                 changing,
                 queue: Arc::default(),
-                figures: Figures::default(),
+                figures: SharedQuestion::default(),
+                workers: NamedQuestions::default(),
                 exports: WantedExport::default(),
                 event_hub: EventHub::default(),
             }),
@@ -226,7 +229,12 @@ impl Controller {
 
     /// The figures of main and the router; none when these do not answer.
     pub(crate) async fn figures(&self) -> Option<Arc<Status>> {
-        self.shared.figures.get(&self.shared.main).await
+        self.shared.figures.get(async { self.main().status().await.ok().flatten() }).await
+    }
+
+    /// Questions for the workers of applications.
+    pub(crate) fn workers(&self) -> &NamedQuestions<Value> {
+        &self.shared.workers
     }
 
     /// The figures that the configuration in force wants for a collector.

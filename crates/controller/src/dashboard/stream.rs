@@ -1,7 +1,7 @@
 //! `GET /events`: a stream for browsers (server-sent events) with all figures at first, and then once a second what has
 //! changed. One task serves all viewers, and only while there is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -21,11 +21,11 @@ use super::past::Totals;
 use super::snapshot::{self, Moment};
 use super::usage::Usage;
 use super::viewers::{JoinError, MOST_VIEWERS, Viewer, ViewerWish};
-use super::workers::workers_of;
+use super::workers::WorkerLists;
 use crate::access::Credential;
 use crate::api_request::ApiRequest;
 use crate::query;
-use crate::reply::{ApiReply, object};
+use crate::reply::ApiReply;
 use crate::state::Controller;
 
 /// How often figures are told.
@@ -122,6 +122,7 @@ struct Teller {
     controller: Controller,
     trends: Trends,
     log: LogTail,
+    workers: WorkerLists,
     last: Option<Told>,
     /// The number of the last message.
     n_told: u64,
@@ -131,12 +132,19 @@ struct Teller {
 struct Told {
     value: Value,
     /// The workers of each application that a viewer looks at.
-    workers: BTreeMap<String, Value>,
+    workers: BTreeMap<String, Arc<Value>>,
 }
 
 impl Teller {
     fn new(controller: Controller) -> Self {
-        Self { controller, trends: Trends::default(), log: LogTail::new(), last: None, n_told: 0 }
+        Self {
+            controller,
+            trends: Trends::default(),
+            log: LogTail::new(),
+            workers: WorkerLists::default(),
+            last: None,
+            n_told: 0,
+        }
     }
 
     /// A viewer that has come between two ticks gets what others have.
@@ -167,8 +175,10 @@ impl Teller {
     /// Takes the figures of this moment, and tells viewers how they differ from those before.
     async fn look(&mut self, viewers: &[Arc<Viewer>]) {
         let Some(value) = self.figures().await else { return };
-        let workers = self.workers(viewers).await;
-        let next = Told { value, workers };
+        let wanted: BTreeSet<_> =
+            viewers.iter().filter_map(|viewer| viewer.wish.application.as_deref()).collect();
+        self.workers.look(&self.controller, &wanted).await;
+        let next = Told { value, workers: self.workers.known() };
         let now = Instant::now();
         if let Some(last) = self.last.replace(next) {
             self.n_told += 1;
@@ -187,21 +197,6 @@ impl Teller {
         let moment =
             Moment { status: &status, certificates: &certificates, trends: &self.trends, usage, now: time };
         Some(snapshot::value(&self.controller, &moment))
-    }
-
-    async fn workers(&self, viewers: &[Arc<Viewer>]) -> BTreeMap<String, Value> {
-        let mut found = BTreeMap::new();
-        for name in viewers.iter().filter_map(|viewer| viewer.wish.application.as_ref()) {
-            if !found.contains_key(name)
-                && let Some(list) = workers_of(&self.controller, name).await
-            {
-                found.insert(
-                    name.clone(),
-                    object([("application", Value::from(name.as_str())), ("list", list)]),
-                );
-            }
-        }
-        found
     }
 
     fn tell_changes(&self, last: &Told, viewers: &[Arc<Viewer>], now: Instant) {
@@ -263,7 +258,7 @@ impl Told {
 fn workers_patch(last: &Told, next: &Told, name: &str) -> Option<Value> {
     match (last.workers.get(name), next.workers.get(name)) {
         (Some(last), Some(next)) => patch(last, next),
-        (None, next) => next.cloned(),
+        (None, next) => next.map(|next| Value::clone(next)),
         (Some(_), None) => Some(Value::Null),
     }
 }

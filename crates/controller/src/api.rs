@@ -3,7 +3,6 @@
 //! Knows requests as method, target and body; connections belong to `server`.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use corral_config::json::edit;
 use corral_config::json::{self, Bytes, Value};
@@ -204,7 +203,7 @@ async fn metrics(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
         Err(reply) => return reply,
     };
     let format = Format::accepted_by(call.accept);
-    let all = metrics::exposition(&figures, &controller.engine().status(), SystemTime::now());
+    let all = metrics::exposition(&figures, &controller.engine().status());
     let all = all.without(&metrics::left_out_labels(&controller.in_force().document));
     ApiReply::text(format.content_type(), all.into_body(format))
 }

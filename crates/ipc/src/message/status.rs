@@ -78,6 +78,10 @@ pub struct DaemonStatus {
     pub pid: u32,
     /// Since the main process was started.
     pub uptime: Duration,
+    /// When this main process began, since 1970.
+    pub started: Duration,
+    /// When counting began, since 1970: before an upgrade, if there was one.
+    pub counting_since: Duration,
     /// Addresses of all listeners, in the order of the configuration.
     #[serde(deserialize_with = "bounded::list")]
     pub listeners: Vec<String>,

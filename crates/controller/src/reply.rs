@@ -154,6 +154,12 @@ impl ApiReply {
         Self::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, NOT_APPLIED, reason)
     }
 
+    /// The permission of a request ended before its turn came.
+    pub(crate) fn too_late() -> Self {
+        let detail = "The session has ended, or the tokens have changed, since the request began.";
+        Self::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail).uncached()
+    }
+
     /// A newer change was made instead.
     pub(crate) fn superseded() -> Self {
         let detail =

@@ -18,6 +18,7 @@ use crate::folders;
 use crate::history::{self, ChangeNote, History};
 use crate::insertions::Insertions;
 use crate::issuing;
+use crate::listener_access::ListenerAccess;
 use crate::main_link::{MainError, MainLink, Warnings};
 use crate::questions::{NamedQuestions, SharedQuestion};
 use crate::queue::{ChangeQueue, QueuePlace};
@@ -57,6 +58,8 @@ struct ControllerState {
     exports: WantedExport,
     /// The viewers of figures.
     event_hub: EventHub,
+    /// The access that the document in force gives.
+    listener_access: ListenerAccess,
 }
 
 /// A configuration that is in force.
@@ -219,6 +222,7 @@ impl Controller {
                 workers: NamedQuestions::default(),
                 exports: WantedExport::default(),
                 event_hub: EventHub::default(),
+                listener_access: ListenerAccess::default(),
             }),
         }
     }
@@ -245,6 +249,11 @@ impl Controller {
     /// The viewers of figures.
     pub(crate) fn event_hub(&self) -> &EventHub {
         &self.shared.event_hub
+    }
+
+    /// The access by the listener of `settings.dashboard`.
+    pub(crate) fn listener_access(&self) -> &ListenerAccess {
+        &self.shared.listener_access
     }
 
     /// The orders for certificates.
@@ -305,6 +314,7 @@ impl Controller {
     }
 
     fn set_in_force(&self, in_force: InForce) {
+        self.shared.listener_access.obey(&in_force.document);
         *self.shared.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(in_force);
     }
 

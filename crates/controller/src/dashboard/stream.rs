@@ -22,7 +22,6 @@ use super::snapshot::{self, Moment};
 use super::usage::Usage;
 use super::viewers::{JoinError, MOST_VIEWERS, Viewer, ViewerWish};
 use super::workers::WorkerLists;
-use crate::access::Credential;
 use crate::api_request::ApiRequest;
 use crate::query;
 use crate::reply::ApiReply;
@@ -46,11 +45,7 @@ pub(crate) fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply
     if *call.method == Method::HEAD {
         return unbuffered(ApiReply::content(MEDIA_TYPE, Bytes::new()));
     }
-    let session = match &call.grant.credential {
-        Credential::Session(session) => Some(session.clone()),
-        _ => None,
-    };
-    match hub.viewers.join(wish, session, Arc::clone(call.abort)) {
+    match hub.viewers.join(wish, call.grant.permission.clone(), Arc::clone(call.abort)) {
         Ok((body, must_start)) => {
             if must_start {
                 tokio::spawn(serve(controller.clone()));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use corral_config::json::{self, Value};
+use corral_config::json::{self, Bytes, Value};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, StatusCode};
 
@@ -32,6 +32,11 @@ pub(crate) async fn session(access: &ControlAccess, call: &ApiRequest<'_>, files
 
 /// Answers a request to `/dashboard/tokens`: a token for a browser of a client that may do everything.
 pub(crate) async fn issue(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
+    // Sessions that begin others would have no end.
+    if matches!(call.grant.credential, Credential::Session(_)) {
+        let detail = "A session does not begin others. Show the control token, or use `corral dashboard`.";
+        return ApiReply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", detail);
+    }
     let level = match query::text(call.target, "access").as_ref().map(Option::as_deref) {
         Ok(None | Some("full")) => AccessLevel::Full,
         Ok(Some("read")) => AccessLevel::Read,
@@ -46,21 +51,17 @@ pub(crate) async fn issue(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiR
 }
 
 async fn begin(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
-    let body = match json::parse_text(call.body) {
-        Ok(body) => body,
-        Err(error) => return ApiReply::invalid_json(&error),
-    };
-    let Some(shown) = body.member("token").and_then(Value::as_bytes) else {
-        let detail = "The body must be an object with a \"token\".";
-        return ApiReply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid request body.", detail);
-    };
     // Where so many are wrong, none is looked at: it would tell them apart too fast.
     let Some(_place) = access.place_for_guess() else {
         let detail = "Too many wrong tokens were shown; try again in a second.";
         return ApiReply::error_with_detail(StatusCode::TOO_MANY_REQUESTS, "Too many requests.", detail);
     };
+    let shown = match shown(call.body) {
+        Ok(shown) => shown,
+        Err(refusal) => return *refusal,
+    };
     let now = Instant::now();
-    let Some((level, owner)) = access.redeem(shown, now) else {
+    let Some((level, owner)) = access.redeem(&shown, now) else {
         tokio::time::sleep(GUESSING_PAUSE).await;
         return unauthorized(
             "The token is wrong, was used already or is too old. `corral dashboard` makes a new link.",
@@ -80,6 +81,15 @@ async fn begin(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
             ApiReply::error_with_detail(StatusCode::SERVICE_UNAVAILABLE, "Too many sessions.", detail)
         }
     }
+}
+
+/// The token in a body.
+fn shown(body: &[u8]) -> Result<Bytes, Box<ApiReply>> {
+    let body = json::parse_text(body).map_err(|error| ApiReply::invalid_json(&error))?;
+    body.member("token").and_then(Value::as_bytes).cloned().ok_or_else(|| {
+        let detail = "The body must be an object with a \"token\".";
+        Box::new(ApiReply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid request body.", detail))
+    })
 }
 
 fn end(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {

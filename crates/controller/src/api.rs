@@ -126,7 +126,7 @@ async fn index(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
         Ok(status) => ApiReply::value(object([
             ("certificates", controller.uploads().list(AssetKind::Certificate)),
             ("js_modules", controller.uploads().list(AssetKind::Script)),
-            ("config", configuration_for(call.grant.level, &controller.in_force().shown).into_owned()),
+            ("config", configuration_for(call.grant.level, &controller.in_force().shown.value).into_owned()),
             ("status", status),
         ])),
         Err(reply) => reply,
@@ -182,7 +182,7 @@ async fn config(
 
 fn read(controller: &Controller, call: &ApiRequest<'_>, path: &[Bytes]) -> ApiReply {
     let in_force = controller.in_force();
-    let seen = configuration_for(call.grant.level, &in_force.shown);
+    let seen = configuration_for(call.grant.level, &in_force.shown.value);
     let Ok(value) = edit::get(&seen, path) else { return ApiReply::missing() };
     if call.conditions.is_unchanged(&in_force.tag) {
         return ApiReply::not_modified().tagged(&in_force.tag);

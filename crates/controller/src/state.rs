@@ -16,7 +16,7 @@ use crate::dashboard::hub::EventHub;
 use crate::exporting::wanted::WantedExport;
 use crate::folders;
 use crate::history::{self, ChangeNote, History};
-use crate::insertions::Insertions;
+use crate::insertions::{Insertions, ShownDocument};
 use crate::issuing;
 use crate::listener_access::ListenerAccess;
 use crate::main_link::{MainError, MainLink, Warnings};
@@ -66,8 +66,8 @@ struct ControllerState {
 #[derive(Debug)]
 pub(crate) struct InForce {
     pub(crate) document: Value,
-    /// The document as readers see it: what was inserted into files is as it is written there.
-    pub(crate) shown: Value,
+    /// What was inserted into files is as it is written there.
+    pub(crate) shown: ShownDocument,
     /// The names of uploads in the document.
     pub(crate) names: AssetNames,
     /// The document's entity tag.
@@ -77,7 +77,7 @@ pub(crate) struct InForce {
 impl InForce {
     pub(crate) fn new(document: Value, insertions: &Insertions, names: AssetNames) -> Self {
         let shown = insertions.show(&document);
-        let tag = conditions::tag(&shown.compact());
+        let tag = conditions::tag(&shown.value.compact());
         Self { document, shown, names, tag }
     }
 }
@@ -299,7 +299,7 @@ impl Controller {
     /// is over. What cannot be stored is in force all the same.
     pub(crate) async fn enter(&self, in_force: InForce, note: ChangeNote<'_>) {
         let before = self.in_force();
-        let added = self.history().add(note, history::now(), &before.shown, &in_force.shown);
+        let added = self.history().add(note, history::now(), &before.shown.value, &in_force.shown);
         self.set_in_force(in_force);
         let stored = match added {
             Ok(None) => return,

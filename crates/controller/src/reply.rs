@@ -59,7 +59,7 @@ impl ApiReply {
         self
     }
 
-    /// For nothing to keep that stands between, nor the client.
+    /// For no cache to keep.
     pub(crate) fn uncached(self) -> Self {
         self.with_field(CACHE_CONTROL, HeaderValue::from_static("no-store"))
     }

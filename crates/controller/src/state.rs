@@ -66,7 +66,7 @@ struct ControllerState {
 #[derive(Debug)]
 pub(crate) struct InForce {
     pub(crate) document: Value,
-    /// What was inserted into files is as it is written there.
+    /// The document as readers see it.
     pub(crate) shown: ShownDocument,
     /// The names of uploads in the document.
     pub(crate) names: AssetNames,

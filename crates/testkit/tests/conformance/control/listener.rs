@@ -102,14 +102,12 @@ fn sessions_last_until_a_token_changes() {
 fn sessions_do_not_come_back_with_their_tokens() {
     let (server, address) = start(json!({}));
     let settings = server.control().get("/config/settings").json();
-    let other = json!("another-token-of-operators");
-    let there_and_back: [&dyn Fn(); 2] =
-        [&|| drop(server.control().delete("/config/settings/dashboard").expect_done()), &|| {
-            drop(server.control().put("/config/settings/dashboard/token", &other).expect_done())
-        }];
-    for change in there_and_back {
+    let token = Request::new("PUT", "/config/settings/dashboard/token");
+    for change in
+        [Request::new("DELETE", "/config/settings/dashboard"), token.body("\"another-token-of-operators\"")]
+    {
         let cookie = sign_in(address);
-        change();
+        server.control().send(&change).expect_done();
         server.control().put("/config/settings", &settings).expect_done();
         eventually("it listens again", || {
             let mut client = Client::try_connect_http1(address.socket()).ok()?;

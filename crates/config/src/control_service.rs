@@ -61,10 +61,15 @@ impl BearerToken {
     /// not tell how much is right.
     #[must_use]
     pub fn is_shown_by(&self, authorization: &[u8]) -> bool {
-        let Some((scheme, shown)) = authorization.split_at_checked(SCHEME.len()) else { return false };
-        let is_same = bool::from(shown.trim_ascii().ct_eq(self.0.as_bytes()));
-        is_same & scheme.eq_ignore_ascii_case(SCHEME)
+        shown_token(authorization).is_some_and(|shown| shown.ct_eq(self.0.as_bytes()).into())
     }
+}
+
+/// The token that a value of `Authorization` shows.
+#[must_use]
+pub fn shown_token(authorization: &[u8]) -> Option<&[u8]> {
+    let (scheme, shown) = authorization.split_at_checked(SCHEME.len())?;
+    scheme.eq_ignore_ascii_case(SCHEME).then_some(shown.trim_ascii())
 }
 
 const SCHEME: &[u8] = b"Bearer ";

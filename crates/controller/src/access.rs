@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use corral_config::control_service::shown_token;
 use corral_config::json::edit;
 use corral_ipc::message::ControlToken;
 use hyper::header::{AUTHORIZATION, HeaderName};
@@ -19,6 +20,7 @@ use crate::browsers::{self, BrowserGuard};
 use crate::dashboard::session_cookie::SessionCookie;
 use crate::dashboard::sessions::{SessionHandle, Sessions};
 use crate::endpoints::{Endpoint, Need};
+use crate::permission::{Permission, TokenLife};
 use crate::reply::ApiReply;
 use crate::secrets::{self, Secret};
 
@@ -35,6 +37,7 @@ pub(crate) struct ControlAccess {
 struct AccessState {
     token: Option<Secret>,
     read_token: Option<Secret>,
+    life: TokenLife,
     /// The API listens on a port: browsers reach it, which no Unix socket has to fear.
     is_port: bool,
     /// Nothing else is answered.
@@ -59,6 +62,8 @@ pub(crate) enum Credential {
 pub(crate) struct Grant {
     pub(crate) level: AccessLevel,
     pub(crate) credential: Credential,
+    /// For how long.
+    pub(crate) permission: Permission,
     /// The cookie that a session of this client has.
     pub(crate) cookie: SessionCookie,
     /// Fields are there that browsers send, on a socket that browsers reach.
@@ -76,6 +81,7 @@ impl AccessState {
         Self {
             token: secret(token),
             read_token: secret(read_token),
+            life: TokenLife::default(),
             is_port: false,
             metrics_alone: false,
             sessions: Mutex::default(),
@@ -98,10 +104,18 @@ impl ControlAccess {
         Self { shared: Arc::new(state) }
     }
 
+    /// Ends all that was permitted here. Nothing more is.
+    pub(crate) fn revoke(&self) {
+        self.shared.life.revoke();
+    }
+
     /// The decision about a request, or the answer to one that may not be made.
     pub(crate) fn admit(&self, head: &Parts, now: Instant) -> Result<Grant, Box<ApiReply>> {
         if self.shared.metrics_alone && head.uri.path() != "/metrics" {
             return Err(Box::new(ApiReply::missing()));
+        }
+        if self.shared.life.is_revoked() {
+            return Err(Box::new(ApiReply::too_late()));
         }
         let is_port = self.shared.is_port;
         let is_passed_on = !is_port && head.headers.contains_key(PASSED_ON);
@@ -118,8 +132,13 @@ impl ControlAccess {
         if need != Need::Nothing {
             permit(head, need, level, &credential)?;
         }
+        let session = match &credential {
+            Credential::Session(session) => Some(session.clone()),
+            _ => None,
+        };
         Ok(Grant {
             level,
+            permission: Permission::new(session, self.shared.life.clone()),
             credential,
             cookie,
             is_from_browser: is_browsed && browsers::is_from_browser(&head.headers),
@@ -259,13 +278,7 @@ fn need(head: &Parts) -> Need {
 fn bearer(fields: &HeaderMap) -> Option<&[u8]> {
     let mut values = fields.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };
-    let (scheme, shown) = split_at_blank(value.as_bytes())?;
-    scheme.eq_ignore_ascii_case(b"bearer").then_some(shown)
-}
-
-fn split_at_blank(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let place = text.iter().position(|&byte| byte == b' ')?;
-    Some((&text[..place], text[place..].trim_ascii()))
+    shown_token(value.as_bytes())
 }
 
 #[cfg(test)]

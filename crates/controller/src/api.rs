@@ -3,7 +3,6 @@
 //! Knows requests as method, target and body; connections belong to `server`.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use corral_config::json::edit;
 use corral_config::json::{self, Bytes, Value};
@@ -127,7 +126,7 @@ async fn index(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
         Ok(status) => ApiReply::value(object([
             ("certificates", controller.uploads().list(AssetKind::Certificate)),
             ("js_modules", controller.uploads().list(AssetKind::Script)),
-            ("config", configuration_for(call.grant.level, &controller.in_force().shown).into_owned()),
+            ("config", configuration_for(call.grant.level, &controller.in_force().shown.value).into_owned()),
             ("status", status),
         ])),
         Err(reply) => reply,
@@ -183,7 +182,7 @@ async fn config(
 
 fn read(controller: &Controller, call: &ApiRequest<'_>, path: &[Bytes]) -> ApiReply {
     let in_force = controller.in_force();
-    let seen = configuration_for(call.grant.level, &in_force.shown);
+    let seen = configuration_for(call.grant.level, &in_force.shown.value);
     let Ok(value) = edit::get(&seen, path) else { return ApiReply::missing() };
     if call.conditions.is_unchanged(&in_force.tag) {
         return ApiReply::not_modified().tagged(&in_force.tag);
@@ -204,7 +203,7 @@ async fn metrics(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply {
         Err(reply) => return reply,
     };
     let format = Format::accepted_by(call.accept);
-    let all = metrics::exposition(&figures, &controller.engine().status(), SystemTime::now());
+    let all = metrics::exposition(&figures, &controller.engine().status());
     let all = all.without(&metrics::left_out_labels(&controller.in_force().document));
     ApiReply::text(format.content_type(), all.into_body(format))
 }

@@ -22,7 +22,7 @@ pub(crate) async fn answer(
     let Some(id) = path.first() else { return ApiReply::value(controller.history().list()) };
     let entry = number(id).and_then(|id| controller.history().find(id));
     let Some(entry) = entry else { return ApiReply::missing() };
-    let Some(configuration) = entry.configuration() else {
+    let Some(mut configuration) = entry.configuration() else {
         return ApiReply::error(StatusCode::INTERNAL_SERVER_ERROR, "Internal error.");
     };
     if *call.method != Method::POST {
@@ -31,7 +31,10 @@ pub(crate) async fn answer(
         members.insert(Bytes::from("config"), seen);
         return ApiReply::value(Value::Object(members));
     }
-    let insertions = controller.insertions();
+    let lost = controller.insertions().restore_at(&mut configuration, &entry.inserted);
+    if !lost.is_empty() {
+        return ApiReply::invalid_configuration(&lost);
+    }
     let change = ChangeRequest {
         storing: Storing::Store,
         dry_run: query.dry_run,
@@ -41,7 +44,6 @@ pub(crate) async fn answer(
     };
     let edit = |root: &mut Value| {
         root.clone_from(&configuration);
-        insertions.restore(root);
         Ok(())
     };
     refusals::changed(controller.change(change, edit).await)

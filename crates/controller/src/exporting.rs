@@ -3,7 +3,7 @@
 
 pub(crate) mod wanted;
 
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use corral_ipc::message::FromController;
 use corral_metrics::FigureOrigin;
@@ -18,7 +18,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 /// Exports for as long as the process runs. Nothing wakes up while no figures are wanted.
 pub(crate) async fn run(controller: &Controller) {
     let mut wanted = controller.exports().follow();
-    let mut exporter = Exporter { controller, start: None, is_said: false };
+    let mut exporter = Exporter { controller, is_said: false };
     loop {
         let export = wanted.borrow_and_update().clone();
         let changed = match &export {
@@ -39,8 +39,6 @@ pub(crate) async fn run(controller: &Controller) {
 
 struct Exporter<'c> {
     controller: &'c Controller,
-    /// When counting began. Collectors take any other time than before for a new beginning, so it is worked out once.
-    start: Option<SystemTime>,
     /// The log has said that there are too many figures.
     is_said: bool,
 }
@@ -64,18 +62,18 @@ impl Exporter<'_> {
     }
 
     /// The figures as a request of OTLP; none when the router does not answer.
-    async fn request(&mut self, service: &str) -> Option<Vec<u8>> {
+    async fn request(&self, service: &str) -> Option<Vec<u8>> {
         let figures = self.controller.figures().await?;
-        let now = SystemTime::now();
         let host = corral_sys::machine::hostname();
         let origin = FigureOrigin {
             service,
             host: &String::from_utf8_lossy(&host),
             version: env!("CARGO_PKG_VERSION"),
-            start: *self.start.get_or_insert(now.checked_sub(figures.daemon.uptime).unwrap_or(now)),
-            now,
+            // Collectors take any other time than before for a new beginning.
+            start: UNIX_EPOCH.checked_add(figures.daemon.counting_since).unwrap_or(UNIX_EPOCH),
+            now: SystemTime::now(),
         };
-        let all = metrics::exposition(&figures, &self.controller.engine().status(), now);
+        let all = metrics::exposition(&figures, &self.controller.engine().status());
         let all = all.without(&metrics::left_out_labels(&self.controller.in_force().document));
         Some(all.into_otlp(&origin))
     }

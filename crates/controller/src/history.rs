@@ -12,6 +12,7 @@ use corral_config::json::{self, Bytes, Object, Value};
 use corral_ipc::history::{MOST_BYTES, StoredConfiguration, surplus};
 
 use crate::conditions;
+use crate::insertions::ShownDocument;
 
 /// The notes about a change besides its content.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,6 +46,8 @@ pub(crate) struct HistoryEntry {
     pub(crate) tag: String,
     /// Compact JSON.
     document: Vec<u8>,
+    /// JSON pointers to strings of it that stand for values of files.
+    pub(crate) inserted: Vec<String>,
     /// Bytes that it has in the state directory.
     n_stored: usize,
 }
@@ -84,8 +87,9 @@ impl History {
 
     /// Takes note that a configuration with this tag is in force. True if it is the newest one, which needs no other
     /// entry.
-    pub(crate) fn note_in_force(&mut self, tag: &str) -> bool {
-        self.in_force = self.entries.last().filter(|newest| newest.tag == tag).map(|newest| newest.id);
+    fn note_in_force(&mut self, tag: &str, inserted: &[String]) -> bool {
+        let is_same = |newest: &&Arc<HistoryEntry>| newest.tag == tag && newest.inserted == inserted;
+        self.in_force = self.entries.last().filter(is_same).map(|newest| newest.id);
         self.in_force.is_some()
     }
 
@@ -96,14 +100,15 @@ impl History {
         note: ChangeNote<'_>,
         time: String,
         before: &Value,
-        document: &Value,
+        shown: &ShownDocument,
     ) -> Result<Option<StoredConfiguration>, HistoryError> {
         // After a start, the newest one is what was in force before.
         let newest = self.entries.last().filter(|_| self.in_force.is_none());
         let newest = newest.and_then(|newest| json::parse(&newest.document).ok());
+        let ShownDocument { value: document, inserted } = shown;
         let text = document.compact();
         let tag = conditions::tag(&text);
-        if self.note_in_force(&tag) {
+        if self.note_in_force(&tag, inserted) {
             return Ok(None);
         }
         let mut entry = HistoryEntry {
@@ -114,6 +119,7 @@ impl History {
             changed: changed::pointers(newest.as_ref().unwrap_or(before), document),
             tag,
             document: text,
+            inserted: inserted.clone(),
             n_stored: 0,
         };
         let bytes = stored::encode(&entry);
@@ -191,15 +197,18 @@ mod tests {
         json::parse(text.as_bytes()).unwrap()
     }
 
+    fn shown(text: &str) -> ShownDocument {
+        ShownDocument { value: value(text), inserted: Vec::new() }
+    }
+
     fn note(author: &str) -> ChangeNote<'_> {
         ChangeNote { author, comment: None }
     }
 
     /// Adds a configuration that differs from all others.
     fn add(history: &mut History, before: usize, number: usize) -> Option<StoredConfiguration> {
-        let document =
-            |number: usize| value(&format!(r#"{{"routes": [{{"action": {{"return": {number}}}}}]}}"#));
-        history.add(note("root"), "now".to_owned(), &document(before), &document(number)).unwrap()
+        let text = |number: usize| format!(r#"{{"routes": [{{"action": {{"return": {number}}}}}]}}"#);
+        history.add(note("root"), "now".to_owned(), &value(&text(before)), &shown(&text(number))).unwrap()
     }
 
     fn ids(history: &History) -> Vec<u32> {
@@ -240,8 +249,10 @@ mod tests {
         assert_eq!(ids(&read), [1, 3]);
         assert_eq!(read.find(3).unwrap(), history.find(3).unwrap());
         assert_eq!(read.in_force(), None);
-        assert!(read.note_in_force(&history.find(3).unwrap().tag) && read.in_force() == Some(3));
-        assert!(!read.note_in_force("\"another\"") && read.in_force().is_none());
+        let tag = &history.find(3).unwrap().tag;
+        assert!(read.note_in_force(tag, &[]) && read.in_force() == Some(3));
+        assert!(!read.note_in_force(tag, &["/a".to_owned()]) && read.in_force().is_none());
+        assert!(!read.note_in_force("\"another\"", &[]) && read.in_force().is_none());
         // The number of a broken one is not given again, and the change is told against the newest one.
         let added = add(&mut read, 0, 3 + 1).unwrap();
         assert_eq!(added.id, 10);
@@ -252,7 +263,7 @@ mod tests {
     fn what_does_not_fit_is_said() {
         let mut history = History { last: u32::MAX, ..History::default() };
         let add = |history: &mut History, text: &str| {
-            history.add(note("root"), String::new(), &value("{}"), &value(text))
+            history.add(note("root"), String::new(), &value("{}"), &shown(text))
         };
         assert_eq!(add(&mut history, "{\"a\": 1}"), Err(HistoryError::NoNumber));
         let mut history = History::default();
@@ -266,7 +277,7 @@ mod tests {
     fn a_description_has_no_more_than_is_known() {
         let mut history = History::default();
         let note = ChangeNote { author: "root", comment: Some("why") };
-        history.add(note, "2026-11-27T02:00:00Z".to_owned(), &value("{}"), &value("{\"a\": 1}")).unwrap();
+        history.add(note, "2026-11-27T02:00:00Z".to_owned(), &value("{}"), &shown("{\"a\": 1}")).unwrap();
         let text = String::from_utf8(history.list().compact()).unwrap();
         let tag = conditions::tag(b"{\"a\":1}").replace('"', "\\\"");
         let expected = format!(

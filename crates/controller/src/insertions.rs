@@ -1,8 +1,8 @@
 //! Values that configuration files insert (`${env:…}`, `${file:…}`) may be secrets: readers see how they are written,
 //! and what they send back means the same again.
 
-use corral_config::Problem;
 use corral_config::json::{self, Bytes, Value, edit, pointer};
+use corral_config::{Problem, Stage};
 use corral_ipc::message::{ConfigFiles, Inserted};
 
 /// The values of a document that something was inserted into.
@@ -13,7 +13,16 @@ pub(crate) struct Insertions {
     is_writable: bool,
 }
 
+/// A document as readers see it.
+#[derive(Debug)]
+pub(crate) struct ShownDocument {
+    pub(crate) value: Value,
+    /// JSON pointers to the strings that stand for values, in their order as text.
+    pub(crate) inserted: Vec<String>,
+}
+
 struct Insertion {
+    pointer: String,
     path: Vec<Bytes>,
     value: Value,
     /// The string in its file.
@@ -38,29 +47,34 @@ impl Insertions {
         let insertions = inserted.into_iter().filter_map(|inserted| {
             let value = json::parse(&inserted.value).ok()?;
             let written = Bytes::from(inserted.written);
-            Some(Insertion { path: pointer::steps(&inserted.pointer), value, written })
+            let path = pointer::steps(&inserted.pointer);
+            Some(Insertion { pointer: inserted.pointer, path, value, written })
         });
         Self { all: insertions.collect(), is_writable }
     }
 
     /// The document with these values as they are written.
-    pub(crate) fn show(&self, document: &Value) -> Value {
-        let mut shown = document.clone();
+    pub(crate) fn show(&self, document: &Value) -> ShownDocument {
+        let (mut shown, mut inserted) = (document.clone(), Vec::new());
         for insertion in &self.all {
             if edit::get(document, &insertion.path) == Ok(&insertion.value) {
                 let written = Value::String(insertion.written.clone());
                 // It is there, so that it can be replaced.
                 let _ = edit::put(&mut shown, &insertion.path, written);
+                inserted.push(insertion.pointer.clone());
             }
         }
-        if self.is_writable {
-            for_each_string(&mut shown, &mut |value| {
+        if self.is_writable && !self.all.is_empty() {
+            for_each_string(&mut shown, "", &mut |place, value| {
                 if let Some(insertion) = self.all.iter().find(|insertion| insertion.value == *value) {
                     *value = Value::String(insertion.written.clone());
+                    inserted.push(place.to_owned());
                 }
             });
         }
-        shown
+        inserted.sort();
+        inserted.dedup();
+        ShownDocument { value: shown, inserted }
     }
 
     /// Puts the values in the place of strings as they are written, which a reader has sent back.
@@ -71,12 +85,38 @@ impl Insertions {
                 let _ = edit::put(document, &insertion.path, insertion.value.clone());
             }
         }
-        for_each_string(document, &mut |value| {
+        if self.all.is_empty() {
+            return;
+        }
+        for_each_string(document, "", &mut |_, value| {
             let is_meant = |insertion: &&Insertion| value.as_bytes() == Some(&insertion.written);
             if let Some(insertion) = self.all.iter().find(is_meant) {
                 *value = insertion.value.clone();
             }
         });
+    }
+
+    /// Puts the values of now in these places of a document that was shown before. Returns the places whose strings
+    /// stand for nothing any more: as they are written, they would mean something else.
+    pub(crate) fn restore_at(&self, document: &mut Value, places: &[String]) -> Vec<Problem> {
+        let mut lost = Vec::new();
+        for place in places {
+            let path = pointer::steps(place);
+            let Some(written) = edit::get(document, &path).ok().and_then(Value::as_bytes) else { continue };
+            match self.find(place, written) {
+                // It is there, so that it can be replaced.
+                Some(value) => drop(edit::put(document, &path, value.clone())),
+                None => lost.push(lost_insertion(place, written)),
+            }
+        }
+        lost
+    }
+
+    /// The value that a string stands for, rather in this place than in another one.
+    fn find(&self, place: &str, written: &Bytes) -> Option<&Value> {
+        let matching = || self.all.iter().filter(|insertion| insertion.written == *written);
+        let found = matching().find(|insertion| insertion.pointer == place).or_else(|| matching().next());
+        found.map(|insertion| &insertion.value)
     }
 
     pub(crate) fn conceal_problems(&self, mut problems: Vec<Problem>) -> Vec<Problem> {
@@ -98,11 +138,31 @@ impl Insertions {
     }
 }
 
-fn for_each_string(value: &mut Value, change: &mut impl FnMut(&mut Value)) {
+fn lost_insertion(place: &str, written: &Bytes) -> Problem {
+    Problem {
+        pointer: place.to_owned(),
+        detail: format!("\"{written}\" stood for a value that configuration files do not insert any more."),
+        advice: "Read this configuration, write the value itself in this place, and put that in force."
+            .to_owned(),
+        suggestion: None,
+        stage: Stage::Validation,
+    }
+}
+
+/// Hands out each string with the pointer to it.
+fn for_each_string(value: &mut Value, place: &str, change: &mut impl FnMut(&str, &mut Value)) {
     match value {
-        Value::String(_) => change(value),
-        Value::Array(elements) => elements.iter_mut().for_each(|element| for_each_string(element, change)),
-        Value::Object(members) => members.values_mut().for_each(|member| for_each_string(member, change)),
+        Value::String(_) => change(place, value),
+        Value::Array(elements) => {
+            for (idx, element) in elements.iter_mut().enumerate() {
+                for_each_string(element, &pointer::element(place, idx), change);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                for_each_string(member, &pointer::member(place, name), change);
+            }
+        }
         _ => {}
     }
 }
@@ -128,11 +188,28 @@ mod tests {
     #[track_caller]
     fn check_shown(is_writable: bool, document: &str, expect: &str) {
         let document = json::parse(document.as_bytes()).unwrap();
-        let shown = insertions(is_writable).show(&document);
+        let ShownDocument { value: mut shown, inserted } = insertions(is_writable).show(&document);
         assert_eq!(shown, json::parse(expect.as_bytes()).unwrap());
-        let mut restored = shown;
+        let mut restored = shown.clone();
         insertions(is_writable).restore(&mut restored);
         assert_eq!(restored, document, "what was read can be sent back");
+        let mut again = shown.clone();
+        assert_eq!(insertions(is_writable).restore_at(&mut again, &inserted), []);
+        assert_eq!(again, document, "what was in force can be again");
+        let lost = Insertions::new(Vec::new(), is_writable).restore_at(&mut shown, &inserted);
+        assert_eq!(lost.into_iter().map(|problem| problem.pointer).collect::<Vec<_>>(), inserted);
+    }
+
+    #[test]
+    fn only_what_was_inserted_is_looked_for() {
+        let document = json::parse(br#"{"a": "${env:N}", "b/c": "${env:GONE}"}"#).unwrap();
+        let mut restored = document.clone();
+        assert_eq!(insertions(true).restore_at(&mut restored, &[]), []);
+        assert_eq!(restored, document, "these are texts of the document itself");
+        let [lost] = insertions(true).restore_at(&mut restored, &["/b~1c".to_owned()]).try_into().unwrap();
+        assert_eq!((lost.pointer.as_str(), lost.detail.contains("\"${env:GONE}\"")), ("/b~1c", true));
+        insertions(true).restore_at(&mut restored, &["/a".to_owned(), "/nothing".to_owned()]);
+        assert_eq!(restored, json::parse(br#"{"a": 8, "b/c": "${env:GONE}"}"#).unwrap());
     }
 
     #[test]

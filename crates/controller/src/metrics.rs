@@ -15,9 +15,9 @@ use corral_ipc::message::{
 use corral_metrics::{Exemplar, Exposition, Family, FineBuckets, HistogramDetails, HistogramSample, table};
 
 /// All samples of this moment.
-pub(crate) fn exposition(status: &Status, certificates: &[NameStatus], now: SystemTime) -> Exposition {
+pub(crate) fn exposition(status: &Status, certificates: &[NameStatus]) -> Exposition {
     let mut all = Exposition::default();
-    daemon(&mut all, &status.daemon, now);
+    daemon(&mut all, &status.daemon);
     inner::of_main(&mut all, &status.daemon.main);
     inner::of_router(&mut all, &status.inner);
     listeners(&mut all, status);
@@ -44,9 +44,9 @@ pub(crate) fn left_out_labels(document: &Value) -> Vec<String> {
     texts.map(ToOwned::to_owned).collect()
 }
 
-fn daemon(all: &mut Exposition, status: &DaemonStatus, now: SystemTime) {
+fn daemon(all: &mut Exposition, status: &DaemonStatus) {
     all.level(&table::BUILD, &[env!("CARGO_PKG_VERSION")], 1.0);
-    all.level(&table::START, &[], since_1970(now.checked_sub(status.uptime).unwrap_or(UNIX_EPOCH)));
+    all.level(&table::START, &[], seconds(status.started));
     all.level(&table::CONFIG_IN_ORDER, &[], flag(status.config_error.is_none()));
     all.count(&table::CONFIG_CHANGES, &[], status.config_changes);
     all.level(&table::UPGRADE_FAILED, &[], flag(status.upgrade_error.is_some()));

@@ -1,10 +1,12 @@
 //! Replies of the control API: a status and a JSON value (contract 3.4).
 
+use std::time::Duration;
+
 use corral_config::json::edit;
-use corral_config::json::{Bytes, Object, ParseError, Value};
+use corral_config::json::{Bytes, Number, Object, ParseError, Value};
 use corral_config::{Problem, Stage};
 use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue};
 
 use crate::dashboard::viewers::EventBody;
 
@@ -55,6 +57,11 @@ impl ApiReply {
     pub(crate) fn with_field(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.fields.push((name, value));
         self
+    }
+
+    /// For no cache to keep.
+    pub(crate) fn uncached(self) -> Self {
+        self.with_field(CACHE_CONTROL, HeaderValue::from_static("no-store"))
     }
 
     /// The part of a value outside the configuration that stands at a path.
@@ -147,6 +154,12 @@ impl ApiReply {
         Self::error_with_detail(StatusCode::INTERNAL_SERVER_ERROR, NOT_APPLIED, reason)
     }
 
+    /// The permission of a request ended before its turn came.
+    pub(crate) fn too_late() -> Self {
+        let detail = "The session has ended, or the tokens have changed, since the request began.";
+        Self::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail).uncached()
+    }
+
     /// A newer change was made instead.
     pub(crate) fn superseded() -> Self {
         let detail =
@@ -192,4 +205,23 @@ fn number(number: usize) -> Value {
     Value::from(u64::try_from(number).unwrap_or(u64::MAX))
 }
 
+/// Seconds with their thousandths, as far as there is room for these.
+pub(crate) fn seconds(duration: Duration) -> Value {
+    let spelling = format!("{}.{:03}", duration.as_secs(), duration.subsec_millis());
+    let number = Number::scan(spelling.as_bytes()).map(|(number, _)| number);
+    Value::Number(number.unwrap_or_else(|_| Number::from(duration.as_secs())))
+}
+
 const NOT_APPLIED: &str = "Failed to apply new configuration.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_time_is_still_a_number() {
+        let spelled = |time: Duration| String::from_utf8(seconds(time).compact()).unwrap();
+        assert_eq!(spelled(Duration::from_millis(61_004)), "61.004");
+        assert_eq!(spelled(Duration::MAX), u64::MAX.to_string());
+    }
+}

@@ -1,12 +1,10 @@
 //! HTTP on the control socket: one request for each connection (contract 3.1).
 
 use std::convert::Infallible;
-use std::future::poll_fn;
 use std::io;
 use std::net;
 use std::os::fd::OwnedFd;
 use std::os::unix;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,7 +13,7 @@ use bytes::Bytes;
 use corral_config::json::edit;
 use corral_http::encoding::Accepted;
 use http_body_util::{Either, Full};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
@@ -31,6 +29,7 @@ use tokio::time::timeout;
 use crate::access::ControlAccess;
 use crate::api;
 use crate::api_request::ApiRequest;
+use crate::body::{self, BodyLimit};
 use crate::caller::Caller;
 use crate::conditions::Conditions;
 use crate::dashboard::page;
@@ -201,48 +200,28 @@ async fn answer(
         Ok(grant) => grant,
         Err(refusal) => return *refusal,
     };
-    let conditions = Conditions::from_fields(&head.headers);
+    let body = match body::read(body, BodyLimit::of(target)).await {
+        Ok(body) => body,
+        Err(reply) => return reply,
+    };
+    // A body may come slowly.
+    if !grant.permission.is_alive(Instant::now()) {
+        return ApiReply::too_late();
+    }
     let accept = head.headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let accept = accept.collect::<Vec<_>>().join(",");
     let codings = head.headers.get_all(header::ACCEPT_ENCODING).iter();
-    match read_body(body).await {
-        Ok(body) => {
-            let call = ApiRequest {
-                method: &head.method,
-                target,
-                conditions,
-                accept: &accept,
-                codings: Accepted::parse(codings.map(HeaderValue::as_bytes)),
-                body: &body,
-                caller,
-                grant: &grant,
-                abort,
-            };
-            api::answer(controller, access, &call).await
-        }
-        Err(reply) => reply,
-    }
-}
-
-/// The whole body, or what to answer instead.
-async fn read_body(mut body: Incoming) -> Result<Vec<u8>, ApiReply> {
-    let mut bytes = Vec::new();
-    loop {
-        let frame = timeout(BODY_TIMEOUT, poll_fn(|cx| Pin::new(&mut body).poll_frame(cx))).await;
-        let frame = match frame {
-            Err(_) => return Err(ApiReply::error(StatusCode::REQUEST_TIMEOUT, "Request timed out.")),
-            Ok(Some(Err(_))) => {
-                return Err(ApiReply::error(StatusCode::BAD_REQUEST, "Invalid request body."));
-            }
-            Ok(Some(Ok(frame))) => frame,
-            Ok(None) => return Ok(bytes),
-        };
-        let Ok(data) = frame.into_data() else { continue };
-        if bytes.len() + data.len() > MAX_BODY {
-            return Err(ApiReply::error(StatusCode::PAYLOAD_TOO_LARGE, "Request body is too large."));
-        }
-        bytes.extend_from_slice(&data);
-    }
+    let call = ApiRequest {
+        method: &head.method,
+        target,
+        conditions: Conditions::from_fields(&head.headers),
+        accept: &accept.collect::<Vec<_>>().join(","),
+        codings: Accepted::parse(codings.map(HeaderValue::as_bytes)),
+        body: &body,
+        caller,
+        grant: &grant,
+        abort,
+    };
+    api::answer(controller, access, &call).await
 }
 
 /// The body of a reply, whole or going on.
@@ -292,8 +271,6 @@ const LAST_REPLIES: Duration = Duration::from_secs(1);
 const SERVER: &str = concat!("Corral/", env!("CARGO_PKG_VERSION"));
 /// For the whole head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(300);
-/// Between two pieces of a request's body.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Between two successful writes of a reply.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Longest head of a request, in bytes.
@@ -301,5 +278,3 @@ const MAX_HEAD: usize = 1024 * 1024;
 /// Most fields in a head.
 const MAX_FIELDS: usize = 1000;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Longest body in bytes: far above any configuration, far below what would hurt.
-const MAX_BODY: usize = 64 * 1024 * 1024;

@@ -14,12 +14,13 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::conditions::{self, Conditions};
 use crate::dashboard::hub::EventHub;
 use crate::exporting::wanted::WantedExport;
-use crate::figures::Figures;
 use crate::folders;
 use crate::history::{self, ChangeNote, History};
-use crate::insertions::Insertions;
+use crate::insertions::{Insertions, ShownDocument};
 use crate::issuing;
+use crate::listener_access::ListenerAccess;
 use crate::main_link::{MainError, MainLink, Warnings};
+use crate::questions::{NamedQuestions, SharedQuestion};
 use crate::queue::{ChangeQueue, QueuePlace};
 use crate::scripts;
 use crate::uploads::Uploads;
@@ -50,19 +51,23 @@ struct ControllerState {
     changing: Mutex<GenerationId>,
     /// Changes and restarts that go on or wait for that.
     queue: Arc<ChangeQueue>,
-    figures: Figures,
+    figures: SharedQuestion<Status>,
+    /// The workers of applications, as objects by the numbers of their processes.
+    workers: NamedQuestions<Value>,
     /// Figures for a collector.
     exports: WantedExport,
     /// The viewers of figures.
     event_hub: EventHub,
+    /// The access that the document in force gives.
+    listener_access: ListenerAccess,
 }
 
 /// A configuration that is in force.
 #[derive(Debug)]
 pub(crate) struct InForce {
     pub(crate) document: Value,
-    /// The document as readers see it: what was inserted into files is as it is written there.
-    pub(crate) shown: Value,
+    /// The document as readers see it.
+    pub(crate) shown: ShownDocument,
     /// The names of uploads in the document.
     pub(crate) names: AssetNames,
     /// The document's entity tag.
@@ -72,7 +77,7 @@ pub(crate) struct InForce {
 impl InForce {
     pub(crate) fn new(document: Value, insertions: &Insertions, names: AssetNames) -> Self {
         let shown = insertions.show(&document);
-        let tag = conditions::tag(&shown.compact());
+        let tag = conditions::tag(&shown.value.compact());
         Self { document, shown, names, tag }
     }
 }
@@ -213,9 +218,11 @@ impl Controller {
                 history: std::sync::Mutex::default(),
                 changing,
                 queue: Arc::default(),
-                figures: Figures::default(),
+                figures: SharedQuestion::default(),
+                workers: NamedQuestions::default(),
                 exports: WantedExport::default(),
                 event_hub: EventHub::default(),
+                listener_access: ListenerAccess::default(),
             }),
         }
     }
@@ -226,7 +233,12 @@ impl Controller {
 
     /// The figures of main and the router; none when these do not answer.
     pub(crate) async fn figures(&self) -> Option<Arc<Status>> {
-        self.shared.figures.get(&self.shared.main).await
+        self.shared.figures.get(async { self.main().status().await.ok().flatten() }).await
+    }
+
+    /// Questions for the workers of applications.
+    pub(crate) fn workers(&self) -> &NamedQuestions<Value> {
+        &self.shared.workers
     }
 
     /// The figures that the configuration in force wants for a collector.
@@ -237,6 +249,11 @@ impl Controller {
     /// The viewers of figures.
     pub(crate) fn event_hub(&self) -> &EventHub {
         &self.shared.event_hub
+    }
+
+    /// The access by the listener of `settings.dashboard`.
+    pub(crate) fn listener_access(&self) -> &ListenerAccess {
+        &self.shared.listener_access
     }
 
     /// The orders for certificates.
@@ -282,7 +299,7 @@ impl Controller {
     /// is over. What cannot be stored is in force all the same.
     pub(crate) async fn enter(&self, in_force: InForce, note: ChangeNote<'_>) {
         let before = self.in_force();
-        let added = self.history().add(note, history::now(), &before.shown, &in_force.shown);
+        let added = self.history().add(note, history::now(), &before.shown.value, &in_force.shown);
         self.set_in_force(in_force);
         let stored = match added {
             Ok(None) => return,
@@ -297,6 +314,7 @@ impl Controller {
     }
 
     fn set_in_force(&self, in_force: InForce) {
+        self.shared.listener_access.obey(&in_force.document);
         *self.shared.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(in_force);
     }
 

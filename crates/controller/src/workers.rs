@@ -1,27 +1,38 @@
 //! `/control/applications/NAME/workers`: the workers of an application one by one, and the end of one.
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use corral_config::json::{Bytes, Number, Object, Value};
+use corral_config::json::{Bytes, Object, Value};
 use corral_config::process_groups;
 use corral_ipc::message::{Backtrace, RunningRequest, WorkerEnding, WorkerStatus};
 use hyper::StatusCode;
 
 use crate::main_link::MainError;
-use crate::reply::{ApiReply, object};
+use crate::reply::{ApiReply, object, seconds};
 use crate::state::Controller;
 
 /// `GET /control/applications/NAME/workers`
 pub(crate) async fn list(controller: &Controller, path: &[Bytes]) -> ApiReply {
-    let Some(groups) = groups(controller, path) else { return ApiReply::missing() };
-    let mut members = Object::new();
-    for group in groups {
-        match controller.main().workers(group).await {
-            Ok(Some(workers)) => members.extend(workers.iter().map(member)),
-            Ok(None) | Err(_) => return failed("Failed to get workers."),
-        }
+    let Some(name) = controller.application_name(path) else { return ApiReply::missing() };
+    match workers_of(controller, &name).await {
+        Some(workers) => ApiReply::value(Arc::unwrap_or_clone(workers)),
+        None => failed("Failed to get workers."),
     }
-    ApiReply::value(Value::Object(members))
+}
+
+/// The workers of an application by the numbers of their processes; none where there is no such application, or nothing
+/// is known. Those that ask at a time share the answer.
+pub(crate) async fn workers_of(controller: &Controller, name: &str) -> Option<Arc<Value>> {
+    controller.workers().get(name, ask(controller, name)).await
+}
+
+async fn ask(controller: &Controller, name: &str) -> Option<Value> {
+    let mut members = Object::new();
+    for group in groups(controller, name)? {
+        let workers = controller.main().workers(group).await.ok()??;
+        members.extend(workers.iter().map(member));
+    }
+    Some(Value::Object(members))
 }
 
 /// `POST /control/applications/NAME/workers/PID/drain` and `…/end`
@@ -33,7 +44,9 @@ pub(crate) async fn end(controller: &Controller, path: &[Bytes]) -> ApiReply {
     };
     // The name, a fixed segment, and the number.
     let pid = path.get(2).and_then(|pid| pid.to_str()?.parse().ok()).filter(|pid| *pid > 0);
-    let (Some(groups), Some(pid)) = (groups(controller, path), pid) else { return ApiReply::missing() };
+    let name = path.first().and_then(Bytes::to_str);
+    let groups = name.and_then(|name| groups(controller, name));
+    let (Some(groups), Some(pid)) = (groups, pid) else { return ApiReply::missing() };
     for group in groups {
         match controller.main().end_worker(group, pid, ending).await {
             Ok(true) => return ApiReply::success("Ok"),
@@ -47,11 +60,9 @@ pub(crate) async fn end(controller: &Controller, path: &[Bytes]) -> ApiReply {
 }
 
 /// The names that main has for the processes of an application: those of PHP may be in several groups.
-fn groups(controller: &Controller, path: &[Bytes]) -> Option<Vec<String>> {
+fn groups(controller: &Controller, name: &str) -> Option<Vec<String>> {
     let in_force = controller.in_force();
-    let applications = in_force.document.member("applications").and_then(Value::as_object)?;
-    let name = path.first()?;
-    Some(process_groups(name.to_str()?, applications.get(name)?))
+    Some(process_groups(name, in_force.document.member("applications")?.member(name)?))
 }
 
 fn failed(error: &str) -> ApiReply {
@@ -93,14 +104,10 @@ fn backtrace(found: &Backtrace) -> Value {
     object([("calls", Value::Array(calls)), ("seconds", seconds(found.time))])
 }
 
-/// Seconds with milliseconds.
-fn seconds(time: Duration) -> Value {
-    let text = format!("{}.{:03}", time.as_secs(), time.subsec_millis());
-    Number::scan(text.as_bytes()).map_or(Value::Null, |(number, _)| Value::Number(number))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use corral_ipc::message::{WorkerId, WorkerState, WorkerUsage};
 
     use super::*;

@@ -1,21 +1,26 @@
 //! `corral dashboard`: prints a link to a daemon's dashboard and opens it. A browser cannot reach a Unix socket, so
 //! requests to a port of this machine are passed on to one for as long as the command runs.
 
+mod link_page;
 mod passing;
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use corral_config::address::ListenAddress;
 use serde_json::Value;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
-use self::passing::ControlSocket;
+use self::link_page::LinkPage;
+use self::passing::{ControlSocket, Passage};
 use crate::client::{Address, ApiCall, Daemon};
 use crate::output;
 
@@ -39,8 +44,7 @@ pub(crate) fn command(options: &DashboardOptions, daemon: &Daemon) -> anyhow::Re
             if options.port.is_some() {
                 bail!("--port is for a control API on a Unix socket; this one is at {authority} already");
             }
-            present(options, &link(daemon, options.read_only, &authority)?)?;
-            Ok(ExitCode::SUCCESS)
+            show(options, &link(daemon, options.read_only, &authority)?)
         }
     }
 }
@@ -73,6 +77,44 @@ fn place(address: &Address) -> anyhow::Result<Place> {
     })
 }
 
+/// How long a link begins a session.
+const LINK_LIFETIME: Duration = Duration::from_secs(60);
+
+/// Shows the way to a port. A browser may need the page that leads to it for as long as the link works.
+fn show(options: &DashboardOptions, link: &str) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut end = EndSignals::new()?;
+        let page = present(options, link, if options.opens() { ", and the command ends then" } else { "" })?;
+        if page.is_some() {
+            // Either will do.
+            let _ = timeout(LINK_LIFETIME, end.recv()).await;
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// The signals that end the command.
+struct EndSignals {
+    interruption: Signal,
+    termination: Signal,
+}
+
+impl EndSignals {
+    fn new() -> anyhow::Result<Self> {
+        let interruption = signal(SignalKind::interrupt()).context("listen to SIGINT")?;
+        let termination = signal(SignalKind::terminate()).context("listen to SIGTERM")?;
+        Ok(Self { interruption, termination })
+    }
+
+    async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.interruption.recv() => {}
+            _ = self.termination.recv() => {}
+        }
+    }
+}
+
 /// Passes requests on until Ctrl-C.
 fn serve(options: &DashboardOptions, daemon: &Daemon, socket: ControlSocket) -> anyhow::Result<ExitCode> {
     let port = options.port.unwrap_or(0);
@@ -84,19 +126,21 @@ fn serve(options: &DashboardOptions, daemon: &Daemon, socket: ControlSocket) -> 
     let first = link(daemon, options.read_only, &authority)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(async {
-        let mut interruption = signal(SignalKind::interrupt()).context("listen to SIGINT")?;
-        let mut termination = signal(SignalKind::terminate()).context("listen to SIGTERM")?;
-        present(options, &first)?;
+        let mut end = EndSignals::new()?;
+        let hint = if io::stdin().is_terminal() { "; Enter prints another one, Ctrl-C ends" } else { "" };
+        let mut page = present(options, &first, hint)?;
         // Held to the end, so that there may be another wish at any time.
         let (wish, mut wishes) = mpsc::channel(1);
         watch_keyboard(wish.clone());
-        let passing = passing::serve(listener, socket, own);
-        tokio::pin!(passing);
+        let passage = Passage::new(socket, own);
+        let passing = passing::serve(listener, Arc::clone(&passage));
+        let used = timeout(LINK_LIFETIME, passage.session_begun());
+        tokio::pin!(passing, used);
         loop {
             tokio::select! {
                 ended = &mut passing => return ended,
-                _ = interruption.recv() => return Ok(()),
-                _ = termination.recv() => return Ok(()),
+                () = end.recv() => return Ok(()),
+                _ = &mut used, if page.is_some() => page = None,
                 Some(()) = wishes.recv() => {
                     let (daemon, read_only, authority) = (daemon.clone(), options.read_only, authority.clone());
                     let next = tokio::task::spawn_blocking(move || link(&daemon, read_only, &authority));
@@ -139,21 +183,27 @@ fn link(daemon: &Daemon, read_only: bool, authority: &str) -> anyhow::Result<Str
     Ok(format!("http://{authority}/dashboard/#token={token}"))
 }
 
-/// Says where the dashboard is, and has a browser open it.
-fn present(options: &DashboardOptions, link: &str) -> anyhow::Result<()> {
-    let again = if io::stdin().is_terminal() { "; Enter prints another one, Ctrl-C ends" } else { "" };
-    output::write(format!("{link}\nThe link works once, within a minute{again}.\n"))?;
-    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
-    if options.no_open || !has_display {
-        return Ok(());
+impl DashboardOptions {
+    fn opens(&self) -> bool {
+        let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+        has_display && !self.no_open
     }
+}
+
+/// Says where the dashboard is, and has a browser open it: by a page, which stays until it is dropped.
+fn present(options: &DashboardOptions, link: &str, hint: &str) -> anyhow::Result<Option<LinkPage>> {
+    output::write(format!("{link}\nThe link works once, within a minute{hint}.\n"))?;
+    // Where nothing opens it, the link is on the screen.
+    Ok(if options.opens() { open(link) } else { None })
+}
+
+fn open(link: &str) -> Option<LinkPage> {
+    let page = LinkPage::write(link).ok()?;
     let mut browser = Command::new("xdg-open");
-    browser.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Where there is none, the link is on the screen.
-    if let Ok(mut browser) = browser.spawn() {
-        thread::spawn(move || browser.wait());
-    }
-    Ok(())
+    browser.arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut browser = browser.spawn().ok()?;
+    thread::spawn(move || browser.wait());
+    Some(page)
 }
 
 #[cfg(test)]

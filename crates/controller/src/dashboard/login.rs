@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use corral_config::json::{self, Value};
+use corral_config::json::{self, Bytes, Value};
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, StatusCode};
 
@@ -21,16 +21,22 @@ pub(crate) async fn session(access: &ControlAccess, call: &ApiRequest<'_>, files
         Method::POST => begin(access, call).await,
         Method::DELETE => end(access, call),
         _ if call.grant.level == AccessLevel::None => unauthorized("No session has begun, or it has ended."),
-        _ => uncached(ApiReply::value(object([
+        _ => ApiReply::value(object([
             ("access", Value::from(call.grant.level.word())),
             ("version", Value::from(env!("CARGO_PKG_VERSION"))),
             ("files", files.map_or(Value::Null, Value::from)),
-        ]))),
+        ]))
+        .uncached(),
     }
 }
 
 /// Answers a request to `/dashboard/tokens`: a token for a browser of a client that may do everything.
 pub(crate) async fn issue(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
+    // Sessions that begin others would have no end.
+    if matches!(call.grant.credential, Credential::Session(_)) {
+        let detail = "A session does not begin others. Show the control token, or use `corral dashboard`.";
+        return ApiReply::error_with_detail(StatusCode::FORBIDDEN, "Forbidden.", detail);
+    }
     let level = match query::text(call.target, "access").as_ref().map(Option::as_deref) {
         Ok(None | Some("full")) => AccessLevel::Full,
         Ok(Some("read")) => AccessLevel::Read,
@@ -41,25 +47,21 @@ pub(crate) async fn issue(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiR
     };
     let token = access.issue(level, call.owner().await.into(), Instant::now());
     let expires = Value::from(TOKEN_LIFETIME.as_secs());
-    uncached(ApiReply::value(object([("token", Value::from(&*token)), ("expires_in", expires)])))
+    ApiReply::value(object([("token", Value::from(&*token)), ("expires_in", expires)])).uncached()
 }
 
 async fn begin(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
-    let body = match json::parse_text(call.body) {
-        Ok(body) => body,
-        Err(error) => return ApiReply::invalid_json(&error),
-    };
-    let Some(shown) = body.member("token").and_then(Value::as_bytes) else {
-        let detail = "The body must be an object with a \"token\".";
-        return ApiReply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid request body.", detail);
-    };
     // Where so many are wrong, none is looked at: it would tell them apart too fast.
     let Some(_place) = access.place_for_guess() else {
         let detail = "Too many wrong tokens were shown; try again in a second.";
         return ApiReply::error_with_detail(StatusCode::TOO_MANY_REQUESTS, "Too many requests.", detail);
     };
+    let shown = match shown(call.body) {
+        Ok(shown) => shown,
+        Err(refusal) => return *refusal,
+    };
     let now = Instant::now();
-    let Some((level, owner)) = access.redeem(shown, now) else {
+    let Some((level, owner)) = access.redeem(&shown, now) else {
         tokio::time::sleep(GUESSING_PAUSE).await;
         return unauthorized(
             "The token is wrong, was used already or is too old. `corral dashboard` makes a new link.",
@@ -71,8 +73,8 @@ async fn begin(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
     };
     match access.begin_session(level, owner, now) {
         Some(secret) => {
-            let reply = ApiReply::value(object([("access", Value::from(level.word()))]));
-            uncached(set_cookie(reply, &call.grant.cookie.begin(&secret, call.grant.is_over_tls)))
+            let reply = ApiReply::value(object([("access", Value::from(level.word()))])).uncached();
+            set_cookie(reply, &call.grant.cookie.begin(&secret, call.grant.is_over_tls))
         }
         None => {
             let detail = "There are too many sessions; one of them has to end first.";
@@ -81,13 +83,21 @@ async fn begin(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
     }
 }
 
+/// The token in a body.
+fn shown(body: &[u8]) -> Result<Bytes, Box<ApiReply>> {
+    let body = json::parse_text(body).map_err(|error| ApiReply::invalid_json(&error))?;
+    body.member("token").and_then(Value::as_bytes).cloned().ok_or_else(|| {
+        let detail = "The body must be an object with a \"token\".";
+        Box::new(ApiReply::error_with_detail(StatusCode::BAD_REQUEST, "Invalid request body.", detail))
+    })
+}
+
 fn end(access: &ControlAccess, call: &ApiRequest<'_>) -> ApiReply {
     let Credential::Session(session) = &call.grant.credential else {
         return unauthorized("No session has begun, or it has ended.");
     };
     access.end_session(session);
-    let reply = uncached(ApiReply::success("Ok"));
-    set_cookie(reply, &call.grant.cookie.end(call.grant.is_over_tls))
+    set_cookie(ApiReply::success("Ok").uncached(), &call.grant.cookie.end(call.grant.is_over_tls))
 }
 
 fn set_cookie(reply: ApiReply, cookie: &str) -> ApiReply {
@@ -97,12 +107,8 @@ fn set_cookie(reply: ApiReply, cookie: &str) -> ApiReply {
     }
 }
 
-fn uncached(reply: ApiReply) -> ApiReply {
-    reply.with_field(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
-}
-
 fn unauthorized(detail: &str) -> ApiReply {
-    uncached(ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail))
+    ApiReply::error_with_detail(StatusCode::UNAUTHORIZED, "Unauthorized.", detail).uncached()
 }
 
 /// How long the answer to a wrong token takes.

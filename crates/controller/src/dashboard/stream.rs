@@ -1,13 +1,13 @@
 //! `GET /events`: a stream for browsers (server-sent events) with all figures at first, and then once a second what has
 //! changed. One task serves all viewers, and only while there is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use corral_config::json::Value;
-use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use tokio::time::{MissedTickBehavior, interval_at, timeout};
 
@@ -21,11 +21,10 @@ use super::past::Totals;
 use super::snapshot::{self, Moment};
 use super::usage::Usage;
 use super::viewers::{JoinError, MOST_VIEWERS, Viewer, ViewerWish};
-use super::workers::workers_of;
-use crate::access::Credential;
+use super::workers::WorkerLists;
 use crate::api_request::ApiRequest;
 use crate::query;
-use crate::reply::{ApiReply, object};
+use crate::reply::ApiReply;
 use crate::state::Controller;
 
 /// How often figures are told.
@@ -44,18 +43,14 @@ pub(crate) fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply
         Err(detail) => return ApiReply::invalid_query(&detail),
     };
     if *call.method == Method::HEAD {
-        return uncached(ApiReply::content(MEDIA_TYPE, Bytes::new()));
+        return unbuffered(ApiReply::content(MEDIA_TYPE, Bytes::new()));
     }
-    let session = match &call.grant.credential {
-        Credential::Session(session) => Some(session.clone()),
-        _ => None,
-    };
-    match hub.viewers.join(wish, session, Arc::clone(call.abort)) {
+    match hub.viewers.join(wish, call.grant.permission.clone(), Arc::clone(call.abort)) {
         Ok((body, must_start)) => {
             if must_start {
                 tokio::spawn(serve(controller.clone()));
             }
-            uncached(ApiReply::stream(MEDIA_TYPE, body))
+            unbuffered(ApiReply::stream(MEDIA_TYPE, body))
         }
         Err(JoinError::TooMany) => {
             let detail = format!("{MOST_VIEWERS} viewers look already.");
@@ -80,11 +75,9 @@ fn wish(target: &str) -> Result<ViewerWish, String> {
 }
 
 /// For what stands between: neither keep it nor wait for more of it.
-fn uncached(reply: ApiReply) -> ApiReply {
+fn unbuffered(reply: ApiReply) -> ApiReply {
     let buffering = HeaderName::from_static("x-accel-buffering");
-    reply
-        .with_field(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
-        .with_field(buffering, HeaderValue::from_static("no"))
+    reply.uncached().with_field(buffering, HeaderValue::from_static("no"))
 }
 
 /// Tells all viewers each second what has changed, until there is none.
@@ -124,6 +117,7 @@ struct Teller {
     controller: Controller,
     trends: Trends,
     log: LogTail,
+    workers: WorkerLists,
     last: Option<Told>,
     /// The number of the last message.
     n_told: u64,
@@ -133,12 +127,19 @@ struct Teller {
 struct Told {
     value: Value,
     /// The workers of each application that a viewer looks at.
-    workers: BTreeMap<String, Value>,
+    workers: BTreeMap<String, Arc<Value>>,
 }
 
 impl Teller {
     fn new(controller: Controller) -> Self {
-        Self { controller, trends: Trends::default(), log: LogTail::new(), last: None, n_told: 0 }
+        Self {
+            controller,
+            trends: Trends::default(),
+            log: LogTail::new(),
+            workers: WorkerLists::default(),
+            last: None,
+            n_told: 0,
+        }
     }
 
     /// A viewer that has come between two ticks gets what others have.
@@ -169,8 +170,10 @@ impl Teller {
     /// Takes the figures of this moment, and tells viewers how they differ from those before.
     async fn look(&mut self, viewers: &[Arc<Viewer>]) {
         let Some(value) = self.figures().await else { return };
-        let workers = self.workers(viewers).await;
-        let next = Told { value, workers };
+        let wanted: BTreeSet<_> =
+            viewers.iter().filter_map(|viewer| viewer.wish.application.as_deref()).collect();
+        self.workers.look(&self.controller, &wanted).await;
+        let next = Told { value, workers: self.workers.known() };
         let now = Instant::now();
         if let Some(last) = self.last.replace(next) {
             self.n_told += 1;
@@ -189,21 +192,6 @@ impl Teller {
         let moment =
             Moment { status: &status, certificates: &certificates, trends: &self.trends, usage, now: time };
         Some(snapshot::value(&self.controller, &moment))
-    }
-
-    async fn workers(&self, viewers: &[Arc<Viewer>]) -> BTreeMap<String, Value> {
-        let mut found = BTreeMap::new();
-        for name in viewers.iter().filter_map(|viewer| viewer.wish.application.as_ref()) {
-            if !found.contains_key(name)
-                && let Some(list) = workers_of(&self.controller, name).await
-            {
-                found.insert(
-                    name.clone(),
-                    object([("application", Value::from(name.as_str())), ("list", list)]),
-                );
-            }
-        }
-        found
     }
 
     fn tell_changes(&self, last: &Told, viewers: &[Arc<Viewer>], now: Instant) {
@@ -265,7 +253,7 @@ impl Told {
 fn workers_patch(last: &Told, next: &Told, name: &str) -> Option<Value> {
     match (last.workers.get(name), next.workers.get(name)) {
         (Some(last), Some(next)) => patch(last, next),
-        (None, next) => next.cloned(),
+        (None, next) => next.map(|next| Value::clone(next)),
         (Some(_), None) => Some(Value::Null),
     }
 }

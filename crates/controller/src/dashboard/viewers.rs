@@ -12,7 +12,7 @@ use hyper::body::{Body, Frame};
 use tokio::sync::Notify;
 
 use super::log_rank::LogRank;
-use super::sessions::SessionHandle;
+use crate::permission::Permission;
 
 /// Most viewers at a time.
 pub(crate) const MOST_VIEWERS: usize = 32;
@@ -58,8 +58,7 @@ pub(crate) struct ViewerWish {
 /// One viewer.
 pub(crate) struct Viewer {
     pub(crate) wish: ViewerWish,
-    /// The session that it is permitted by.
-    session: Option<SessionHandle>,
+    permission: Permission,
     /// Ends the connection.
     abort: Arc<Notify>,
     backlog: Mutex<Backlog>,
@@ -95,7 +94,7 @@ impl Viewers {
     pub(crate) fn join(
         &self,
         wish: ViewerWish,
-        session: Option<SessionHandle>,
+        permission: Permission,
         abort: Arc<Notify>,
     ) -> Result<(EventBody, bool), JoinError> {
         let mut list = self.list();
@@ -106,7 +105,7 @@ impl Viewers {
         if list.all.len() >= MOST_VIEWERS {
             return Err(JoinError::TooMany);
         }
-        let viewer = Arc::new(Viewer { wish, session, abort, backlog: Mutex::default() });
+        let viewer = Arc::new(Viewer { wish, permission, abort, backlog: Mutex::default() });
         list.all.push(Arc::clone(&viewer));
         let must_start = !std::mem::replace(&mut list.is_served, true);
         drop(list);
@@ -123,7 +122,8 @@ impl Viewers {
     /// next viewer.
     pub(super) fn all(&self, now: Instant) -> Vec<Arc<Viewer>> {
         let mut list = self.list();
-        list.all.iter().filter(|viewer| !viewer.may_watch(now)).for_each(|viewer| viewer.end());
+        let ended = list.all.iter().filter(|viewer| !viewer.permission.is_alive(now));
+        ended.for_each(|viewer| viewer.end());
         list.all.retain(|viewer| !viewer.is_over());
         if list.all.is_empty() {
             list.is_served = false;
@@ -182,11 +182,6 @@ impl Viewer {
         if last.is_some_and(|last| now.duration_since(last) >= LONGEST_SILENCE) {
             self.send(Bytes::from_static(b":\n\n"), now);
         }
-    }
-
-    /// Whether its session is still there.
-    fn may_watch(&self, now: Instant) -> bool {
-        self.session.as_ref().is_none_or(|session| session.is_alive(now))
     }
 
     fn is_over(&self) -> bool {
@@ -265,11 +260,12 @@ impl std::fmt::Debug for EventBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::permission::TokenLife;
 
     const SECOND: Duration = Duration::from_secs(1);
 
     fn join(viewers: &Viewers) -> Result<(EventBody, bool), JoinError> {
-        viewers.join(ViewerWish::default(), None, Arc::default())
+        viewers.join(ViewerWish::default(), Permission::default(), Arc::default())
     }
 
     /// The messages that can be read, and whether there may be more.
@@ -305,6 +301,19 @@ mod tests {
     }
 
     #[test]
+    fn a_viewer_watches_while_it_may() {
+        let (viewers, now) = (Viewers::default(), Instant::now());
+        let tokens = TokenLife::default();
+        let permission = Permission::new(None, tokens.clone());
+        let (mut body, _) = viewers.join(ViewerWish::default(), permission, Arc::default()).unwrap();
+        let (mut other, _) = join(&viewers).unwrap();
+        assert_eq!(viewers.all(now).len(), 2);
+        tokens.revoke();
+        assert_eq!(viewers.all(now).len(), 1);
+        assert_eq!((read(&mut body).1, read(&mut other).1), (false, true));
+    }
+
+    #[test]
     fn a_task_serves_while_there_is_a_viewer() {
         let (viewers, now) = (Viewers::default(), Instant::now());
         let (one, must_start) = join(&viewers).unwrap();
@@ -334,7 +343,8 @@ mod tests {
     fn check_dropped(first: usize, bytes: usize, at: u64) {
         let (viewers, now) = (Viewers::default(), Instant::now());
         let abort = Arc::new(Notify::new());
-        let (mut body, _) = viewers.join(ViewerWish::default(), None, Arc::clone(&abort)).unwrap();
+        let (mut body, _) =
+            viewers.join(ViewerWish::default(), Permission::default(), Arc::clone(&abort)).unwrap();
         let viewer = viewers.all(now).remove(0);
         viewer.send(Bytes::from(vec![b'x'; first]), now);
         let dropped = (1..100).find(|second| {

@@ -9,14 +9,17 @@ use crate::reply::object;
 /// The file's content.
 pub(super) fn encode(entry: &HistoryEntry) -> Vec<u8> {
     let text = |text: &String| Value::from(text.as_str());
+    let texts = |texts: &[String]| Value::Array(texts.iter().map(text).collect());
     let members = [
         ("id", Value::from(u64::from(entry.id))),
         ("time", text(&entry.time)),
         ("author", text(&entry.author)),
-        ("changed", Value::Array(entry.changed.iter().map(text).collect())),
+        ("changed", texts(&entry.changed)),
     ];
     let comment = entry.comment.as_ref().map(|comment| ("comment", text(comment)));
-    let mut bytes = object(members.into_iter().chain(comment)).compact();
+    let inserted = Some(&entry.inserted).filter(|inserted| !inserted.is_empty());
+    let inserted = inserted.map(|inserted| ("inserted", texts(inserted)));
+    let mut bytes = object(members.into_iter().chain(comment).chain(inserted)).compact();
     // The configuration is text already.
     bytes.pop();
     bytes.extend_from_slice(b",\"config\":");
@@ -32,14 +35,17 @@ pub(super) fn decode(id: u32, bytes: &[u8]) -> Option<HistoryEntry> {
     if value.member("id")?.as_number()?.as_i64() != i64::from(id) {
         return None;
     }
-    let changed = value.member("changed")?.as_array()?.iter().take(changed::MOST);
+    let texts = |value: &Value| value.as_array()?.iter().map(short_text).collect::<Option<Vec<_>>>();
+    let mut changed = texts(value.member("changed")?)?;
+    changed.truncate(changed::MOST);
     let document = value.member("config")?.compact();
     Some(HistoryEntry {
         id,
         time: text("time")?,
         author: text("author")?,
         comment: text("comment"),
-        changed: changed.map(short_text).collect::<Option<_>>()?,
+        changed,
+        inserted: value.member("inserted").map_or(Some(Vec::new()), texts)?,
         tag: conditions::tag(&document),
         document,
         n_stored: bytes.len(),
@@ -67,6 +73,7 @@ mod tests {
             changed: vec!["/routes/0".to_owned(), "/a~1b".to_owned()],
             tag: conditions::tag(document.as_bytes()),
             document: document.into(),
+            inserted: Vec::new(),
             n_stored: 0,
         };
         entry.n_stored = encode(&entry).len();
@@ -78,6 +85,10 @@ mod tests {
         for entry in [entry(None, "{}"), entry(Some("why \n"), r#"{"a":[1e1,"\u0001"]}"#)] {
             assert_eq!(decode(12, &encode(&entry)), Some(entry));
         }
+        let mut entry = entry(None, "{}");
+        entry.inserted = vec!["/a".to_owned(), "/b~1c".to_owned()];
+        entry.n_stored = encode(&entry).len();
+        assert_eq!(decode(12, &encode(&entry)), Some(entry));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Figures for a collector of OpenTelemetry, as main gets them to pass on.
 
-use corral_ipc::message::{ChangeOrigin, Status};
+use std::time::Duration;
+
+use corral_ipc::message::{ChangeOrigin, DaemonStatus, Status};
 
 use super::fake_main::Event;
 use super::{Server, Setup};
@@ -25,6 +27,21 @@ fn figures_are_exported_while_the_configuration_wants_it() {
     assert!(matches!(server.event(), Event::Apply { .. }));
     expect_export(&server);
     expect_export(&server);
+}
+
+/// Main knows both times; what a controller works out would differ from one controller to the next.
+#[test]
+fn main_says_when_it_began_and_counts() {
+    let began = Duration::from_millis(1_764_205_000_250);
+    let since = Duration::from_millis(1_764_000_000_125);
+    let daemon = DaemonStatus { started: began, counting_since: since, ..DaemonStatus::default() };
+    let status = Some(Status { daemon, ..Status::default() });
+    let server = Server::start(Setup { status, document: Some(TELEMETRY), ..Setup::default() });
+    let metrics = server.get("/metrics").body;
+    assert!(metrics.contains("\ncorral_start_time_seconds 1764205000.25\n"), "{metrics}");
+    let Event::Export(request) = server.event() else { panic!("figures are missing") };
+    let nanos = u64::try_from(since.as_nanos()).unwrap().to_le_bytes();
+    assert!(request.windows(nanos.len()).any(|window| window == nanos));
 }
 
 #[test]

@@ -175,17 +175,46 @@ fn changes_at_once_are_all_noted() {
     assert_eq!(newest.member("config"), Some(&server.get("/config").json()));
 }
 
-#[test]
-fn secrets_of_files_are_neither_noted_nor_lost() {
+/// A daemon whose files insert a secret.
+fn with_secret() -> Server {
     let inserted = Inserted {
         pointer: "/applications/a/environment/KEY".to_owned(),
         value: b"\"s3cret\"".to_vec(),
         written: b"${env:KEY}".to_vec(),
     };
     let files = ConfigFiles { names: "/etc/a.json".to_owned(), is_writable: true, inserted: vec![inserted] };
-    const DOCUMENT: &str =
+    let document =
         r#"{"applications": {"a": {"type": "php", "root": "/", "environment": {"KEY": "s3cret"}}}}"#;
-    let server = Server::start(Setup { document: Some(DOCUMENT), files: Some(files), ..Setup::default() });
+    Server::start(Setup { document: Some(document), files: Some(files), ..Setup::default() })
+}
+
+#[test]
+fn a_reference_that_stands_for_nothing_does_not_come_into_force() {
+    let history: Vec<_> = with_secret().heard.history.try_iter().collect();
+    let server = Server::start(Setup { document: Some("{}"), history, ..Setup::default() });
+    for query in ["", "?dry_run=true"] {
+        let refused = server.request("POST", &format!("/config/history/1{query}"), "");
+        assert_eq!(
+            (refused.status(), refused.text("error").as_str()),
+            ("400 Bad Request", "Invalid configuration.")
+        );
+        assert!(
+            refused.text("detail").contains("\"${env:KEY}\"") && refused.body.contains("/a/environment/KEY")
+        );
+    }
+    server.check("GET", "/config", "", "200 OK", "{}");
+    // The same text may be meant as it is.
+    let text = server.get("/config/history/1").json().member("config").unwrap().compact();
+    server.check("PUT", "/config", &String::from_utf8(text).unwrap(), "200 OK", DONE);
+    server.check("DELETE", "/config/applications", "", "200 OK", DONE);
+    server.check("POST", "/config/history/3", "", "200 OK", DONE);
+    server.check("GET", "/config/applications/a/environment/KEY", "", "200 OK", "\"${env:KEY}\"");
+    assert_eq!(listed(&server, "id"), ["5", "4", "3", "2", "1"]);
+}
+
+#[test]
+fn secrets_of_files_are_neither_noted_nor_lost() {
+    let server = with_secret();
     server.check("DELETE", "/config/applications/a", "", "200 OK", DONE);
     server.check("POST", "/config/history/1", "", "200 OK", DONE);
     let first = server.get("/config/history/1");

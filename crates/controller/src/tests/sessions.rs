@@ -72,6 +72,38 @@ fn a_session_for_reading_reads() {
 }
 
 #[test]
+fn a_session_begins_no_other() {
+    let server = Server::start(Setup::default());
+    let cookie = cookie(&begin(&server, &token(&server, "")));
+    let fields = [BROWSER[0], BROWSER[1], &cookie];
+    for query in ["", "?access=read"] {
+        let refused = ask(&server, "POST", &format!("/dashboard/tokens{query}"), &fields, "");
+        assert_eq!(refused.status(), "403 Forbidden");
+        assert!(refused.text("detail").contains("corral dashboard"), "{refused:?}");
+    }
+}
+
+#[test]
+fn unknown_clients_send_little() {
+    let server = Server::start(Setup { token: Some("0123456789abcdef"), ..Setup::default() });
+    let body = |len: usize| format!("{{\"token\": \"{}\"}}", "x".repeat(len - 13));
+    for (method, target, len, status) in [
+        ("POST", "/dashboard/session", 4096, "401 Unauthorized"),
+        ("POST", "/dashboard/session", 4097, "413 Payload Too Large"),
+        ("GET", "/dashboard/session", 4097, "413 Payload Too Large"),
+        ("GET", "/dashboard/", 14, "413 Payload Too Large"),
+        ("POST", "/dashboard/", 14, "413 Payload Too Large"),
+        ("PUT", "/config", 4097, "401 Unauthorized"),
+    ] {
+        let reply = ask(&server, method, target, &BROWSER[1..], &body(len));
+        assert_eq!(reply.status(), status, "{method} {target}");
+    }
+    // More is not even waited for.
+    let huge = "POST /dashboard/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 67108864\r\n\r\n{";
+    assert_eq!(server.raw(huge.as_bytes()).status(), "413 Payload Too Large");
+}
+
+#[test]
 fn control_tokens_begin_sessions_too() {
     let server = Server::start(Setup { token: Some("0123456789abcdef"), ..Setup::default() });
     let origin = BROWSER[1];

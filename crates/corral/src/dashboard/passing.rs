@@ -17,17 +17,25 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode, Uri, client, server};
+use hyper::{Method, Request, Response, StatusCode, Uri, client, server};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 /// The socket of a control API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ControlSocket {
     File(PathBuf),
     Abstract(Vec<u8>),
+}
+
+/// The way from a port to a control socket.
+pub(super) struct Passage {
+    socket: ControlSocket,
+    /// The address that browsers ask for.
+    own: SocketAddr,
+    session_begun: Notify,
 }
 
 /// The daemon takes what has this for a browser's.
@@ -56,21 +64,27 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A body that is made here, or is passed on.
 type PassedBody = Either<Full<Bytes>, Incoming>;
 
-/// Accepts and passes on for ever. `own` is the address that browsers ask for.
-pub(super) async fn serve(
-    listener: net::TcpListener,
-    socket: ControlSocket,
-    own: SocketAddr,
-) -> anyhow::Result<()> {
+impl Passage {
+    pub(super) fn new(socket: ControlSocket, own: SocketAddr) -> Arc<Self> {
+        Arc::new(Self { socket, own, session_begun: Notify::new() })
+    }
+
+    /// Waits until a browser has begun a session.
+    pub(super) async fn session_begun(&self) {
+        self.session_begun.notified().await;
+    }
+}
+
+/// Accepts and passes on for ever.
+pub(super) async fn serve(listener: net::TcpListener, passage: Arc<Passage>) -> anyhow::Result<()> {
     listener.set_nonblocking(true).context("listen without waiting")?;
     let listener = TcpListener::from_std(listener).context("use the port")?;
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let socket = Arc::new(socket);
     loop {
         let place = places.clone().acquire_owned().await?;
         match listener.accept().await {
             Ok((stream, _)) => {
-                let served = connection(stream, Arc::clone(&socket), own);
+                let served = connection(stream, Arc::clone(&passage));
                 tokio::spawn(async move {
                     served.await;
                     drop(place);
@@ -81,10 +95,10 @@ pub(super) async fn serve(
     }
 }
 
-async fn connection(stream: TcpStream, socket: Arc<ControlSocket>, own: SocketAddr) {
+async fn connection(stream: TcpStream, passage: Arc<Passage>) {
     let service = service_fn(|request| {
-        let socket = Arc::clone(&socket);
-        async move { Ok::<_, Infallible>(answer(&socket, own, request).await) }
+        let passage = Arc::clone(&passage);
+        async move { Ok::<_, Infallible>(answer(&passage, request).await) }
     });
     // A browser that leaves in the middle has no answer.
     let _ = server::conn::http1::Builder::new()
@@ -94,9 +108,9 @@ async fn connection(stream: TcpStream, socket: Arc<ControlSocket>, own: SocketAd
         .await;
 }
 
-async fn answer(socket: &ControlSocket, own: SocketAddr, request: Request<Incoming>) -> Response<PassedBody> {
+async fn answer(passage: &Passage, request: Request<Incoming>) -> Response<PassedBody> {
     let (mut head, body) = request.into_parts();
-    if let Some(reason) = reason_to_refuse(&head, own) {
+    if let Some(reason) = reason_to_refuse(&head, passage.own) {
         return refusal(StatusCode::FORBIDDEN, "Forbidden.", &reason);
     }
     head.headers = passed_on(head.headers);
@@ -105,8 +119,12 @@ async fn answer(socket: &ControlSocket, own: SocketAddr, request: Request<Incomi
         Some(target) => Uri::from(target.clone()),
         None => Uri::from_static("/"),
     };
-    match exchange(socket, Request::from_parts(head, body)).await {
+    let begins_session = head.method == Method::POST && head.uri.path() == "/dashboard/session";
+    match exchange(&passage.socket, Request::from_parts(head, body)).await {
         Ok(response) => {
+            if begins_session && response.status().is_success() {
+                passage.session_begun.notify_one();
+            }
             let (mut head, body) = response.into_parts();
             head.headers = passed_on(head.headers);
             Response::from_parts(head, Either::Right(body))

@@ -1,9 +1,16 @@
 //! `corral dashboard`: a way for a browser to a Unix socket, which no other page can use.
 
+use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::Command;
 
-use corral_testkit::{Client, Daemon, Request, Response, Run, Signal, daemon, signal};
+use corral_testkit::{
+    Client, Daemon, Request, Response, Run, Signal, daemon, eventually, executables, signal,
+};
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::tool::Tool;
 
@@ -19,9 +26,14 @@ struct Passing {
 
 impl Passing {
     fn start(server: &Daemon, arguments: &[&str]) -> Self {
-        let control = server.control_address();
-        let fixed = ["dashboard", "--no-open", "--control", &control];
-        let mut run = Run::start(&[&fixed, arguments].concat());
+        Self::spawn(
+            server,
+            Command::new(&executables().corral).args(["dashboard", "--no-open"]).args(arguments),
+        )
+    }
+
+    fn spawn(server: &Daemon, command: &mut Command) -> Self {
+        let mut run = Run::spawn(command.args(["--control", &server.control_address()]));
         run.expect_output("#token=");
         let text = run.stdout();
         let rest = text.strip_prefix("http://").unwrap_or_else(|| panic!("{text}"));
@@ -162,6 +174,75 @@ fn the_stream_is_passed_on_and_ends_with_the_command() {
     assert!(away.json()["detail"].as_str().is_some_and(|detail| detail.contains("does not answer")));
     signal(passing.run.pid(), Signal::TERM);
     passing.run.ended().expect_success();
+}
+
+/// A program in the place of what opens browsers, which keeps what it is given.
+struct Opener {
+    folder: TempDir,
+}
+
+impl Opener {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("make a folder");
+        let script = "#!/bin/sh\ncd \"$KEPT\" && echo \"$@\" > arguments && cp \"$1\" page && \
+            stat -c %a \"$1\" \"${1%/*}\" > modes && touch done\n";
+        let path = folder.path().join("xdg-open");
+        fs::write(&path, script).expect("write the program");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("make it a program");
+        fs::create_dir(folder.path().join("session")).expect("make a folder");
+        Self { folder }
+    }
+
+    /// The command that has it open a browser.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&executables().corral);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.arg("dashboard").env("DISPLAY", ":99").env("KEPT", self.folder.path());
+        command.env("PATH", format!("{}:{path}", self.folder.path().display()));
+        command.env("HOME", "/nonexistent").env("XDG_RUNTIME_DIR", self.folder.path().join("session"));
+        command
+    }
+
+    fn kept(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).expect("it is kept")
+    }
+
+    /// The page that was opened.
+    fn page(&self) -> PathBuf {
+        eventually("a browser is opened", || self.folder.path().join("done").exists().then_some(()));
+        PathBuf::from(self.kept("arguments").trim_end())
+    }
+}
+
+/// All users of the machine can read the arguments of its programs.
+#[test]
+fn a_browser_is_opened_without_the_token_in_its_arguments() {
+    let (server, opener) = (server(), Opener::new());
+    let passing = Passing::spawn(&server, &mut opener.command());
+    let page = opener.page();
+    let link = format!("http://{}/dashboard/#token={}", passing.address, passing.token());
+    assert!(page.starts_with(opener.folder.path().join("session")), "{}", page.display());
+    assert!(!opener.kept("arguments").contains(&passing.token()));
+    assert!(opener.kept("page").contains(&format!("url={link}\"")), "{}", opener.kept("page"));
+    assert_eq!(opener.kept("modes"), "600\n700\n");
+    assert!(page.exists());
+    passing.begin("a wrong token").expect(401);
+    assert!(page.exists());
+    passing.session();
+    eventually("the page is gone", || (!page.exists()).then_some(()));
+    passing.run.interrupt().expect_success();
+}
+
+#[test]
+fn a_page_for_a_browser_goes_with_the_command() {
+    for server in [server(), daemon().control_on_port().start_unconfigured()] {
+        let opener = Opener::new();
+        let passing = Passing::spawn(&server, &mut opener.command());
+        let page = opener.page();
+        assert!(page.exists());
+        passing.run.interrupt().expect_success();
+        assert!(!page.exists());
+    }
 }
 
 #[test]

@@ -181,6 +181,32 @@ fn commands_list_and_undo() {
     assert!(undone[0].contains("by the control socket") && undone[0].ends_with(" (back)"), "{undone:?}");
 }
 
+/// The text of a reference is not what it stood for.
+#[test]
+fn references_that_files_do_not_have_any_more_are_not_put_in_force() {
+    let folder = tempfile::tempdir().expect("make a folder");
+    let (path, key) = (folder.path().join("site.json"), folder.path().join("key"));
+    fs::write(&key, "s3cret").expect("write the key");
+    let write = |key: &str| {
+        let app =
+            json!({ "type": "process", "command": ["/bin/sleep", "1000"], "environment": { "KEY": key } });
+        fs::write(&path, json!({ "applications": { "a": app } }).to_string()).expect("write the file");
+    };
+    write(&format!("${{file:{}}}", key.display()));
+    let text = path.to_str().expect("text");
+    let server =
+        daemon().argument("--config").argument(text).argument("--config-writable").start_unconfigured();
+    let first = ids(&server)[0];
+    write("plain");
+    Tool::new(&["reload", "--control", &server.control_address()]).output();
+    eventually("the files are in force", || (ids(&server)[0] > first).then_some(()));
+    let back = Request::post(&format!("/config/history/{first}"));
+    let why = server.control().send(&back).expect_refused(400, "Invalid configuration.");
+    assert!(why.contains("${file:") && !why.contains("s3cret"), "{why}");
+    let in_force = server.control().get("/config/applications/a/environment/KEY").json();
+    assert_eq!(in_force, json!("plain"));
+}
+
 /// A configuration of files has the history too; going back is for the files.
 #[test]
 fn configuration_files_are_an_author() {

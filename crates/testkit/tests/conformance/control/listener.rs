@@ -70,17 +70,22 @@ fn clients_that_may_only_look_see_no_token() {
     assert!(get("/config", TOKEN).contains(TOKEN));
 }
 
+/// The cookie of a new session.
+#[track_caller]
+fn sign_in(address: Address) -> String {
+    let request = Request::post("/dashboard/session")
+        .field("Host", &address.to_string())
+        .field("Origin", &format!("http://{address}"))
+        .field("Content-Type", "application/json")
+        .body(json!({ "token": TOKEN }).to_string());
+    let reply = send(address, &request).expect(200);
+    reply.field("Set-Cookie").expect("a session").split(';').next().expect("a value").to_owned()
+}
+
 #[test]
 fn sessions_last_until_a_token_changes() {
     let (server, address) = start(json!({}));
-    let origin = format!("http://{address}");
-    let sign_in = Request::post("/dashboard/session")
-        .field("Host", &address.to_string())
-        .field("Origin", &origin)
-        .field("Content-Type", "application/json")
-        .body(json!({ "token": TOKEN }).to_string());
-    let reply = send(address, &sign_in).expect(200);
-    let cookie = reply.field("Set-Cookie").expect("a session").split(';').next().expect("a value").to_owned();
+    let cookie = sign_in(address);
     let look = || send(address, &Request::get("/status").field("Cookie", &cookie)).status;
     assert_eq!(look(), 200);
     // A change of something else leaves it, another token ends it.
@@ -93,6 +98,52 @@ fn sessions_last_until_a_token_changes() {
     eventually("the session has ended", || (look() == 401).then_some(()));
     server.control().delete("/config/settings").expect_done();
     eventually("nothing listens", || Client::try_connect_http1(address.socket()).is_err().then_some(()));
+}
+
+/// Nothing asks between the two changes, and the tokens are the same in the end.
+#[test]
+fn sessions_do_not_come_back_with_their_tokens() {
+    let (server, address) = start(json!({}));
+    let settings = server.control().get("/config/settings").json();
+    let token = Request::new("PUT", "/config/settings/dashboard/token");
+    for change in
+        [Request::new("DELETE", "/config/settings/dashboard"), token.body("\"another-token-of-operators\"")]
+    {
+        let cookie = sign_in(address);
+        server.control().send(&change).expect_done();
+        server.control().put("/config/settings", &settings).expect_done();
+        eventually("it listens again", || {
+            let mut client = Client::try_connect_http1(address.socket()).ok()?;
+            let reply = client.send(&Request::get("/status").field("Cookie", &cookie));
+            assert_eq!(reply.status, 401);
+            Some(())
+        });
+        send(address, &with_token(Request::get("/status"), TOKEN)).expect(200);
+    }
+}
+
+#[test]
+fn streams_end_with_the_token_that_they_have_shown() {
+    let (server, address) = start(json!({}));
+    let watch = |token: &str| {
+        let mut viewer = Client::try_connect_http1(address.socket()).expect("it listens");
+        viewer.write(with_token(Request::get("/events"), token).field("Host", "x").encode());
+        viewer.read_until_text("event: snapshot");
+        viewer
+    };
+    let mut viewers = [watch(TOKEN), watch(READ_TOKEN)];
+    server.control().put("/config/routes/0/action/return", &json!(202)).expect_done();
+    for _ in 0..3 {
+        viewers.iter_mut().for_each(|viewer| drop(viewer.read_until_text("event: change")));
+    }
+    server
+        .control()
+        .put("/config/settings/dashboard/token", &json!("another-token-of-operators"))
+        .expect_done();
+    viewers.iter_mut().for_each(|viewer| drop(viewer.read_to_end()));
+    let mut viewer = watch("another-token-of-operators");
+    server.control().delete("/config/settings/dashboard").expect_done();
+    viewer.read_to_end();
 }
 
 /// Options: settings.dashboard.tls

@@ -122,6 +122,34 @@ fn guesses_are_slow_and_right_tokens_are_not() {
     house.begin(FULL).expect(200);
 }
 
+/// Clients that have shown nothing yet cost little.
+#[test]
+fn a_body_without_a_token_is_small() {
+    let house = house();
+    let long = format!("{{\"token\": \"{}\"}}", "x".repeat(4096));
+    house.send(&house.own_page("POST", "/dashboard/session").body(&long)).expect(413);
+    house.send(&house.own_page("GET", "/dashboard/").body("x")).expect(413);
+    house.send(&house.own_page("PUT", "/config").body(&long)).expect(401);
+    // More that is announced is not waited for, and nor is less that does not come.
+    for (length, status) in [(64 << 20, 413), (40, 408)] {
+        let request =
+            house.own_page("POST", "/dashboard/session").field("Content-Length", &length.to_string());
+        house.send(&request).expect(status);
+    }
+    house.begin(FULL).expect(200);
+}
+
+/// A child would have twelve hours of its own, and children as well.
+#[test]
+fn a_session_begins_no_other() {
+    let house = house();
+    let cookie = house.session(FULL);
+    let request = house.own_page("POST", "/dashboard/tokens").field("Cookie", &cookie);
+    house.send(&request).expect(403);
+    let with_token = Request::post("/dashboard/tokens").field("Authorization", &format!("Bearer {FULL}"));
+    house.send(&with_token).expect(200);
+}
+
 #[test]
 fn a_session_for_reading_changes_nothing() {
     let house = house();

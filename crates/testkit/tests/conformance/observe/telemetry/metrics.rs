@@ -113,6 +113,26 @@ fn sums_go_on_when_a_router_is_killed() {
     assert_eq!(same, start, "another beginning would be a reset");
 }
 
+/// Another controller, and another main process after an upgrade, go on with what was counted.
+#[test]
+fn counting_begins_once() {
+    let collector = Collector::start();
+    let mut server = server(&collector.settings(&json!({ "metrics": { "interval": 1 } })));
+    server.get("/").expect(204);
+    let (mut last, start) = collector.metrics(|all| sum(all, "corral_requests").filter(|(n, _)| *n > 0));
+    assert!(start > 0);
+    let mut expect_more = |server: &Daemon| {
+        server.get("/").expect(204);
+        let (n, same) = collector.metrics(|all| sum(all, "corral_requests").filter(|(n, _)| *n > last));
+        assert_eq!(same, start, "another beginning would be a reset");
+        last = n;
+    };
+    server.kill(server.expect_processes("controller", 1)[0]);
+    expect_more(&server);
+    server.upgrade();
+    expect_more(&server);
+}
+
 #[test]
 fn a_collector_that_is_away_is_said_and_waited_for_by_nothing() {
     for protocol in ["http", "grpc"] {

@@ -87,9 +87,12 @@ impl DurationCounts {
     }
 }
 
-/// The place of a duration in microseconds among the ranges of `DURATION_BOUNDS`.
+/// The place of a duration in microseconds among the ranges of `DURATION_BOUNDS`. Most are in the first one.
 fn duration_range(micros: u64) -> usize {
-    DURATION_BOUNDS.partition_point(|bound| *bound < micros)
+    match micros <= DURATION_BOUNDS[0] {
+        true => 0,
+        false => DURATION_BOUNDS.partition_point(|bound| *bound < micros),
+    }
 }
 
 /// The place of a status among `STATUS_CLASSES`. One that HTTP does not have says no good.

@@ -9,7 +9,7 @@ use crate::answer::authenticate::{self, AuthOutcome};
 use crate::answer::{application, gateway, program, proxy, returned, share};
 use crate::exchange::{Exchange, https_only, key_authorization};
 use crate::observe::console;
-use crate::observe::request_counts::CountedRequest;
+use crate::observe::request_counts::{CountedRequest, ListenerCounts};
 use crate::observe::slow_request;
 use crate::observe::telemetry::{self, Trace};
 use crate::request::body::BodyError;
@@ -163,8 +163,10 @@ async fn answer_target<'c>(exchange: &mut Exchange<'c>, target: RouteTarget<'c>)
 /// Reports the end of the exchange to counts, access logs, the console and telemetry.
 pub(crate) fn note_end(exchange: &Exchange<'_>) {
     let generation = &exchange.request.settings.generation.shared;
-    count(exchange);
-    note_slow(exchange);
+    if let Some(counts) = exchange.request.settings.counts() {
+        count(exchange, counts);
+        note_slow(exchange, counts);
+    }
     let logs = match exchange.route.access_logs() {
         Some(AccessLogs::Own(logs)) => logs,
         Some(AccessLogs::Document) | None => &generation.config.access_logs,
@@ -194,9 +196,8 @@ fn note_exemplar(exchange: &Exchange<'_>, trace: &Trace) {
 }
 
 /// Keeps the request if it is one of the slowest.
-fn note_slow(exchange: &Exchange<'_>) {
+fn note_slow(exchange: &Exchange<'_>, counts: &ListenerCounts) {
     let Exchange { request, services, .. } = exchange;
-    let Some(counts) = request.settings.counts() else { return };
     let took = request.elapsed();
     services.counters.slow.offer(took, services.deadlines.now(), || {
         let steps = &request.settings.generation.config.tables.steps;
@@ -205,9 +206,8 @@ fn note_slow(exchange: &Exchange<'_>) {
     });
 }
 
-fn count(exchange: &Exchange<'_>) {
+fn count(exchange: &Exchange<'_>, counts: &ListenerCounts) {
     let Exchange { request, client, reply, services, .. } = exchange;
-    let Some(counts) = request.settings.counts() else { return };
     if let Some(refusal) = reply.refusal {
         services.counters.traffic.refuse(refusal);
     }

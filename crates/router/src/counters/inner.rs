@@ -1,7 +1,7 @@
 //! Figures of the inside of one event loop: its turns, and what it does beside connections. Parts that count here know
 //! no services; they find the set of their thread.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -83,12 +83,12 @@ pub(crate) fn note_forward(result: ForwardResult) {
 }
 
 impl InnerCounters {
-    /// Counts a turn.
-    pub(crate) fn note_turn(&self, began: Instant, ended: Instant) {
-        let took = nanos(ended.saturating_duration_since(began));
+    /// Counts a turn that has ended in this minute of a [`MinuteClock`].
+    pub(crate) fn note_turn(&self, took: Duration, minute: u64) {
+        let took = nanos(took);
         self.turns.add(1);
         self.busy_nanos.add(took);
-        self.longest.note(minute(ended), took);
+        self.longest.note(minute, took);
     }
 
     /// Adds all to those of other event loops.
@@ -140,14 +140,41 @@ impl LongestTurn {
     }
 }
 
+/// The minute, for one thread: worked out anew only when the last one is over.
+#[derive(Debug)]
+pub(crate) struct MinuteClock {
+    minute: Cell<u64>,
+    ends: Cell<Instant>,
+}
+
+impl MinuteClock {
+    pub(crate) fn new() -> Self {
+        let now = Instant::now();
+        Self { minute: Cell::new(minute(now)), ends: Cell::new(now) }
+    }
+
+    /// The minute of a moment that is not before that of the last call.
+    pub(crate) fn at(&self, moment: Instant) -> u64 {
+        if moment >= self.ends.get() {
+            self.minute.set(minute(moment));
+            self.ends.set(*START + MINUTE * u32::try_from(self.minute.get() + 1).unwrap_or(u32::MAX));
+        }
+        self.minute.get()
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The beginning of the first minute.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Minutes that all threads count alike.
 fn minute(at: Instant) -> u64 {
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    at.saturating_duration_since(*START).as_secs() / 60
+    at.saturating_duration_since(*START).as_secs() / MINUTE.as_secs()
 }
 
 #[cfg(test)]
@@ -158,11 +185,9 @@ mod tests {
     fn turns_are_counted_and_the_longest_is_known_for_a_while() {
         let counters = InnerCounters::default();
         let begin = Instant::now();
-        for millis in [3, 9, 5] {
-            counters.note_turn(begin, begin + Duration::from_millis(millis));
+        for millis in [3, 9, 5, 0] {
+            counters.note_turn(Duration::from_millis(millis), minute(begin));
         }
-        // A clock that goes back takes nothing away.
-        counters.note_turn(begin + Duration::from_millis(1), begin);
         let figures = |after: u64| {
             let mut sum = InnerFigures::default();
             counters.add_to(&mut sum, begin + Duration::from_secs(after));
@@ -171,6 +196,16 @@ mod tests {
         assert_eq!(figures(0), LoopFigures { turns: 4, busy_micros: 17_000, longest_micros: 9_000 });
         assert_eq!(figures(60).longest_micros, 9_000);
         assert_eq!(figures(240).longest_micros, 0);
+    }
+
+    #[test]
+    fn minutes_go_on() {
+        let clock = MinuteClock::new();
+        let now = Instant::now();
+        for seconds in [0, 1, 30, 59, 60, 61, 119, 121, 3600, 3601] {
+            let moment = now + Duration::from_secs(seconds);
+            assert_eq!(clock.at(moment), minute(moment), "after {seconds} s");
+        }
     }
 
     /// Turns by minute, and what is said at a minute.

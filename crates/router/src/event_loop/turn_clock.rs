@@ -6,17 +6,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::counters::LoopCounters;
+use crate::counters::inner::MinuteClock;
 
 /// Measures the turns of one event loop.
 pub(super) struct TurnClock {
     counters: Arc<LoopCounters>,
     /// When the turn began; nothing between two turns.
     began: Cell<Option<Instant>>,
+    minutes: MinuteClock,
 }
 
 impl TurnClock {
     pub(super) fn new(counters: Arc<LoopCounters>) -> Self {
-        Self { counters, began: Cell::new(None) }
+        Self { counters, began: Cell::new(None), minutes: MinuteClock::new() }
     }
 
     /// The loop has woken up.
@@ -27,7 +29,9 @@ impl TurnClock {
     /// The loop has nothing left to do. Said again, it changes nothing.
     pub(super) fn end(&self) {
         if let Some(began) = self.began.take() {
-            self.counters.inner.note_turn(began, Instant::now());
+            let ended = Instant::now();
+            let took = ended.saturating_duration_since(began);
+            self.counters.inner.note_turn(took, self.minutes.at(ended));
         }
     }
 }

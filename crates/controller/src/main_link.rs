@@ -57,8 +57,8 @@ pub(crate) type Replacements = mpsc::UnboundedReceiver<Replacement>;
 /// Requests of clients that routers have passed on, in the order in which they came, each with its socket.
 pub(crate) type Calls = mpsc::Receiver<(ControlCall, OwnedFd)>;
 
-/// Most of them that are answered at a time, and that wait for that. A router lets in fewer, but counts one whose client
-/// has left for a few seconds only.
+/// Most of them that are answered at a time, and that wait for that. A router lets in fewer, but counts one whose
+/// client has left for a few seconds only.
 pub(crate) const MOST_CALLS: usize = 128;
 
 /// A document and the assets that belong to it.

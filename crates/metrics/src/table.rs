@@ -139,8 +139,9 @@ families! {
         "Pages that several processes have count for each.";
     APPLICATION_PROPORTIONAL = Applications Gauge "corral_application_proportional_memory_bytes" Bytes ["application"]
         "Memory of the processes that is in RAM, each with its share of what several have (PSS)"
-        "Each question looks at some processes, for 2 ms; the series is there once all were looked at, where all \
-            applications together have at most 1,024, and none of the application has more than 1 GiB. The [control API](../control-api.md#workers) tells it of each process.";
+        "Each question looks at some processes, for 2 ms; the series is there once all were looked at. It is left out \
+            where all applications together have more than 1,024, or one of this has more than 1 GiB. The \
+            [control API](../control-api.md#workers) tells it of each process.";
     APPLICATION_CPU = Applications Counter "corral_application_cpu_seconds" Seconds ["application"]
         "Time that the processes had a processor, those among them that have ended"
         "Where all applications together have more than 512 processes, it is up to date after a few questions.";

@@ -73,7 +73,7 @@ pub(super) const ALLOWED: super::Table = &[
     ("files", &["options"]),
     ("listeners", &["decide", "socket_file"]),
     ("machine", &["decide"]),
-    ("questions", &["decide", "ids"]),
+    ("questions", &["ids"]),
     ("stored", &["decide", "store", "asset_files"]),
     ("decide", &["ids"]),
     ("fingerprint", &["code"]),

@@ -86,7 +86,10 @@ fn sign_in(address: Address) -> String {
 fn sessions_last_until_a_token_changes() {
     let (server, address) = start(json!({}));
     let cookie = sign_in(address);
-    let look = || send(address, &Request::get("/status").field("Cookie", &cookie)).status;
+    let look = || {
+        let request = Request::get("/status").field("Host", &address.to_string()).field("Cookie", &cookie);
+        send(address, &request).status
+    };
     assert_eq!(look(), 200);
     // A change of something else leaves it, another token ends it.
     server.control().put("/config/routes/0/action/return", &json!(202)).expect_done();
@@ -114,8 +117,8 @@ fn sessions_do_not_come_back_with_their_tokens() {
         server.control().put("/config/settings", &settings).expect_done();
         eventually("it listens again", || {
             let mut client = Client::try_connect_http1(address.socket()).ok()?;
-            let reply = client.send(&Request::get("/status").field("Cookie", &cookie));
-            assert_eq!(reply.status, 401);
+            let request = Request::get("/status").field("Host", &address.to_string());
+            assert_eq!(client.send(&request.field("Cookie", &cookie)).status, 401);
             Some(())
         });
         send(address, &with_token(Request::get("/status"), TOKEN)).expect(200);
@@ -140,10 +143,11 @@ fn streams_end_with_the_token_that_they_have_shown() {
         .control()
         .put("/config/settings/dashboard/token", &json!("another-token-of-operators"))
         .expect_done();
-    viewers.iter_mut().for_each(|viewer| drop(viewer.read_to_end()));
+    const END_OF_BODY: &str = "\r\n0\r\n\r\n";
+    viewers.iter_mut().for_each(|viewer| drop(viewer.read_until_text(END_OF_BODY)));
     let mut viewer = watch("another-token-of-operators");
     server.control().delete("/config/settings/dashboard").expect_done();
-    viewer.read_to_end();
+    viewer.read_until_text(END_OF_BODY);
 }
 
 /// Options: settings.dashboard.tls

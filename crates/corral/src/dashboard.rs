@@ -16,7 +16,7 @@ use clap::Args;
 use corral_config::address::ListenAddress;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use self::link_page::LinkPage;
@@ -86,9 +86,13 @@ fn show(options: &DashboardOptions, link: &str) -> anyhow::Result<ExitCode> {
     runtime.block_on(async {
         let mut end = EndSignals::new()?;
         let page = present(options, link, if options.opens() { ", and the command ends then" } else { "" })?;
-        if page.is_some() {
-            // Either will do.
-            let _ = timeout(LINK_LIFETIME, end.recv()).await;
+        if let Some((_page, failed)) = page {
+            tokio::select! {
+                () = tokio::time::sleep(LINK_LIFETIME) => {}
+                () = end.recv() => {}
+                // Without a word, a browser goes on by itself.
+                Ok(()) = failed => {}
+            }
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -98,19 +102,23 @@ fn show(options: &DashboardOptions, link: &str) -> anyhow::Result<ExitCode> {
 struct EndSignals {
     interruption: Signal,
     termination: Signal,
+    /// The terminal is closed.
+    hangup: Signal,
 }
 
 impl EndSignals {
     fn new() -> anyhow::Result<Self> {
         let interruption = signal(SignalKind::interrupt()).context("listen to SIGINT")?;
         let termination = signal(SignalKind::terminate()).context("listen to SIGTERM")?;
-        Ok(Self { interruption, termination })
+        let hangup = signal(SignalKind::hangup()).context("listen to SIGHUP")?;
+        Ok(Self { interruption, termination, hangup })
     }
 
     async fn recv(&mut self) {
         tokio::select! {
             _ = self.interruption.recv() => {}
             _ = self.termination.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 }
@@ -190,20 +198,31 @@ impl DashboardOptions {
     }
 }
 
-/// Says where the dashboard is, and has a browser open it: by a page, which stays until it is dropped.
-fn present(options: &DashboardOptions, link: &str, hint: &str) -> anyhow::Result<Option<LinkPage>> {
+/// Says where the dashboard is, and has a browser open it: by a page, which stays until it is dropped. The receiver
+/// hears if none could be started.
+fn present(
+    options: &DashboardOptions,
+    link: &str,
+    hint: &str,
+) -> anyhow::Result<Option<(LinkPage, oneshot::Receiver<()>)>> {
     output::write(format!("{link}\nThe link works once, within a minute{hint}.\n"))?;
     // Where nothing opens it, the link is on the screen.
     Ok(if options.opens() { open(link) } else { None })
 }
 
-fn open(link: &str) -> Option<LinkPage> {
+fn open(link: &str) -> Option<(LinkPage, oneshot::Receiver<()>)> {
     let page = LinkPage::write(link).ok()?;
     let mut browser = Command::new("xdg-open");
     browser.arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut browser = browser.spawn().ok()?;
-    thread::spawn(move || browser.wait());
-    Some(page)
+    let (failure, failed) = oneshot::channel();
+    thread::spawn(move || {
+        if browser.wait().is_ok_and(|status| !status.success()) {
+            // The command may have ended.
+            let _ = failure.send(());
+        }
+    });
+    Some((page, failed))
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 use hyper::HeaderMap;
 use hyper::header::{COOKIE, HOST, HeaderValue};
 
+use super::sessions::LIFETIME;
+
 /// The cookie for the host and port that one request is for.
 #[derive(Debug)]
 pub(crate) struct SessionCookie {
@@ -36,9 +38,10 @@ impl SessionCookie {
         Some(values.next().is_none().then_some(first))
     }
 
-    /// The value of `Set-Cookie` that hands out a secret.
+    /// The value of `Set-Cookie` that hands out a secret. It goes with the session: `corral dashboard` takes another
+    /// port, and so another name, each time.
     pub(crate) fn begin(&self, secret: &str, is_over_tls: bool) -> String {
-        self.set(secret, is_over_tls, "")
+        self.set(secret, is_over_tls, &format!("; Max-Age={}", LIFETIME.as_secs()))
     }
 
     /// The value of `Set-Cookie` that has a browser forget it.
@@ -99,7 +102,10 @@ mod tests {
     #[test]
     fn it_is_set_and_forgotten() {
         let cookie = SessionCookie::of(&fields(&[("host", "a:80")]));
-        assert_eq!(cookie.begin("x", false), "corral_session_80=x; Path=/; HttpOnly; SameSite=Strict");
+        assert_eq!(
+            cookie.begin("x", false),
+            "corral_session_80=x; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200"
+        );
         assert_eq!(
             cookie.end(true),
             "corral_session_80=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0; Secure"

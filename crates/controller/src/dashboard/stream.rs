@@ -43,7 +43,10 @@ pub(crate) fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply
         Err(detail) => return ApiReply::invalid_query(&detail),
     };
     if *call.method == Method::HEAD {
-        return unbuffered(ApiReply::content(MEDIA_TYPE, Bytes::new()));
+        return match hub.viewers.room() {
+            Ok(()) => unbuffered(ApiReply::content(MEDIA_TYPE, Bytes::new())),
+            Err(error) => refused(error),
+        };
     }
     match hub.viewers.join(wish, call.grant.permission.clone(), Arc::clone(call.abort)) {
         Ok((body, must_start)) => {
@@ -52,15 +55,16 @@ pub(crate) fn answer(controller: &Controller, call: &ApiRequest<'_>) -> ApiReply
             }
             unbuffered(ApiReply::stream(MEDIA_TYPE, body))
         }
-        Err(JoinError::TooMany) => {
-            let detail = format!("{MOST_VIEWERS} viewers look already.");
-            ApiReply::error_with_detail(StatusCode::SERVICE_UNAVAILABLE, "Too many viewers.", &detail)
-        }
-        Err(JoinError::Closed) => {
-            let detail = "This process is about to end; the next one answers.";
-            ApiReply::error_with_detail(StatusCode::SERVICE_UNAVAILABLE, "Not now.", detail)
-        }
+        Err(error) => refused(error),
     }
+}
+
+fn refused(error: JoinError) -> ApiReply {
+    let (title, detail) = match error {
+        JoinError::TooMany => ("Too many viewers.", format!("{MOST_VIEWERS} viewers look already.")),
+        JoinError::Closed => ("Not now.", "This process is about to end; the next one answers.".to_owned()),
+    };
+    ApiReply::error_with_detail(StatusCode::SERVICE_UNAVAILABLE, title, &detail)
 }
 
 fn wish(target: &str) -> Result<ViewerWish, String> {

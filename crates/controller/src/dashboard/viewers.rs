@@ -83,7 +83,7 @@ pub(crate) struct EventBody {
 }
 
 /// The reason why a client may not watch.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JoinError {
     TooMany,
     Closed,
@@ -98,19 +98,18 @@ impl Viewers {
         abort: Arc<Notify>,
     ) -> Result<(EventBody, bool), JoinError> {
         let mut list = self.list();
-        list.all.retain(|viewer| !viewer.is_over());
-        if list.is_closed {
-            return Err(JoinError::Closed);
-        }
-        if list.all.len() >= MOST_VIEWERS {
-            return Err(JoinError::TooMany);
-        }
+        list.room()?;
         let viewer = Arc::new(Viewer { wish, permission, abort, backlog: Mutex::default() });
         list.all.push(Arc::clone(&viewer));
         let must_start = !std::mem::replace(&mut list.is_served, true);
         drop(list);
         self.shared.changed.notify_one();
         Ok((EventBody { viewer }, must_start))
+    }
+
+    /// Whether one more could be taken now.
+    pub(crate) fn room(&self) -> Result<(), JoinError> {
+        self.list().room()
     }
 
     /// Waits for another viewer.
@@ -147,6 +146,17 @@ impl Viewers {
     /// Nothing can panic while the lock is held.
     fn list(&self) -> MutexGuard<'_, ViewerList> {
         self.shared.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ViewerList {
+    fn room(&mut self) -> Result<(), JoinError> {
+        self.all.retain(|viewer| !viewer.is_over());
+        match self.is_closed {
+            true => Err(JoinError::Closed),
+            false if self.all.len() >= MOST_VIEWERS => Err(JoinError::TooMany),
+            false => Ok(()),
+        }
     }
 }
 

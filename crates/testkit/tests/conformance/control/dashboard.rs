@@ -183,9 +183,15 @@ struct Opener {
 
 impl Opener {
     fn new() -> Self {
+        Self::running(
+            "cd \"$KEPT\" && echo \"$@\" > arguments && cp \"$1\" page && \
+            stat -c %a \"$1\" \"${1%/*}\" > modes && touch done",
+        )
+    }
+
+    fn running(commands: &str) -> Self {
         let folder = tempfile::tempdir().expect("make a folder");
-        let script = "#!/bin/sh\ncd \"$KEPT\" && echo \"$@\" > arguments && cp \"$1\" page && \
-            stat -c %a \"$1\" \"${1%/*}\" > modes && touch done\n";
+        let script = format!("#!/bin/sh\n{commands}\n");
         let path = folder.path().join("xdg-open");
         fs::write(&path, script).expect("write the program");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("make it a program");
@@ -243,6 +249,21 @@ fn a_page_for_a_browser_goes_with_the_command() {
         passing.run.interrupt().expect_success();
         assert!(!page.exists());
     }
+    let (server, opener) = (server(), Opener::new());
+    let passing = Passing::spawn(&server, &mut opener.command());
+    let page = opener.page();
+    // The terminal is closed.
+    signal(passing.run.pid(), Signal::HUP);
+    passing.run.ended().expect_success();
+    assert!(!page.exists());
+}
+
+/// A browser that has the page would need it for a minute.
+#[test]
+fn a_command_for_a_port_ends_where_no_browser_was_opened() {
+    let server = daemon().control_on_port().start_unconfigured();
+    let opener = Opener::running("exit 3");
+    Passing::spawn(&server, &mut opener.command()).run.ended().expect_success();
 }
 
 #[test]

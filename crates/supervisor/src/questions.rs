@@ -159,6 +159,8 @@ impl Questions {
 
     fn end_router(&mut self, id: RouterId) {
         self.lasting.remove(&id);
+        // Its successor knows no names before it has a configuration, which enters again.
+        self.entered.take_if(|entered| entered.router == id);
         self.entered.iter_mut().for_each(|entered| entered.others.retain(|other| *other != id));
         if let Some(totals) = self.last.remove(&id) {
             // One that has answered counts there already.

@@ -18,6 +18,9 @@ use crate::ids::RouterId;
 /// Processes whose shared memory is looked at for one question: that takes the longest.
 const MOST_LOOKS: usize = 64;
 
+/// The time for what the processes of one question use otherwise: microseconds for each.
+const LONGEST_READING: Duration = Duration::from_millis(20);
+
 /// Processes of commands whose time on processors is read at once; each takes a few microseconds.
 const MOST_TIMES: usize = 256;
 
@@ -29,22 +32,23 @@ impl Children {
     }
 
     /// The workers of instances as their routers have told, with their processes; whether each instance is in force.
-    /// What they use is told while there is time for looks.
+    /// Their shares of memory are told while there is time for looks.
     pub(crate) fn describe_workers(
         &mut self,
         told: Vec<(AppId, bool, Vec<WorkerStatus>)>,
     ) -> Vec<WorkerStatus> {
-        let began = Instant::now();
-        let deadline = began + self.looks.left(began);
         let known = told.into_iter().filter_map(|(app, is_in_force, workers)| {
             Some(describe(self.apps.get(&app)?, workers, is_in_force))
         });
         let known: Vec<_> = known.flatten().take(MOST_WORKERS).collect();
-        let measured = measured(known, deadline);
+        let mut measured = measured(known, Instant::now() + LONGEST_READING);
+        let began = Instant::now();
+        let deadline = began + self.looks.left(began);
         if began < deadline {
+            add_shares(&mut measured, deadline);
             self.looks.note(began, Instant::now());
         }
-        measured
+        measured.into_iter().map(|(status, _)| status).collect()
     }
 
     /// The worker of an application that is this process, which nothing else can be by now.
@@ -164,32 +168,31 @@ fn describe(
     })
 }
 
-/// Adds what the processes use, as far as that can be found out until the deadline.
-fn measured(known: Vec<(WorkerStatus, &VerifiedChild)>, deadline: Instant) -> Vec<WorkerStatus> {
-    let has_time = || Instant::now() < deadline;
-    if !has_time() {
-        return known.into_iter().map(|(status, _)| status).collect();
-    }
+/// Adds what the processes use, but for their shares of memory, as far as that can be found out until the deadline.
+fn measured(
+    mut known: Vec<(WorkerStatus, &VerifiedChild)>,
+    deadline: Instant,
+) -> Vec<(WorkerStatus, &VerifiedChild)> {
     let machine_start = usage::machine_start();
-    let mut n_looks = 0;
-    let mut measured: Vec<_> = known
-        .into_iter()
-        .map(|(mut status, process)| {
-            if has_time() {
-                status.usage = usage_of(process, machine_start);
-            }
-            (status, process)
-        })
-        .collect();
-    for (status, process) in &mut measured {
-        let is_small = status.usage.resident.is_some_and(|resident| resident <= LARGEST);
-        if n_looks < MOST_LOOKS && is_small && has_time() {
-            n_looks += 1;
-            let bytes = usage::proportional_memory(status.pid);
-            status.usage.proportional = bytes.filter(|_| process.has_number());
+    for (status, process) in &mut known {
+        if Instant::now() < deadline {
+            status.usage = usage_of(process, machine_start);
         }
     }
-    measured.into_iter().map(|(status, _)| status).collect()
+    known
+}
+
+/// Adds the shares of memory, each of which takes the longest to find out.
+fn add_shares(known: &mut [(WorkerStatus, &VerifiedChild)], deadline: Instant) {
+    let is_small = |status: &WorkerStatus| status.usage.resident.is_some_and(|bytes| bytes <= LARGEST);
+    let small = known.iter_mut().filter(|(status, _)| is_small(status));
+    for (status, process) in small.take(MOST_LOOKS) {
+        if Instant::now() >= deadline {
+            return;
+        }
+        let bytes = usage::proportional_memory(status.pid);
+        status.usage.proportional = bytes.filter(|_| process.has_number());
+    }
 }
 
 fn usage_of(process: &VerifiedChild, machine_start: Duration) -> WorkerUsage {
@@ -287,7 +290,9 @@ mod tests {
         deadline: Instant,
     ) -> WorkerStatus {
         known.iter_mut().for_each(|(status, _)| status.pid = sleeper.0.id());
-        measured(known, deadline).remove(0)
+        let mut measured = measured(known, deadline);
+        add_shares(&mut measured, deadline);
+        measured.remove(0).0
     }
 
     #[test]

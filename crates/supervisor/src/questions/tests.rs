@@ -196,6 +196,20 @@ fn what_is_added_again_begins_at_zero() {
     assert_eq!(jobs, ["blog", "job"]);
 }
 
+/// The router that is started for one that has died has its number, and knows no names before it has a configuration.
+#[test]
+fn a_router_that_dies_before_its_first_answer_takes_no_counters_along() {
+    let (mut questions, router) = (Questions::new(Instant::now()), RouterId(1));
+    questions.inherit(of_apps(&[("blog", 100)]));
+    questions.enter(router, Vec::new(), Vec::new());
+    questions.forget_router(router);
+    questions.ask(Ticket(6), [router].into());
+    questions.take(router, true, Ticket(6), Status::default());
+    drop(questions.take_complete());
+    enter(&mut questions, router, &[], &[("blog", 0)]);
+    check_apps(&mut questions, router, &[("blog", 1)], &[101]);
+}
+
 #[test]
 fn a_router_with_an_older_configuration_does_not_bring_back_what_has_left() {
     let mut questions = Questions::new(Instant::now());

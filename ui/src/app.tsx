@@ -4,7 +4,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useState } from "prea
 import { SessionContext } from "./actions/access.ts";
 import { ActionHost } from "./actions/host.tsx";
 import { onSessionEnd } from "./api.ts";
-import { setDraft } from "./config/draft.ts";
+import { discardDraft } from "./config/draft.ts";
 import { forgetInForce } from "./config/in-force.ts";
 import { Boundary } from "./parts/boundary.tsx";
 import { Stream, type Wish } from "./live/stream.ts";
@@ -44,7 +44,7 @@ const rights = (stage: Stage): string | undefined =>
 function forget(): void {
   store.forget();
   forgetInForce();
-  setDraft(undefined);
+  discardDraft();
 }
 
 /** The stage, and a function that leads from the last one to the next. */

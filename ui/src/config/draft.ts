@@ -2,46 +2,91 @@
 
 import { useEffect, useReducer } from "preact/hooks";
 import type { Answer } from "../api.ts";
+import type { InForce } from "./in-force.ts";
 
 /** A text, and the tag of the configuration that it was made from. */
 export interface Draft {
   text: string;
   tag: string | undefined;
+  /** The number of the draft; a draft that is begun after another one was dropped has a new number. */
+  lineage: number;
 }
 
 let draft: Draft | undefined;
+let lineages = 0;
+/** The number of texts that are on their way to the daemon. */
+let sending = 0;
+/** The tag of a configuration that a draft has replaced, until the one that is in force since then was read. */
+let replaced: string | undefined;
 const listeners = new Set<() => void>();
 
 /** The draft, outside of components. */
 export const draftNow = (): Draft | undefined => draft;
 
-/** Keeps a draft, or throws it away. */
-export function setDraft(next: Draft | undefined): void {
+const tell = (): void => listeners.forEach((listener) => listener());
+
+function setDraft(next: Draft | undefined): void {
   draft = next;
-  listeners.forEach((listener) => listener());
+  tell();
 }
 
-/** Drops a draft that is equal to the text in force. */
-export function dropDraft(inForce: string): void {
-  if (draft?.text === inForce) {
-    setDraft(undefined);
+/** Gives the draft another text, or begins one on the configuration with a tag. */
+export function editDraft(text: string, tag: string | undefined): void {
+  setDraft(draft === undefined ? { text, tag, lineage: (lineages += 1) } : { ...draft, text });
+}
+
+/** Has the draft go on from the configuration with another tag. */
+export function rebaseDraft(tag: string | undefined): void {
+  if (draft !== undefined) {
+    setDraft({ ...draft, tag });
   }
+}
+
+/** Throws the draft away. */
+export const discardDraft = (): void => setDraft(undefined);
+
+/**
+ * Drops a draft that is equal to the text in force. It is kept while a text is on its way, or what took the place of
+ * the old one was not read yet: a draft that is equal to the old text is meant to bring it back.
+ */
+export function dropDraft(inForce: Pick<InForce, "text" | "tag">): void {
+  const isStale = replaced !== undefined && inForce.tag === replaced;
+  if (sending > 0 || isStale) {
+    return;
+  }
+  replaced = undefined;
+  if (draft?.text === inForce.text) {
+    discardDraft();
+  }
+}
+
+/** Notes that a draft is on its way to the daemon; `settleDraft` takes the answer. */
+export function sendDraft(): void {
+  sending += 1;
 }
 
 /**
- * Takes the answer to a text that was to be put in force. A draft that was edited meanwhile goes on from there; the one
- * that was sent is kept until `read` has got what took its place.
+ * Takes the answer to a draft that was to be put in force. A draft that was edited meanwhile goes on from there, one
+ * that was begun anew does not. The one that was sent is kept until `read` has got what took its place.
  */
-export async function settleDraft(sent: string, answer: Answer, read: () => Promise<unknown>): Promise<void> {
-  if (!answer.isDone) {
-    return;
+export async function settleDraft(
+  sent: Draft,
+  answer: Answer,
+  read: () => Promise<InForce | undefined>,
+): Promise<void> {
+  if (answer.isDone) {
+    replaced = answer.tag === sent.tag ? undefined : sent.tag;
+    if (draft?.lineage === sent.lineage) {
+      rebaseDraft(answer.tag);
+    }
   }
-  if (draft !== undefined) {
-    setDraft({ ...draft, tag: answer.tag });
+  const found = answer.isDone ? await read() : undefined;
+  sending -= 1;
+  if (found !== undefined) {
+    // The text that was sent: the daemon may write it in another way.
+    dropDraft({ text: sent.text, tag: found.tag });
   }
-  if ((await read()) !== undefined) {
-    dropDraft(sent);
-  }
+  tell();
 }
 
 /** The draft, in a component. */

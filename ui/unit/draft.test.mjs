@@ -24,6 +24,9 @@ const unreadable = async () => undefined;
 /** The text and the tag of the draft; nothing if there is none. */
 const found = () => draftNow() && [draftNow().text, draftNow().tag];
 
+/** Types a text while the old one is shown as in force. */
+const edit = (text) => editDraft(text, { tag: '"old"', access: "full" });
+
 /** Sends the draft; the function settles it. */
 function send() {
   const sent = draftNow();
@@ -33,7 +36,7 @@ function send() {
 
 beforeEach(() => {
   discardDraft();
-  editDraft("sent", '"old"');
+  edit("sent");
 });
 
 test("a text that is in force is no draft any more", async () => {
@@ -43,7 +46,7 @@ test("a text that is in force is no draft any more", async () => {
 
 test("edits that were made meanwhile are kept, and go on from what was sent", async () => {
   const typing = async () => {
-    editDraft("edited", '"old"');
+    edit("edited");
     return NEW;
   };
   await send()(done, typing);
@@ -69,7 +72,7 @@ test("a draft that was discarded meanwhile does not come back", async () => {
 test("a draft that was begun anew meanwhile does not take back what was sent", async () => {
   const settle = send();
   discardDraft();
-  editDraft("anew", '"old"');
+  edit("anew");
   await settle(done, readable);
   assert.deepEqual(found(), ["anew", '"old"'], "it would be refused");
   rebaseDraft('"new"');
@@ -78,7 +81,7 @@ test("a draft that was begun anew meanwhile does not take back what was sent", a
 
 test("an edit that is undone while it is on its way is a draft", async () => {
   const settle = send();
-  editDraft("old", '"old"');
+  edit("old");
   dropDraft(OLD);
   assert.deepEqual(found(), ["old", '"old"']);
   const reading = async () => {
@@ -92,7 +95,7 @@ test("an edit that is undone while it is on its way is a draft", async () => {
 
 test("an edit that is undone stays when what is in force cannot be read", async () => {
   const settle = send();
-  editDraft("old", '"old"');
+  edit("old");
   await settle(done, unreadable);
   dropDraft(OLD);
   assert.deepEqual(found(), ["old", '"new"']);
@@ -104,7 +107,7 @@ test("an edit that is undone stays when what is in force cannot be read", async 
 
 test("an edit that is undone while it is refused is no draft", async () => {
   const settle = send();
-  editDraft("old", '"old"');
+  edit("old");
   await settle(refused, unreadable);
   dropDraft(OLD);
   assert.equal(found(), undefined);

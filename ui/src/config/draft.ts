@@ -2,12 +2,16 @@
 
 import { useEffect, useReducer } from "preact/hooks";
 import type { Answer } from "../api.ts";
+import type { Session } from "../session.ts";
 import type { InForce } from "./in-force.ts";
 
-/** A text, and the tag of the configuration that it was made from. */
+/** A text, and what it was made from. */
 export interface Draft {
   text: string;
+  /** The tag of the configuration. */
   tag: string | undefined;
+  /** The rights of the session: others may not be shown as much of it. */
+  access: Session["access"];
   /** The number of the draft; a draft that is begun after another one was dropped has a new number. */
   lineage: number;
 }
@@ -30,9 +34,9 @@ function setDraft(next: Draft | undefined): void {
   tell();
 }
 
-/** Gives the draft another text, or begins one on the configuration with a tag. */
-export function editDraft(text: string, tag: string | undefined): void {
-  setDraft(draft === undefined ? { text, tag, lineage: (lineages += 1) } : { ...draft, text });
+/** Gives the draft another text, or begins one. */
+export function editDraft(text: string, basis: Pick<Draft, "tag" | "access">): void {
+  setDraft(draft === undefined ? { text, ...basis, lineage: (lineages += 1) } : { ...draft, text });
 }
 
 /** Has the draft go on from the configuration with another tag. */
@@ -44,6 +48,13 @@ export function rebaseDraft(tag: string | undefined): void {
 
 /** Throws the draft away. */
 export const discardDraft = (): void => setDraft(undefined);
+
+/** Throws the draft away unless it was made under the rights of the session that begins. */
+export function keepDraftFor(access: Session["access"]): void {
+  if (draft !== undefined && draft.access !== access) {
+    discardDraft();
+  }
+}
 
 /**
  * Drops a draft that is equal to the text in force. It is kept while a text is on its way, or what took the place of

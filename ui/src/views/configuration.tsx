@@ -55,9 +55,10 @@ export function Configuration({ name }: { name: string | undefined }) {
       </>
     );
   }
-  const change = (next: string) => editDraft(next, inForce.tag);
+  const basis = { tag: inForce.tag, access: session.access };
+  const change = (next: string) => editDraft(next, basis);
   const question = () => {
-    const sent = draft ?? { text, tag: inForce.tag, lineage: 0 };
+    const sent = draft ?? { text, ...basis, lineage: 0 };
     return apply({ old: inForce.text, fresh: text }, sent.tag, {
       onStart: sendDraft,
       onDone: (answer) => settleDraft(sent, answer, readInForce),

@@ -12,7 +12,7 @@ export type Stage =
   | { step: "signed-out"; reason: string | undefined };
 
 const OVER =
-  "The session is over: twelve hours have passed, or the daemon was started anew. " +
+  "The session is over: twelve hours have passed, its token was changed, or the daemon was started anew. " +
   "The command corral dashboard prints a new address.";
 
 /** The session that a token begins, or the one that there is. */

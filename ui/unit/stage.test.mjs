@@ -48,6 +48,13 @@ test("figures end with the session that has seen them", () => {
   assert.deepEqual(store.lines, []);
 });
 
+test("a session that ends by itself names everything that may have ended it", () => {
+  const { reason } = over(FULL);
+  for (const words of ["twelve hours have passed", "its token was changed", "the daemon was started anew"]) {
+    assert.ok(reason.includes(words), reason);
+  }
+});
+
 test("the end of a session that is over already changes nothing", () => {
   assert.equal(over(SIGNED_OUT), SIGNED_OUT);
 });

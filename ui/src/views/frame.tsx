@@ -141,7 +141,7 @@ function trouble(connection: Link, reason: string | undefined): string | undefin
   }
   return reason === undefined
     ? "The connection to the daemon is lost; it is tried again."
-    : `The daemon sends no figures; it is asked again. ${reason}`;
+    : `The daemon sends no figures. ${reason}`;
 }
 
 /** Words that a person has to read before believing the figures. */

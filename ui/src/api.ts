@@ -110,19 +110,28 @@ export async function ask(call: Call): Promise<Answer> {
   }
 }
 
-/** Why a stream is refused, if it is. The answer is not read beyond its head if it is a stream. */
+/** Why a stream was refused, if that is known. HEAD takes no viewer's place, as GET would. */
 export async function refusal(path: string): Promise<string | undefined> {
   const { gone, end } = patience({ method: "GET", path });
   try {
-    const response = await fetch(address(path), { cache: "no-store", signal: gone.signal });
-    return response.ok ? undefined : read(response, await response.text()).words;
+    return reasonOf(await fetch(address(path), { method: "HEAD", cache: "no-store", signal: gone.signal }));
   } catch {
     // A daemon that does not answer does not refuse.
     return undefined;
   } finally {
-    gone.abort();
     end();
   }
+}
+
+/** The words that an answer without a body stands for. */
+function reasonOf({ ok, status, headers }: Response): string | undefined {
+  const isStream = ok && headers.get("Content-Type")?.startsWith("text/event-stream") === true;
+  // The answer to HEAD may be that of a stream although there is no place for one.
+  if (status === 503 || isStream) {
+    return "Too many viewers look already; this page tries again.";
+  }
+  // A session that is over is looked at before the stream is opened again.
+  return ok || status === 401 ? undefined : `The daemon answered with status ${status}; this page tries again.`;
 }
 
 function read(response: Response, text: string): Answer {

@@ -3,49 +3,16 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { SessionContext } from "./actions/access.ts";
 import { ActionHost } from "./actions/host.tsx";
+import { signOut } from "./actions/sign-out.ts";
 import { onSessionEnd } from "./api.ts";
-import { setDraft } from "./config/draft.ts";
-import { forgetInForce } from "./config/in-force.ts";
 import { Boundary } from "./parts/boundary.tsx";
 import { Stream, type Wish } from "./live/stream.ts";
-import { store } from "./live/store.ts";
 import { type Route, route } from "./route.ts";
-import { begin, current, end, type Session, takeToken } from "./session.ts";
+import { current, type Session, takeToken } from "./session.ts";
+import { leave, over, type Stage, start } from "./stage.ts";
 import { Frame } from "./views/frame.tsx";
 import { SignIn } from "./views/sign-in.tsx";
 import { View } from "./views/view.tsx";
-
-type Stage =
-  | { step: "starting" }
-  | { step: "signed-in"; session: Session }
-  | { step: "signed-out"; reason: string | undefined };
-
-const OVER =
-  "The session is over: twelve hours have passed, or the daemon was started anew. " +
-  "The command corral dashboard prints a new address.";
-
-/** The session that a token begins, or the one that there is. */
-async function start(token: string | undefined): Promise<Stage> {
-  const attempt = token === undefined ? await current() : await begin(token);
-  if (attempt.session !== undefined) {
-    return { step: "signed-in", session: attempt.session };
-  }
-  // A token that was used before may have left a session behind.
-  const other = token === undefined ? attempt : await current();
-  return other.session === undefined
-    ? { step: "signed-out", reason: attempt.reason }
-    : { step: "signed-in", session: other.session };
-}
-
-const rights = (stage: Stage): string | undefined =>
-  stage.step === "signed-in" ? stage.session.access : undefined;
-
-/** Forgets everything that one session was shown and another may not be. */
-function forget(): void {
-  store.forget();
-  forgetInForce();
-  setDraft(undefined);
-}
 
 /** The stage, and a function that leads from the last one to the next. */
 function useStage(): [Stage, (next: (last: Stage) => Stage) => void] {
@@ -54,9 +21,7 @@ function useStage(): [Stage, (next: (last: Stage) => Stage) => void] {
     setStage((last) => {
       const found = next(last);
       // Before anything is drawn for the next session.
-      if (rights(found) !== rights(last)) {
-        forget();
-      }
+      leave(last, found);
       return found;
     });
   }, []);
@@ -99,15 +64,9 @@ export function App() {
   const signedIn = (session: Session) => go(() => ({ step: "signed-in", session }));
   // Before views listen to the address: a token is not the name of one.
   useToken((token) => void start(token).then((found) => go(() => found)));
-  useEffect(
-    () =>
-      onSessionEnd(() =>
-        go((last) => (last.step === "signed-in" ? { step: "signed-out", reason: OVER } : last)),
-      ),
-    [],
-  );
-  const signOut = async () => {
-    const answer = await end();
+  useEffect(() => onSessionEnd(() => go(over)), []);
+  const leaveSession = async () => {
+    const answer = await signOut();
     if (answer.isDone) {
       go(() => ({ step: "signed-out", reason: undefined }));
     }
@@ -125,7 +84,7 @@ export function App() {
             key={stage.session.access}
             session={stage.session}
             onOther={signedIn}
-            signOut={signOut}
+            signOut={leaveSession}
           />
         </SessionContext.Provider>
       );

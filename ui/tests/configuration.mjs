@@ -106,26 +106,78 @@ await scenario(async (it) => {
   assert.equal(await timeout(), first + 2);
 
   // Edits that are made while a change is on its way stay, and go on from there.
-  let release;
-  const held = new Promise((done) => (release = done));
-  await page.route(/\/config$/, async (route) => {
-    await (route.request().method() === "PUT" && held);
-    await route.continue();
-  });
-  await editor.fill(edited(first + 4));
-  await verdict("Valid");
-  const slow = await ask(page, "Put in force", "Put this configuration in force?");
-  await slow.getByRole("button", { name: "Put in force", exact: true }).click();
-  await slow.getByRole("button", { name: "Do not wait", exact: true }).click();
+  const hold = async (value) => {
+    let release;
+    const held = new Promise((done) => (release = done));
+    await page.route(/\/config$/, async (route) => {
+      await (route.request().method() === "PUT" && held);
+      await route.continue();
+    });
+    await editor.fill(edited(value));
+    await verdict("Valid");
+    const slow = await ask(page, "Put in force", "Put this configuration in force?");
+    await slow.getByRole("button", { name: "Put in force", exact: true }).click();
+    await slow.getByRole("button", { name: "Do not wait", exact: true }).click();
+    return async () => {
+      release();
+      const notice = page.locator(".notice.good").filter({ hasText: "Reconfiguration done" });
+      await notice.getByRole("button", { name: "Dismiss" }).click();
+      await page.unroute(/\/config$/);
+    };
+  };
+  const discard = async () => {
+    const discarding = await ask(page, "Discard", "Discard this text?");
+    await discarding.getByRole("button", { name: "Discard", exact: true }).click();
+    await discarding.waitFor({ state: "detached" });
+  };
+  const release = await hold(first + 4);
   await editor.fill(edited(first + 5));
-  release();
-  await page.locator(".notice.good").getByText("Reconfiguration done").waitFor();
-  await page.unroute(/\/config$/);
+  await release();
   assert.equal(await editor.inputValue(), edited(first + 5));
   await verdict("Valid");
   await ask(page, "Put in force", "Put this configuration in force?");
   assert.match(await answer(page, "Put in force"), /^Reconfiguration done/);
   assert.equal(await timeout(), first + 5);
+
+  // A text that is begun anew meanwhile does not take the change back without a word.
+  const releaseDiscarded = await hold(first + 6);
+  await discard();
+  await editor.fill(edited(first + 7));
+  await releaseDiscarded();
+  await page.getByText("The configuration was changed since you began").waitFor();
+  assert.equal(await editor.inputValue(), edited(first + 7));
+  assert.equal(await timeout(), first + 6);
+  await discard();
+
+  // An edit that is undone meanwhile stays undone.
+  const releaseUndone = await hold(first + 5);
+  await editor.fill(edited(first + 6));
+  await releaseUndone();
+  assert.equal(await editor.inputValue(), edited(first + 6));
+  await verdict("Valid");
+  assert.equal(await timeout(), first + 5);
+  await discard();
+
+  // A text outlives a session that ends by itself.
+  await editor.fill(edited(first + 8));
+  await page.context().clearCookies();
+  await page.getByRole("tab", { name: "History" }).click();
+  await page.getByRole("alert").filter({ hasText: "The session is over" }).waitFor();
+  assert.ok(!(await page.content()).includes("idle_timeout"), "the form shows none of it");
+  await page.getByLabel("Token").fill(it.token);
+  await page.keyboard.press("Enter");
+  await page.getByText("May change things").waitFor();
+  await it.show(page, "configuration");
+  await editor.waitFor();
+  assert.equal(await editor.inputValue(), edited(first + 8));
+
+  // A sign-out asks before it throws a text away.
+  await page.getByRole("button", { name: "Sign out" }).click();
+  const leaving = page.getByRole("dialog", { name: "Sign out and discard your text?" });
+  await expectAccessible(page, "a sign-out with a text");
+  await leaving.getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await editor.inputValue(), edited(first + 8));
+  await discard();
 
   // A link for another session, opened in the same tab, leaves nothing of this one.
   await editor.fill(edited(first + 6));

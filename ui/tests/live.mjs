@@ -29,7 +29,7 @@ await scenario(async (it) => {
   // A stream that is refused says why.
   await page.route(/\/events/, (route) => route.fulfill({ status: 503, json: { error: "Too many viewers." } }));
   await it.show(page, "log");
-  await page.getByText("Too many viewers.").waitFor();
+  await page.getByText("Too many viewers look already; this page tries again.").waitFor();
   await page.unroute(/\/events/);
   await live();
   await it.show(page, "overview");

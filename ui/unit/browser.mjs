@@ -17,9 +17,9 @@ globalThis.fetch = (address, { method = "GET", headers = {}, body, signal } = {}
   new Promise((resolve, reject) => {
     signal?.addEventListener("abort", () => reject(signal.reason));
     const path = address.replace("http://daemon.test", "");
-    const answer = async (status, value, tag) => {
-      const init = { status, headers: tag === undefined ? {} : { ETag: tag } };
-      resolve(new Response(JSON.stringify(value), init));
+    const answer = async (status, value, tag, type = "application/json") => {
+      const fields = { "Content-Type": type, ...(tag === undefined ? {} : { ETag: tag }) };
+      resolve(new Response(method === "HEAD" ? null : JSON.stringify(value), { status, headers: fields }));
       await settled();
     };
     calls.push({ method, path, tag: headers["If-Match"], body, signal, answer });

@@ -64,18 +64,50 @@ test("a stream that broke off is opened again, after a look at the session", asy
   assert.equal(store.link, "live");
 });
 
-test("a refusal is told in the daemon's words", async () => {
+const TOO_MANY = "Too many viewers look already; this page tries again.";
+
+/** Refuses the stream, and answers the question why; the words that the page says. */
+async function refuse(status, type) {
+  last().fail(CLOSED);
+  const call = calls.at(-1);
+  assert.deepEqual([call.method, call.path], ["HEAD", "/events?application=a+b"]);
+  await call.answer(status, undefined, undefined, type);
+  return [store.link, store.reason];
+}
+
+test("a stream that is refused says why, and is tried again without a place being taken", async () => {
+  assert.deepEqual(await refuse(503), ["lost", TOO_MANY]);
+  assert.equal(sources.length, 1, "it waits");
+  await pass(2);
+  assert.deepEqual([sources.length, calls.length, checks], [2, 1, 1]);
+  last().fail(CLOSED);
+  assert.equal(store.reason, TOO_MANY, "the words stay while they are asked for");
+  await calls[1].answer(503);
+  await pass(3);
+  assert.deepEqual([sources.length, calls.length], [3, 2]);
+  last().send("snapshot", snapshot(100));
+  assert.deepEqual([store.link, store.reason], ["live", undefined]);
+});
+
+test("a daemon that would answer, and refuses nevertheless, has no place", async () => {
+  assert.deepEqual(await refuse(200, "text/event-stream"), ["lost", TOO_MANY]);
+});
+
+test("a refusal for another reason does not speak of viewers", async () => {
+  assert.deepEqual(await refuse(502), ["lost", "The daemon answered with status 502; this page tries again."]);
+  await pass(2);
+  assert.deepEqual(await refuse(200, "text/html"), ["lost", undefined]);
+  await pass(3);
+  assert.deepEqual(await refuse(401), ["lost", undefined], "the look at the session leads to the form");
+  await pass(6);
+  assert.deepEqual([sources.length, checks], [4, 3]);
+});
+
+test("words that come too late are not said", async () => {
   last().fail(CLOSED);
   await pass(2);
-  assert.equal(sources.length, 1);
-  await calls[0].answer(503, { error: "Too many viewers.", detail: "32 viewers look already." });
-  assert.deepEqual([store.link, store.reason], ["lost", "Too many viewers. 32 viewers look already."]);
-  await pass(3);
-  assert.equal(calls.length, 2);
-  await calls[1].answer(200, {});
-  assert.ok(calls[1].signal.aborted, "the stream is not read");
-  assert.equal(sources.length, 2);
   last().send("snapshot", snapshot(100));
+  await calls[0].answer(503);
   assert.deepEqual([store.link, store.reason], ["live", undefined]);
 });
 

@@ -24,6 +24,8 @@ export interface Action {
   form?: (set: (calls: Call[]) => void) => ComponentChildren;
   /** Done by the page itself, in place of calls. */
   instead?: () => void;
+  /** Called before its calls are made. */
+  onStart?: () => void;
   /** Called with the answer, which is told when this is over. */
   onDone?: (answer: Answer) => unknown;
 }

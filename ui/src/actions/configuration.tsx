@@ -1,7 +1,7 @@
 // Puts a configuration in force: a text, or an earlier change.
 
 import { useState } from "preact/hooks";
-import type { Answer, Call } from "../api.ts";
+import type { Call } from "../api.ts";
 import { commentQuery, isTooLong, MOST_BYTES } from "../config/comment.ts";
 import { readInForce } from "../config/in-force.ts";
 import type { Change } from "../live/state.ts";
@@ -17,7 +17,7 @@ interface Comparison {
 export function apply(
   comparison: Comparison,
   tag: string | undefined,
-  onDone: (answer: Answer) => unknown,
+  course: Required<Pick<Action, "onStart" | "onDone">>,
 ): Action {
   const call = (comment: string): Call => ({
     method: "PUT",
@@ -38,7 +38,7 @@ export function apply(
     form: (set) => (
       <Comment comparison={comparison} change={(comment) => set(isTooLong(comment) ? [] : [call(comment)])} />
     ),
-    onDone,
+    ...course,
   };
 }
 

@@ -81,6 +81,7 @@ function Question({ action, tell, close }: QuestionProps) {
       return;
     }
     setStage({ step: "running" });
+    action.onStart?.();
     const answer = await perform(calls);
     // A question that comes next is about what is in force by then.
     await action.onDone?.(answer);

@@ -43,8 +43,6 @@ export class Stream {
   private source: EventSource | undefined;
   /** When the source was opened, or its last event came. */
   private heard = 0;
-  /** Whether the last answer was not a stream. */
-  private isRefused = false;
   private pause = SHORTEST_PAUSE;
   private retry: ReturnType<typeof setTimeout> | undefined;
   /** Counts how often it was stopped: a try that began before is not gone on with. */
@@ -75,7 +73,6 @@ export class Stream {
     const source = new EventSource(address(this.path));
     this.source = source;
     this.heard = performance.now();
-    this.isRefused = false;
     const on = (event: string, take: (data: Json) => void) =>
       source.addEventListener(event, (message: MessageEvent<string>) => {
         this.heard = performance.now();
@@ -89,8 +86,7 @@ export class Stream {
     on("log", (data) => store.log(data as unknown as LogLine[]));
     source.addEventListener("error", () => {
       if (source === this.source) {
-        this.isRefused = source.readyState === EventSource.CLOSED;
-        this.fail();
+        this.fail(source.readyState === EventSource.CLOSED);
       }
     });
   }
@@ -102,31 +98,38 @@ export class Stream {
     this.source = undefined;
   }
 
-  private fail(reason?: string): void {
+  /** Opens it again after a pause; `isRefused` says whether the answer was not a stream. */
+  private fail(isRefused: boolean): void {
     this.stop();
-    store.become("lost", reason);
+    store.become("lost", isRefused ? store.reason : undefined);
+    if (isRefused) {
+      void this.explain();
+    }
     this.retry = setTimeout(() => void this.again(), this.pause * (0.5 + Math.random() / 2));
     this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
+  }
+
+  /** Says why it was refused, unless it is being opened again by then. */
+  private async explain(): Promise<void> {
+    const { stops } = this;
+    const reason = await refusal(this.path);
+    if (stops === this.stops && this.source === undefined) {
+      store.become("lost", reason);
+    }
   }
 
   private async again(): Promise<void> {
     const { stops } = this;
     await this.check();
-    const reason = this.isRefused ? await refusal(this.path) : undefined;
-    if (stops !== this.stops) {
-      return;
-    }
-    if (reason === undefined) {
+    if (stops === this.stops) {
       this.open();
-    } else {
-      this.fail(reason);
     }
   }
 
   private look(): void {
     store.watch();
     if (this.source !== undefined && performance.now() - this.heard > LONGEST_SILENCE) {
-      this.fail();
+      this.fail(false);
     }
   }
 

@@ -3,11 +3,18 @@
 import { useEffect, useState } from "preact/hooks";
 import { useSession } from "../actions/access.ts";
 import { useAsk } from "../actions/action.ts";
-import type { Answer } from "../api.ts";
 import { ActionButton } from "../actions/button.tsx";
 import { apply, discard } from "../actions/configuration.tsx";
-import { dropDraft, setDraft, settleDraft, useDraft } from "../config/draft.ts";
-import { type InForce, readInForce, useInForce } from "../config/in-force.ts";
+import {
+  discardDraft,
+  dropDraft,
+  editDraft,
+  rebaseDraft,
+  sendDraft,
+  settleDraft,
+  useDraft,
+} from "../config/draft.ts";
+import { readInForce, useInForce } from "../config/in-force.ts";
 import { useValidation, type Validation } from "../config/validation.ts";
 import { useLive } from "../live/store.ts";
 import { Diff } from "../parts/diff.tsx";
@@ -30,11 +37,12 @@ export function Configuration({ name }: { name: string | undefined }) {
   const askFor = useAsk();
   const inForce = useInForce(state?.tag);
   const draft = useDraft();
+  // After each draw: a text that was on its way may have arrived.
   useEffect(() => {
     if (inForce !== undefined) {
-      dropDraft(inForce.text);
+      dropDraft(inForce);
     }
-  }, [inForce, draft]);
+  });
   const [tab, setTab] = useState(name === "history" ? "history" : "edit");
   const text = draft?.text ?? inForce?.text ?? "";
   const isChanged = draft !== undefined && inForce !== undefined && draft.text !== inForce.text;
@@ -47,16 +55,22 @@ export function Configuration({ name }: { name: string | undefined }) {
       </>
     );
   }
-  const change = (next: string) => setDraft({ text: next, tag: draft?.tag ?? inForce.tag });
-  const done = (answer: Answer) => settleDraft(text, answer, readInForce);
-  const question = () => apply({ old: inForce.text, fresh: text }, draft?.tag, done);
+  const basis = { tag: inForce.tag, access: session.access };
+  const change = (next: string) => editDraft(next, basis);
+  const question = () => {
+    const sent = draft ?? { text, ...basis, lineage: 0 };
+    return apply({ old: inForce.text, fresh: text }, sent.tag, {
+      onStart: sendDraft,
+      onDone: (answer) => settleDraft(sent, answer, readInForce),
+    });
+  };
   return (
     <>
       <Heading title="Configuration">
         <Verdict validation={validation} />
         <span class="buttons">
           {isChanged && (
-            <button type="button" class="button" onClick={() => askFor(discard(() => setDraft(undefined)))}>
+            <button type="button" class="button" onClick={() => askFor(discard(discardDraft))}>
               Discard
             </button>
           )}
@@ -75,7 +89,7 @@ export function Configuration({ name }: { name: string | undefined }) {
         isReadOnly={session.access === "read"}
         error={state.status.config?.last_error}
       />
-      {isChanged && draft.tag !== inForce.tag && <Overtaken text={draft.text} inForce={inForce} />}
+      {isChanged && draft.tag !== inForce.tag && <Overtaken tag={inForce.tag} />}
       <Tabs
         label="Configuration"
         shown={tab}
@@ -159,7 +173,7 @@ function Notes({ files, isReadOnly, error }: NotesProps) {
 }
 
 /** Another change came into force since the draft was begun. */
-function Overtaken({ text, inForce }: { text: string; inForce: InForce }) {
+function Overtaken({ tag }: { tag: string | undefined }) {
   return (
     <Remark tone="warn">
       <p>
@@ -167,7 +181,7 @@ function Overtaken({ text, inForce }: { text: string; inForce: InForce }) {
         differences: where they take back the other change, put it into your text.
       </p>
       <p>
-        <button type="button" class="button" onClick={() => setDraft({ text, tag: inForce.tag })}>
+        <button type="button" class="button" onClick={() => rebaseDraft(tag)}>
           I have looked at them
         </button>
       </p>

@@ -2,6 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { useAsk } from "../actions/action.ts";
+import { askToSignOut } from "../actions/sign-out.ts";
 import { clock } from "../format.ts";
 import { type Link, useLive } from "../live/store.ts";
 import { Logo } from "../parts/logo.tsx";
@@ -65,9 +67,11 @@ export function Frame({ route, session, signOut, children }: FrameProps) {
 
 function SignOut({ signOut }: Pick<FrameProps, "signOut">) {
   const [problem, setProblem] = useState<string>();
+  const ask = useAsk();
+  const run = () => void signOut().then(setProblem);
   return (
     <>
-      <button type="button" class="button small" onClick={() => void signOut().then(setProblem)}>
+      <button type="button" class="button small" onClick={() => askToSignOut(ask, run)}>
         Sign out
       </button>
       {problem !== undefined && (
@@ -137,7 +141,7 @@ function trouble(connection: Link, reason: string | undefined): string | undefin
   }
   return reason === undefined
     ? "The connection to the daemon is lost; it is tried again."
-    : `The daemon sends no figures; it is asked again. ${reason}`;
+    : `The daemon sends no figures. ${reason}`;
 }
 
 /** Words that a person has to read before believing the figures. */

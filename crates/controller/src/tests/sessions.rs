@@ -28,7 +28,7 @@ fn begin(server: &Server, token: &str) -> Response {
 fn cookie(reply: &Response) -> String {
     let line = reply.head.lines().find_map(|line| line.strip_prefix("Set-Cookie: "));
     let line = line.unwrap_or_else(|| panic!("no cookie: {reply:?}"));
-    assert!(line.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{line}");
+    assert!(line.ends_with("; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200"), "{line}");
     format!("Cookie: {}", line.split(';').next().unwrap())
 }
 

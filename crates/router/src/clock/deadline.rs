@@ -22,6 +22,8 @@ type Tick = u64;
 
 const NEVER: Tick = Tick::MAX;
 
+const NANOS_IN_TICK: u128 = 1_000_000;
+
 /// All deadlines of one event loop.
 pub(crate) struct Deadlines {
     start: Instant,
@@ -156,8 +158,10 @@ impl Deadlines {
         }
     }
 
+    /// Rounded up: a wait that goes on until its time is over must not end at once while less than a tick is left, or
+    /// else it would be begun again and again in a loop whose time stands still.
     fn after(&self, limit: Duration) -> Tick {
-        self.tick.get().saturating_add(ticks(limit))
+        self.tick.get().saturating_add(limit.as_nanos().div_ceil(NANOS_IN_TICK) as Tick)
     }
 }
 
@@ -282,6 +286,14 @@ mod tests {
     #[test]
     fn a_deadline_that_has_passed_ends_the_wait() {
         check(Duration::from_secs(5), |all| all.set_now(all.start + Duration::from_secs(6)), true);
+    }
+
+    #[test]
+    fn a_wait_of_less_than_a_tick_is_one() {
+        for limit in [Duration::from_nanos(1), Duration::from_micros(999)] {
+            check(limit, |_| (), false);
+            check(limit, |all| all.set_now(all.start + Duration::from_millis(1)), true);
+        }
     }
 
     #[test]

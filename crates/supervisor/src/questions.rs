@@ -18,6 +18,9 @@ use crate::ids::RouterId;
 /// More questions than people ask at once: a client floods, or a router answers nothing.
 const MOST_QUESTIONS: usize = 64;
 
+/// Asks the router that has just put a configuration in force. An answer to another question may be from before that.
+pub(crate) const ENTERED: Ticket = Ticket(u64::MAX - 1);
+
 /// Listeners, steps, applications and servers of routers that have ended: a router that lies may name others again and
 /// again.
 const MOST_PLACES: usize = 10_000;
@@ -95,7 +98,9 @@ impl Questions {
 
     /// A router has answered; the one in charge knows most.
     pub(crate) fn take(&mut self, id: RouterId, is_in_charge: bool, ticket: Ticket, mut status: Status) {
-        self.hear_names(id, &status);
+        if ticket == ENTERED {
+            self.hear_names(id, &status);
+        }
         self.note_totals(id, &mut status);
         let Some(question) = self.open.iter_mut().find(|question| question.ticket == ticket) else {
             return;
@@ -109,14 +114,14 @@ impl Questions {
         }
     }
 
-    /// A configuration with these applications is in force in a router, which is asked for its figures now; these
-    /// others have another one. The answer comes before any other configuration can be in force there.
+    /// A configuration with these applications is in force in a router, which is asked for its figures now, as
+    /// [`ENTERED`]; these others have another one. The answer comes before any other configuration can be in force
+    /// there.
     pub(crate) fn enter(&mut self, router: RouterId, others: Vec<RouterId>, applications: Vec<String>) {
         self.entered = Some(Entered { router, others, applications });
     }
 
-    /// Leaves out all counters of what is not in the configuration in force, if this answer is the first that tells
-    /// what is.
+    /// Leaves out all counters of what is not in the configuration in force, as this answer tells what is.
     fn hear_names(&mut self, id: RouterId, status: &Status) {
         let Some(entered) = self.entered.take_if(|entered| entered.router == id) else { return };
         let mut names = FigureNames::of(status);

@@ -163,7 +163,7 @@ fn of_apps(apps: &[(&str, u64)]) -> Status {
 /// A configuration is in force in a router, which tells that it has these applications and requests of them.
 fn enter(questions: &mut Questions, router: RouterId, others: &[RouterId], apps: &[(&str, u64)]) {
     questions.enter(router, others.to_vec(), vec!["job".to_owned()]);
-    questions.take(router, true, Ticket(u64::MAX), of_apps(apps));
+    questions.take(router, true, ENTERED, of_apps(apps));
 }
 
 /// The requests of each application that there were, as this router and those before it have told.
@@ -207,6 +207,19 @@ fn a_router_that_dies_before_its_first_answer_takes_no_counters_along() {
     questions.take(router, true, Ticket(6), Status::default());
     drop(questions.take_complete());
     enter(&mut questions, router, &[], &[("blog", 0)]);
+    check_apps(&mut questions, router, &[("blog", 1)], &[101]);
+}
+
+/// The router may have had none when it was asked, as after an upgrade.
+#[test]
+fn an_answer_from_before_a_configuration_does_not_tell_what_it_has() {
+    let (mut questions, router) = (Questions::new(Instant::now()), RouterId(1));
+    questions.inherit(of_apps(&[("blog", 100)]));
+    questions.ask(Ticket(6), [router].into());
+    questions.enter(router, Vec::new(), Vec::new());
+    questions.take(router, true, Ticket(6), Status::default());
+    drop(questions.take_complete());
+    questions.take(router, true, ENTERED, of_apps(&[("blog", 0)]));
     check_apps(&mut questions, router, &[("blog", 1)], &[101]);
 }
 

@@ -13,6 +13,7 @@ use corral_ipc::message::{AppStatus, Status, Ticket, ToRouter, ToSuccessor};
 use corral_ipc::sums;
 
 use super::Supervisor;
+use crate::questions::ENTERED;
 
 /// The ticket of questions whose answers are noted, and wanted for nothing else.
 const UNASKED: Ticket = Ticket(u64::MAX);
@@ -98,7 +99,7 @@ impl Supervisor {
         let others = children.routers.iter().map(|router| router.id).filter(|id| *id != router).collect();
         let apps = configuration.in_force().into_iter().flat_map(|build| &build.apps);
         questions.enter(router, others, apps.map(|(_, spec)| spec.name.clone()).collect());
-        children.tell_router(router, &ToRouter::Status { ticket: UNASKED });
+        children.tell_router(router, &ToRouter::Status { ticket: ENTERED });
     }
 
     /// The counters of applications of the process before this one, by name.

@@ -152,12 +152,7 @@ impl Link {
 
     fn recv_as<T: DeserializeOwned>(&self, wait: Wait) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
         let mut buffer = vec![0; 1 + MAX_INLINE];
-        let received = match socket::recv(self.socket.as_fd(), &mut buffer, wait) {
-            Ok(received) => received,
-            // The other side went away without reading everything that it was sent.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let received = socket::recv(self.socket.as_fd(), &mut buffer, wait)?;
         if received.truncated {
             return Err(invalid("a datagram is longer than any message"));
         }

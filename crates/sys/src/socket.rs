@@ -253,19 +253,25 @@ pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::retry_on_intr(|| rustix::net::send(&socket, bytes, flags))?)
 }
 
-/// Receives one datagram with its descriptors.
+/// Receives one datagram of a Unix socket with its descriptors; an empty one when the other side is closed.
 ///
 /// # Errors
-/// `WouldBlock` when nothing is there and `wait` forbids to wait; `ConnectionReset` when the other
-/// side was closed with unread messages in its queue.
+/// `WouldBlock` when nothing is there and `wait` forbids to wait.
 pub fn recv(socket: BorrowedFd<'_>, buffer: &mut [u8], wait: Wait) -> io::Result<Received> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags =
         RecvFlags::CMSG_CLOEXEC | if wait == Wait::Never { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
-    let message = rustix::io::retry_on_intr(|| {
-        rustix::net::recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags)
-    })?;
+    let mut receive = || {
+        rustix::io::retry_on_intr(|| {
+            rustix::net::recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags)
+        })
+    };
+    let message = match receive() {
+        // The other side was closed with unread messages in its queue. That is said once, before what it has sent.
+        Err(rustix::io::Errno::CONNRESET) => receive(),
+        message => message,
+    }?;
     let mut fds = Vec::new();
     for item in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = item {

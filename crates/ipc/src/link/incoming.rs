@@ -30,12 +30,7 @@ impl Link {
     /// `WouldBlock` when there is none; `InvalidData` when it is not a `T`, or its descriptors are not those of one.
     pub fn take<T: Incoming>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
         let mut buffer = vec![0; 1 + T::LONGEST.min(MAX_INLINE)];
-        let received = match socket::recv(self.as_fd(), &mut buffer, Wait::Never) {
-            Ok(received) => received,
-            // The other side went away without reading everything that it was sent.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let received = socket::recv(self.as_fd(), &mut buffer, Wait::Never)?;
         let Received { len, fds, truncated, lacks_descriptors } = received;
         let mut fds: Vec<_> = fds.into_iter().map(ForeignFd::from).collect();
         if truncated {

@@ -69,6 +69,28 @@ fn the_end_is_none_and_nothing_is_would_block() {
     assert_eq!(main.send(&FromRouter::Ready, &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
+/// The last words of a process must not be lost because it has not read everything.
+#[test]
+fn what_was_sent_before_an_end_with_unread_messages_is_received() {
+    let gone = || FromRouter::AppUnused { app: AppId(300) };
+    let receive = [
+        |link: &Link| link.try_recv::<FromRouter>(),
+        |link: &Link| link.recv::<FromRouter>(),
+        |link: &Link| link.take::<FromRouter>(),
+    ];
+    for receive in receive {
+        let (ours, theirs) = pair();
+        ours.send(&ToRouter::AppGone { app: AppId(1) }, &[]).unwrap();
+        theirs.send(&gone(), &[]).unwrap();
+        theirs.send(&gone(), &[]).unwrap();
+        drop(theirs);
+        for _ in 0..2 {
+            assert!(matches!(receive(&ours), Ok(Some((FromRouter::AppUnused { .. }, _)))));
+        }
+        assert!(receive(&ours).unwrap().is_none());
+    }
+}
+
 #[test]
 fn an_end_with_unread_messages_is_an_end() {
     let (main, router) = pair();

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use corral_testkit::{Client, Daemon, Origin, Request, daemon, eventually, php_app, site};
+use corral_testkit::{Client, Daemon, Origin, PATIENCE, Request, daemon, eventually, php_app, site, within};
 use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model::MetricFamily;
 use prost::Message as _;
 use serde_json::json;
@@ -55,7 +55,12 @@ fn parse(text: &str) -> HashMap<String, f64> {
 /// Waits until a sample has a value.
 #[track_caller]
 fn expect_sample(server: &Daemon, name: &str, value: f64) {
-    eventually(name, || (samples(server).get(name) == Some(&value)).then_some(()));
+    let mut last = None;
+    let found = within(PATIENCE, || {
+        last = samples(server).get(name).copied();
+        (last == Some(value)).then_some(())
+    });
+    assert!(found.is_some(), "{name} is {last:?}, not {value}");
 }
 
 #[test]

@@ -190,7 +190,8 @@ fn comments_of_other_languages_name_their_subject() {
     let mut problems = Vec::new();
     for (extension, marks) in OTHERS {
         for path in FOLDERS.iter().flat_map(|folder| files(&repository().join(folder), extension)) {
-            if path.iter().any(|part| part == "node_modules" || part == "target") {
+            // Programs of others, which builds and benchmarks bring.
+            if path.iter().any(|part| part == "node_modules" || part == "target" || part == "tools") {
                 continue;
             }
             problems.extend(faults(&path, lines(&text(&path), marks)));

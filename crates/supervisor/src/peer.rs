@@ -25,10 +25,10 @@ pub(crate) struct Peer {
     /// The descriptor of a process that is not a child of this one: its number may be another's as soon as it has
     /// ended.
     pidfd: Option<OwnedFd>,
-    /// Until it is closed, one way or the other.
+    /// Until there is nothing more to read.
     link: Option<Link>,
     outbox: Outbox,
-    /// When the link ended: the child has died or is about to.
+    /// When the link ended, in one direction at least: the child has died or is about to.
     closed: Option<Instant>,
     /// When a signal stopped it.
     stopped: Option<Instant>,
@@ -155,6 +155,12 @@ impl Peer {
             match link.try_send_packet(packet) {
                 Ok(()) => self.outbox.pop(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // The child has ended. What it has said before is still in the socket, for when it is collected.
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) =>
+                {
+                    self.end_sending();
+                }
                 Err(_) => self.close(),
             }
         }
@@ -179,8 +185,12 @@ impl Peer {
     }
 
     fn close(&mut self) {
-        self.closed = Some(Instant::now());
+        self.end_sending();
         self.link.take().into_iter().for_each(Link::close_aside);
+    }
+
+    fn end_sending(&mut self) {
+        self.closed.get_or_insert_with(Instant::now);
         self.outbox.clear();
     }
 
@@ -213,5 +223,43 @@ impl AsFd for Peer {
 impl Drop for Peer {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corral_ipc::message::{FromRouter, Ticket, ToRouter};
+
+    use super::*;
+
+    fn peer() -> (Peer, Link) {
+        let (ours, theirs) = Link::pair().unwrap();
+        let this = Pid::from_raw(std::process::id().cast_signed()).unwrap();
+        (Peer::new("router".to_owned(), this, ours, OutboxLimit::Large), theirs)
+    }
+
+    fn is_ready(peer: &mut Peer) -> bool {
+        matches!(peer.next_message(), Some((FromRouter::Ready, _)))
+    }
+
+    /// A question may come just as a process ends, after the last that it says.
+    #[test]
+    fn what_a_process_has_said_is_heard_though_it_hears_nothing_more() {
+        for (n_questions, n_unread) in [(0, 0), (1, 0), (2, 0), (0, 1), (2, 3)] {
+            let (mut peer, theirs) = peer();
+            for _ in 0..n_unread {
+                peer.send(&ToRouter::Status { ticket: Ticket(7) }, &[]);
+            }
+            for _ in 0..2 {
+                theirs.send(&FromRouter::Ready, &[]).unwrap();
+            }
+            drop(theirs);
+            for _ in 0..n_questions {
+                peer.send(&ToRouter::Status { ticket: Ticket(7) }, &[]);
+            }
+            assert_eq!((peer.is_open(), peer.deadline().is_some()), (n_questions == 0, n_questions > 0));
+            assert!(is_ready(&mut peer) && is_ready(&mut peer) && !is_ready(&mut peer), "{n_questions}");
+            assert!(!peer.is_open() && !peer.wants_to_write() && peer.deadline().is_some());
+        }
     }
 }

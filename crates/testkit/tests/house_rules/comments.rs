@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::sources::{files, repository, sources, text};
+use crate::sources::{files, repository, sources_of_crates, text};
 
 const MOST_COLUMNS: usize = 120;
 
@@ -137,7 +137,7 @@ fn faults(path: &Path, paragraphs: Vec<Paragraph>) -> impl Iterator<Item = Strin
 
 #[test]
 fn comments_of_rust_name_their_subject() {
-    let sources = sources(&repository().join("crates"));
+    let sources = sources_of_crates();
     let problems: Vec<_> = sources.iter().flat_map(|path| faults(path, paragraphs(&text(path)))).collect();
     report(&problems);
 }
@@ -146,7 +146,7 @@ fn comments_of_rust_name_their_subject() {
 fn comments_of_rust_end_at_column_120() {
     let is_long = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > MOST_COLUMNS;
     let mut problems = Vec::new();
-    for path in &sources(&repository().join("crates")) {
+    for path in &sources_of_crates() {
         let text = text(path);
         let long = (1..).zip(text.lines()).filter(|(_, line)| is_long(line));
         problems.extend(long.map(|(number, _)| format!("{}:{number}", path.display())));

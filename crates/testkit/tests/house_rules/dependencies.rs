@@ -74,6 +74,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("corral-script", &[]),
     ("corral-syntax", &[]),
     ("corral-sys", &[]),
+    ("corral-tank", &[]),
     ("corral-testkit", &["corral-channel", "corral-ipc", "corral-sys"]),
 ];
 

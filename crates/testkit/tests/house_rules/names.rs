@@ -1,9 +1,8 @@
 //! A type's name says one thing: none is defined twice in a crate, and few are in several crates.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
-use crate::sources::{repository, sources, text};
+use crate::sources::{crate_folders, sources, text};
 
 /// The percentage of names that may be defined in more than one crate.
 const MOST_SHARED: usize = 12;
@@ -20,7 +19,7 @@ fn no_type_name_is_defined_twice_in_a_crate() {
         let repeated: BTreeSet<_> =
             counted.filter(|(_, n)| *n > 1).map(|(found, _)| found.as_str()).collect();
         if !TWO_BUILDS.contains(&&*name) {
-            twice.extend(repeated.into_iter().map(|found| format!("{name} in crates/{found}")));
+            twice.extend(repeated.into_iter().map(|found| format!("{name} in {found}")));
         }
     }
     assert!(twice.is_empty(), "say what each of these is:\n{}", twice.join("\n"));
@@ -38,15 +37,13 @@ fn few_type_names_are_defined_in_several_crates() {
 /// Names of types outside of tests, each with the crate of every definition.
 fn definitions() -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for entry in fs::read_dir(repository().join("crates")).expect("the folder is there") {
-        let folder = entry.expect("read the folder").path();
-        let name = folder.file_name().and_then(|name| name.to_str()).expect("crates have names");
+    for (name, folder) in crate_folders() {
         for path in sources(&folder.join("src")) {
             let is_test = path.with_extension("").iter().any(|part| part == "tests");
             let text = text(&path);
             let code = text.split("\n#[cfg(test)]\n").next().unwrap_or_default();
             for defined in code.lines().filter_map(definition).filter(|_| !is_test) {
-                found.entry(defined.to_owned()).or_default().push(name.to_owned());
+                found.entry(defined.to_owned()).or_default().push(name.clone());
             }
         }
     }

@@ -1,10 +1,27 @@
 //! The files of this repository, as the rules read them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The folders of all crates, by the names that reports give them.
+pub(crate) fn crate_folders() -> BTreeMap<String, PathBuf> {
+    let crates = fs::read_dir(repository().join("crates")).expect("the folder is there");
+    let paths = crates.map(|entry| entry.expect("read the folder").path());
+    let named = paths.map(|path| {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("crates have names");
+        (name.to_owned(), path.clone())
+    });
+    named.chain([("tank".to_owned(), repository().join("lab/tank"))]).collect()
+}
+
+/// Every Rust source of every crate.
+pub(crate) fn sources_of_crates() -> Vec<PathBuf> {
+    crate_folders().values().flat_map(|folder| sources(folder)).collect()
 }
 
 /// Every Rust source below a folder, in order.

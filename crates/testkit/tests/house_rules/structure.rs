@@ -5,39 +5,32 @@ mod folders;
 mod imports;
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::path::Path;
 
 use self::circles::{circles, way_around};
 use self::imports::{graph, imports};
-use crate::sources::repository;
+use crate::sources::crate_folders;
 
 /// The number of files that may import each other in a circle.
 const MOST: usize = 4;
 
 #[test]
 fn few_files_import_each_other_in_a_circle() {
-    let problems: Vec<String> = crates().iter().flat_map(|name| problems(name)).collect();
+    let crates = crate_folders();
+    let problems: Vec<String> = crates.iter().flat_map(|(name, folder)| problems(name, folder)).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n\n"));
 }
 
-fn crates() -> Vec<String> {
-    let entries = fs::read_dir(repository().join("crates")).expect("the folder is there");
-    let names = entries.map(|entry| entry.expect("read the folder").file_name());
-    let mut names: Vec<_> = names.map(|name| name.into_string().expect("crates have names")).collect();
-    names.sort();
-    names
-}
-
 /// The circles of a crate that are larger than they may be, in words.
-fn problems(name: &str) -> Vec<String> {
-    let graph = imports(&repository().join("crates").join(name).join("src"));
+fn problems(name: &str, folder: &Path) -> Vec<String> {
+    let graph = imports(&folder.join("src"));
     let large = circles(&graph).into_iter().filter(|circle| circle.len() > MOST);
     let in_words = |circle: BTreeSet<&str>| {
         let size = circle.len();
         let way = way_around(&graph, &circle).join(" → ");
         let members = Vec::from_iter(circle).join(", ");
         format!(
-            "crates/{name}: {size} files import each other, {MOST} may.\n\
+            "{name}: {size} files import each other, {MOST} may.\n\
              The shortest way around: {way}\n\
              All of them: {members}\n\
              Move what both sides need into a file that imports neither, or let the upper one hand it down."

@@ -1,9 +1,8 @@
 //! Sources begin with what they are for, and links of documents lead somewhere.
 
-use std::fs;
 use std::path::PathBuf;
 
-use crate::sources::{files, repository, sources, text};
+use crate::sources::{crate_folders, files, repository, sources_of_crates, text};
 
 /// The only crates that may hold `unsafe`; all others forbid it.
 pub(crate) const WITH_UNSAFE: &[&str] =
@@ -11,7 +10,7 @@ pub(crate) const WITH_UNSAFE: &[&str] =
 
 #[test]
 fn every_source_file_says_what_it_is_for() {
-    for path in sources(&repository().join("crates")) {
+    for path in sources_of_crates() {
         let text = text(&path);
         assert!(text.starts_with("//! "), "{} has no `//!` first line", path.display());
     }
@@ -19,10 +18,8 @@ fn every_source_file_says_what_it_is_for() {
 
 #[test]
 fn unsafe_is_forbidden_where_it_is_not_needed() {
-    for entry in fs::read_dir(repository().join("crates")).expect("the folder is there") {
-        let folder = entry.expect("read the folder").path();
-        let name = folder.file_name().and_then(|name| name.to_str()).expect("crates have names");
-        if WITH_UNSAFE.contains(&name) {
+    for (name, folder) in crate_folders() {
+        if WITH_UNSAFE.contains(&&*name) {
             continue;
         }
         let roots = ["src/lib.rs", "src/main.rs"].map(|root| folder.join(root));
@@ -35,7 +32,7 @@ fn unsafe_is_forbidden_where_it_is_not_needed() {
 
 #[test]
 fn modules_are_named_after_their_file() {
-    for path in sources(&repository().join("crates")) {
+    for path in sources_of_crates() {
         assert!(!path.ends_with("mod.rs"), "{}: use foo.rs beside foo/", path.display());
     }
 }
@@ -45,11 +42,10 @@ const COLUMNS: usize = 120;
 
 #[test]
 fn lines_of_code_are_narrow() {
-    let crates = repository().join("crates");
     let is_code =
         |path: &PathBuf| !path.iter().any(|name| name == "tests" || name == "tests.rs" || name == "benches");
     let mut wide = Vec::new();
-    for path in sources(&crates).into_iter().filter(is_code) {
+    for path in sources_of_crates().into_iter().filter(is_code) {
         let text = text(&path);
         let code = text.split("\n#[cfg(test)]\n").next().unwrap_or_default();
         let lines = code.lines().zip(1..).filter(|(line, _)| line.chars().count() > COLUMNS);
@@ -62,7 +58,7 @@ fn lines_of_code_are_narrow() {
 fn a_test_that_is_ignored_says_why_and_none_may_panic_by_design() {
     // Split, so that this file does not find itself.
     for word in [concat!("#[should", "_panic"), concat!("#[ign", "ore]")] {
-        for path in sources(&repository().join("crates")) {
+        for path in sources_of_crates() {
             let text = text(&path);
             assert!(!text.contains(word), "{word} in {}", path.display());
         }

@@ -34,7 +34,8 @@ const PHRASES: &[(&str, &str)] = &[
 fn documents() -> Vec<PathBuf> {
     let mut documents = files(&repository().join("docs/src"), "md");
     documents.extend(
-        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "lab/README.md"].map(|name| repository().join(name)),
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "lab/README.md", "lab/tank/README.md"]
+            .map(|name| repository().join(name)),
     );
     documents.extend(["node", "go", "java"].map(|sdk| repository().join("sdk").join(sdk).join("README.md")));
     documents

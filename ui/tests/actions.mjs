@@ -1,6 +1,8 @@
 // Each action on applications, processes and certificates: asks first, does what it says, and tells the answer.
 //
-//   node actions.mjs BASE TOKEN APPLICATION CERTIFICATE [SITE]     SITE is an address that the application answers at
+//   node actions.mjs BASE TOKEN APPLICATION CERTIFICATE SITE LISTENER
+//
+// SITE is an address that the application answers at; LISTENER is a free one, which passes to it without a route.
 
 import assert from "node:assert/strict";
 import { expectAccessible } from "./support/accessibility.mjs";
@@ -8,7 +10,7 @@ import { answer, ask } from "./support/dialog.mjs";
 import { scenario } from "./support/scenario.mjs";
 
 await scenario(async (it) => {
-  const [application, certificate, site] = it.more;
+  const [application, certificate, site, listener] = it.more;
   const name = encodeURIComponent(application);
   const processes = async () => {
     const { status, body } = await it.api("GET", `/control/applications/${name}/workers`);
@@ -55,18 +57,20 @@ await scenario(async (it) => {
   assert.equal((await it.api("GET", `/config/applications/${name}/processes`)).body, 3);
   assert.equal((await newest()).comment, `scale ${application}`);
 
+  const direct = `/config/listeners/${encodeURIComponent(listener)}`;
+  await it.api("PUT", direct, { pass: `applications/${name}` });
+  await page.getByText(`/listeners/${listener}`).waitFor();
+  const statuses = () => Promise.all([site, `http://${listener}/`].map(async (at) => (await fetch(at)).status));
+  assert.deepEqual(await statuses(), [200, 200]);
   await ask(page, "Maintenance", `Close ${application} for maintenance?`);
   assert.match(await answer(page, "Close"), /^Reconfiguration done/);
   await page.getByText("Closed for maintenance at").waitFor();
-  if (site !== undefined) {
-    assert.equal((await fetch(site)).status, 503);
-  }
+  assert.deepEqual(await statuses(), [503, 503]);
   await ask(page, "Open", `Open ${application}?`);
   assert.match(await answer(page, "Open"), /^Reconfiguration done/);
   await page.getByText("Closed for maintenance at").waitFor({ state: "detached" });
-  if (site !== undefined) {
-    assert.equal((await fetch(site)).status, 200);
-  }
+  assert.deepEqual(await statuses(), [200, 200]);
+  assert.deepEqual((await it.api("GET", direct)).body, { pass: `applications/${name}` });
 
   await it.show(page, "listeners");
   await page.getByRole("table", { name: "Steps of routes" }).waitFor();

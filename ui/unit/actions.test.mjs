@@ -6,8 +6,8 @@ import { beforeEach, test } from "node:test";
 import { perform } from "../src/actions/action.ts";
 import { close, open } from "../src/actions/maintenance.tsx";
 import { readNumbers } from "../src/actions/processes.tsx";
+import { closablesOf } from "../src/config/closing.ts";
 import { commentQuery, isTooLong } from "../src/config/comment.ts";
-import { steps } from "../src/config/steps.ts";
 
 const CONFIG = {
   routes: [
@@ -20,17 +20,17 @@ const CONFIG = {
 beforeEach(() => (calls.length = 0));
 
 test("steps are closed and opened in the configuration that they were read from", () => {
-  const closing = close("a", steps(CONFIG), '"1"').calls;
+  const closing = close("a", closablesOf(CONFIG, "a"), '"1"').calls;
   assert.deepEqual(
     closing.map(({ method, path, tag }) => [method, path, tag]),
     [0, 2].map((at) => ["PUT", `/config/routes/${at}/action/maintenance?comment=close%20a`, '"1"']),
   );
-  const [opening] = open("a", steps(CONFIG), '"1"').calls;
+  const [opening] = open("a", closablesOf(CONFIG, "a"), '"1"').calls;
   assert.deepEqual([opening.method, opening.tag], ["DELETE", '"1"']);
 });
 
 test("each call goes on from the configuration that the one before it has left", async () => {
-  const done = perform(close("a", steps(CONFIG), '"1"').calls);
+  const done = perform(close("a", closablesOf(CONFIG, "a"), '"1"').calls);
   assert.equal(calls[0].tag, '"1"');
   await calls[0].answer(200, { success: "Reconfiguration done." }, '"2"');
   assert.equal(calls[1].tag, '"2"');

@@ -7,7 +7,7 @@ import { markedLines, offsetsOf } from "../src/config/marks.ts";
 import { lineOf, nearestPlace, nearestPlaces, pathAt } from "../src/config/places.ts";
 import { apiPath, names, pointer } from "../src/config/pointer.ts";
 import { described, options } from "../src/config/schema.ts";
-import { applicationOf, closing, listenersOf, steps, stepsOf } from "../src/config/steps.ts";
+import { applicationOf, steps } from "../src/config/steps.ts";
 
 const TEXT = `{
   "routes": [
@@ -126,13 +126,9 @@ test("an option has a meaning", () => {
 
 test("steps are told in words", () => {
   const config = {
-    listeners: { "*:80": { pass: "routes" }, "*:81": { pass: "applications/a%2Fb" } },
     routes: {
       main: [
-        {
-          match: { uri: ["/a", "/b"], headers: { x: "y" } },
-          action: { pass: "applications/a%2Fb/front", maintenance: true },
-        },
+        { match: { uri: ["/a", "/b"], headers: { x: "y" } }, action: { pass: "applications/a" } },
         { action: { return: 301, location: "/new" } },
       ],
       none: 7,
@@ -146,11 +142,6 @@ test("steps are told in words", () => {
   assert.equal(all[0].match, 'uri /a, /b, headers {"x":"y"}');
   assert.equal(all[1].match, "every request");
   assert.equal(all[1].action, "return 301 /new");
-  assert.deepEqual(
-    stepsOf(config, "a/b").map((one) => one.pointer),
-    ["/routes/main/0"],
-  );
-  assert.deepEqual(listenersOf(config, "a/b"), ["*:81"]);
   assert.equal(steps({ routes: [{ action: {} }] })[0].action, "no answer");
   assert.deepEqual([steps(undefined), steps([]), steps({ routes: "x" })], [[], [], []]);
 });
@@ -160,14 +151,6 @@ test("a name in a pass is decoded, if it can be", () => {
   assert.equal(applicationOf("applications/100%"), "100%");
   assert.equal(applicationOf("routes/a"), undefined);
   assert.equal(applicationOf(undefined), undefined);
-});
-
-test("a step is closed, open, or closed by a file", () => {
-  assert.equal(closing(undefined), "open");
-  assert.equal(closing(false), "open");
-  assert.equal(closing(true), "closed");
-  assert.equal(closing({ page: "x" }), "closed");
-  assert.equal(closing({ file: "/x" }), "by-file");
 });
 
 const compared = (old, fresh) =>

@@ -1,51 +1,65 @@
-// Closes steps of routes for maintenance, and opens them again.
+// Closes places of the configuration for maintenance, and opens them again.
 
 import type { Call } from "../api.ts";
+import { type Closable, closing } from "../config/closing.ts";
 import { commentQuery } from "../config/comment.ts";
 import { readInForce } from "../config/in-force.ts";
+import type { Path } from "../config/places.ts";
 import { apiPath } from "../config/pointer.ts";
-import { closing, type Step } from "../config/steps.ts";
+import { members } from "../config/steps.ts";
 import type { Action } from "./action.ts";
 
-const path = (step: Step, comment: string): string =>
-  apiPath("/config", [...step.path, "action", "maintenance"]) + commentQuery(comment);
+const MAINTENANCE = "maintenance";
 
-const places = (steps: readonly Step[]): string => steps.map((step) => step.pointer).join(", ");
+const path = (to: Path, comment: string): string => apiPath("/config", to) + commentQuery(comment);
 
-/** Closes the open steps among these, which were read from the configuration with this tag. */
-export function close(subject: string, steps: readonly Step[], tag: string | undefined): Action {
-  const open = steps.filter((step) => closing(step.maintenance) === "open");
+const pointers = (places: readonly Closable[]): string => places.map((one) => one.pointer).join(", ");
+
+function closeOne(place: Closable, comment: string, tag: string | undefined): Call {
+  return place.options === undefined
+    ? { method: "PUT", path: path(place.path, comment), body: JSON.stringify({ [MAINTENANCE]: true }), tag }
+    : { method: "PUT", path: path([...place.path, MAINTENANCE], comment), body: "true", tag };
+}
+
+/** Options that hold nothing else go as a whole, as they came. */
+function openOne(place: Closable, comment: string, tag: string | undefined): Call {
+  const isAlone = Object.keys(members(place.options)).length === 1;
+  const to = isAlone ? place.path : [...place.path, MAINTENANCE];
+  return { method: "DELETE", path: path(to, comment), tag };
+}
+
+/** Closes the open places among these, which were read from the configuration with this tag. */
+export function close(subject: string, places: readonly Closable[], tag: string | undefined): Action {
+  const open = places.filter((place) => closing(place) === "open");
   return {
     kind: "configuration",
     title: `Close ${subject} for maintenance?`,
     happens: [
-      `This changes the configuration at ${places(open)}.`,
+      `This changes the configuration at ${pointers(open)}.`,
       "From then on, requests that reach it are answered with 503 and an error page.",
       "Requests that the application has already are finished. Processes go on running.",
     ],
     verb: "Close",
-    calls: open.map(
-      (step): Call => ({ method: "PUT", path: path(step, `close ${subject}`), body: "true", tag }),
-    ),
+    calls: open.map((place) => closeOne(place, `close ${subject}`, tag)),
     onDone: readInForce,
   };
 }
 
-/** Opens the closed steps among these, which were read from the configuration with this tag. */
-export function open(subject: string, steps: readonly Step[], tag: string | undefined): Action {
-  const closed = steps.filter((step) => closing(step.maintenance) === "closed");
-  const hasOptions = closed.some((step) => step.maintenance !== true);
+/** Opens the closed places among these, which were read from the configuration with this tag. */
+export function open(subject: string, places: readonly Closable[], tag: string | undefined): Action {
+  const closed = places.filter((place) => closing(place) === "closed");
+  const hasOptions = closed.some((place) => members(place.options)[MAINTENANCE] !== true);
   return {
     kind: "configuration",
     title: `Open ${subject}?`,
     happens: [
-      `This removes "maintenance" from the configuration at ${places(closed)}: requests are served again.`,
+      `This removes "maintenance" from the configuration at ${pointers(closed)}: requests are served again.`,
       ...(hasOptions
         ? ["Its page and its other options go with it. The history of the configuration still has them."]
         : []),
     ],
     verb: "Open",
-    calls: closed.map((step): Call => ({ method: "DELETE", path: path(step, `open ${subject}`), tag })),
+    calls: closed.map((place) => openOne(place, `open ${subject}`, tag)),
     onDone: readInForce,
   };
 }

@@ -1,4 +1,4 @@
-// The steps of routes in words, and those that can be closed for maintenance.
+// The steps of routes in words.
 
 import type { Json } from "../live/patch.ts";
 import { pointer } from "./pointer.ts";
@@ -15,14 +15,12 @@ export interface Step {
   action: string;
   /** Where it leads, if it passes on. */
   pass: string | undefined;
-  /** The member `maintenance` of its action. */
-  maintenance: Json | undefined;
+  /** Its action. */
+  value: Json | undefined;
 }
 
-/** Whether a step is closed, as far as the configuration says so. */
-export type Closing = "open" | "closed" | "by-file";
-
-const members = (value: Json | undefined): Members =>
+/** The members of an object; none of what is not there. */
+export const members = (value: Json | undefined): Members =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 
 const words = (value: Json): string => {
@@ -54,7 +52,7 @@ function step(path: (string | number)[], value: Json): Step {
     match: conditions(members(members(value).match)),
     action: actionWords(action),
     pass: typeof action.pass === "string" ? action.pass : undefined,
-    maintenance: action.maintenance,
+    value: members(value).action,
   };
 }
 
@@ -82,25 +80,4 @@ export function applicationOf(pass: string | undefined): string | undefined {
   } catch {
     return name;
   }
-}
-
-/** The steps that pass to an application. */
-export const stepsOf = (config: Json | undefined, application: string): Step[] =>
-  steps(config).filter((one) => applicationOf(one.pass) === application);
-
-/** Addresses of listeners that pass to an application without a step in between. */
-export function listenersOf(config: Json | undefined, application: string): string[] {
-  const listeners = members(members(config).listeners);
-  return Object.keys(listeners).filter((address) => {
-    const { pass } = members(listeners[address]);
-    return typeof pass === "string" && applicationOf(pass) === application;
-  });
-}
-
-/** Whether a step is closed. */
-export function closing(maintenance: Json | undefined): Closing {
-  if (maintenance === undefined || maintenance === false || maintenance === null) {
-    return "open";
-  }
-  return members(maintenance).file === undefined ? "closed" : "by-file";
 }

@@ -4,9 +4,9 @@ import { useMemo } from "preact/hooks";
 import { ActionButton } from "../actions/button.tsx";
 import { close, open } from "../actions/maintenance.tsx";
 import { restart, runNow, scale } from "../actions/processes.tsx";
+import { type Closable, closablesOf, closing } from "../config/closing.ts";
 import { useInForce } from "../config/in-force.ts";
 import { pointer } from "../config/pointer.ts";
-import { closing, listenersOf, type Step, stepsOf } from "../config/steps.ts";
 import { bytes, count, duration, number, percent, rate, spaced } from "../format.ts";
 import { values } from "../live/figures.ts";
 import type { Application as ApplicationState, Sample } from "../live/state.ts";
@@ -73,8 +73,7 @@ export function Application({ name }: { name: string }) {
   const live = useLive();
   const { state } = live;
   const config = useInForce(state?.tag);
-  const steps = useMemo(() => stepsOf(config?.value, name), [config, name]);
-  const listeners = useMemo(() => listenersOf(config?.value, name), [config, name]);
+  const places = useMemo(() => closablesOf(config?.value, name), [config, name]);
   const above = <a href={link("applications")}>Applications</a>;
   const application = state?.status.applications[name];
   if (state === undefined || application === undefined) {
@@ -93,12 +92,11 @@ export function Application({ name }: { name: string }) {
         <Actions
           name={name}
           application={application}
-          steps={steps}
+          places={places}
           tag={config?.tag ?? state.tag}
-          isDirect={listeners.length > 0}
         />
       </Heading>
-      <Troubles application={application} steps={steps} />
+      <Troubles application={application} places={places} />
       <Tiles
         figures={figures(application)}
         samples={live.samplesOf(name)}
@@ -109,7 +107,7 @@ export function Application({ name }: { name: string }) {
       )}
       <Workers name={name} state={state} />
       <LeftState application={application} />
-      <Sources name={name} steps={steps} listeners={listeners} />
+      <Sources name={name} places={places} />
     </>
   );
 }
@@ -117,19 +115,15 @@ export function Application({ name }: { name: string }) {
 interface ActionsProps {
   name: string;
   application: ApplicationState;
-  steps: Step[];
-  /** The tag of the configuration, which the steps are from. */
+  /** Where the configuration passes to it. */
+  places: Closable[];
+  /** The tag of that configuration. */
   tag: string | undefined;
-  /** Whether a listener passes to it without a step, which could be closed. */
-  isDirect: boolean;
 }
 
-function Actions({ name, application, steps, tag, isDirect }: ActionsProps) {
-  const isClosed = steps.some((step) => closing(step.maintenance) === "closed");
-  const canClose = steps.some((step) => closing(step.maintenance) === "open");
-  const reason = isDirect
-    ? "A listener passes to the application itself. Only a step of a route can be closed."
-    : "No step of a route that is open passes to the application.";
+function Actions({ name, application, places, tag }: ActionsProps) {
+  const isClosed = places.some((place) => closing(place) === "closed");
+  const canClose = places.some((place) => closing(place) === "open");
   return (
     <span class="buttons">
       <ActionButton kind="process" action={() => restart(name)}>
@@ -144,14 +138,14 @@ function Actions({ name, application, steps, tag, isDirect }: ActionsProps) {
         </ActionButton>
       )}
       {isClosed ? (
-        <ActionButton kind="configuration" action={() => open(name, steps, tag)}>
+        <ActionButton kind="configuration" action={() => open(name, places, tag)}>
           Open
         </ActionButton>
       ) : (
         <ActionButton
           kind="configuration"
-          action={() => close(name, steps, tag)}
-          reason={canClose ? undefined : reason}
+          action={() => close(name, places, tag)}
+          reason={canClose ? undefined : "Nothing that is open passes to the application."}
         >
           Maintenance
         </ActionButton>
@@ -160,14 +154,14 @@ function Actions({ name, application, steps, tag, isDirect }: ActionsProps) {
   );
 }
 
-function Troubles({ application, steps }: { application: ApplicationState; steps: Step[] }) {
+function Troubles({ application, places }: { application: ApplicationState; places: Closable[] }) {
   const { last_error, crashes, warning, queue } = application;
-  const closed = steps.filter((step) => closing(step.maintenance) === "closed");
+  const closed = places.filter((place) => closing(place) === "closed");
   return (
     <>
       {closed.length > 0 && (
         <Remark tone="warn">
-          <p>Closed for maintenance at {closed.map((step) => step.pointer).join(", ")}.</p>
+          <p>Closed for maintenance at {closed.map((place) => place.pointer).join(", ")}.</p>
         </Remark>
       )}
       {last_error !== undefined && (
@@ -224,7 +218,7 @@ function LeftState({ application }: { application: ApplicationState }) {
 }
 
 /** Where requests come from, and where the application is configured. */
-function Sources({ name, steps, listeners }: { name: string; steps: Step[]; listeners: string[] }) {
+function Sources({ name, places }: { name: string; places: Closable[] }) {
   return (
     <Section title="Where it is in the configuration">
       <ul class="plain">
@@ -233,17 +227,10 @@ function Sources({ name, steps, listeners }: { name: string; steps: Step[]; list
             {pointer(["applications", name])}
           </a>
         </li>
-        {steps.map((step) => (
-          <li key={step.pointer}>
-            <a href={link("configuration", step.pointer)}>{step.pointer}</a>{" "}
-            <span class="note">{step.match}</span>
-          </li>
-        ))}
-        {listeners.map((address) => (
-          <li key={address}>
-            <a href={link("configuration", pointer(["listeners", address]))}>
-              {pointer(["listeners", address])}
-            </a>
+        {places.map((place) => (
+          <li key={place.pointer}>
+            <a href={link("configuration", place.pointer)}>{place.pointer}</a>{" "}
+            <span class="note">{place.match}</span>
           </li>
         ))}
       </ul>

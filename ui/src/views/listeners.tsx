@@ -4,7 +4,8 @@ import { useMemo } from "preact/hooks";
 import { ActionButton } from "../actions/button.tsx";
 import { close, open } from "../actions/maintenance.tsx";
 import { useInForce } from "../config/in-force.ts";
-import { closing, type Step, steps } from "../config/steps.ts";
+import { closableOf, closing } from "../config/closing.ts";
+import { type Step, steps } from "../config/steps.ts";
 import { bytes, count, duration, number, percent, rate } from "../format.ts";
 import { byClass, type Flow, flow, growth, seconds, total } from "../live/figures.ts";
 import type { Classes, State } from "../live/state.ts";
@@ -208,7 +209,8 @@ const STEPS: Column<StepRow>[] = [
 ];
 
 function Maintenance({ step, tag }: { step: Step; tag: string | undefined }) {
-  switch (closing(step.maintenance)) {
+  const place = closableOf(step);
+  switch (closing(place)) {
     case "by-file":
       return <span class="note">by a file</span>;
     case "closed":
@@ -217,7 +219,7 @@ function Maintenance({ step, tag }: { step: Step; tag: string | undefined }) {
           kind="configuration"
           look="small"
           about={step.pointer}
-          action={() => open(step.pointer, [step], tag)}
+          action={() => open(step.pointer, [place], tag)}
         >
           Open
         </ActionButton>
@@ -228,7 +230,7 @@ function Maintenance({ step, tag }: { step: Step; tag: string | undefined }) {
           kind="configuration"
           look="small"
           about={step.pointer}
-          action={() => close(step.pointer, [step], tag)}
+          action={() => close(step.pointer, [place], tag)}
         >
           Close
         </ActionButton>

@@ -11,7 +11,8 @@ use crate::scenario::Scenario;
 fn applications_processes_and_certificates_are_acted_on_after_a_question() {
     let dashboard = Dashboard::start();
     let site = format!("http://{}/shop/items/1", dashboard.daemon.address());
-    dashboard.run("actions", &[APPLICATION, CERTIFICATE, &site]);
+    let listener = Address::fresh().to_string();
+    dashboard.run("actions", &[APPLICATION, CERTIFICATE, &site, &listener]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-// What is closed for maintenance, and the calls that close and open it.
+// Places that are closed for maintenance, and the calls that close and open them.
 
 import "./browser.mjs";
 import assert from "node:assert/strict";

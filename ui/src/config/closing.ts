@@ -1,4 +1,4 @@
-// What can be closed for maintenance: actions of steps, those inside of them, and all that a listener passes on.
+// Places that can be closed for maintenance: actions of steps, those inside of them, and listeners.
 
 import type { Json } from "../live/patch.ts";
 import type { Path } from "./places.ts";
@@ -7,13 +7,13 @@ import { applicationOf, members, type Step, steps } from "./steps.ts";
 
 /** Options that can be closed. */
 export interface Closable {
-  /** What is closed, as a person looks for it. */
+  /** The place, as a person looks for it. */
   pointer: string;
   /** The conditions of its step. */
   match: string | undefined;
   /** The object that has the member `maintenance`: an action, or the defaults of a listener. */
   path: Path;
-  /** Its value; none if it has to be made. */
+  /** The value there; none if the object has to be made. */
   options: Json | undefined;
 }
 

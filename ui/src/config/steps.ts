@@ -15,7 +15,7 @@ export interface Step {
   action: string;
   /** Where it leads, if it passes on. */
   pass: string | undefined;
-  /** Its action. */
+  /** The action. */
   value: Json | undefined;
 }
 

@@ -10,7 +10,9 @@ mod request_fields;
 mod rewrite;
 mod try_files;
 
-use corral_config::route::{Action, ActionKind, Captures, Destination, Maintenance, Match, Route};
+use corral_config::route::{
+    Action, ActionKind, ActionOptions, Captures, Destination, Maintenance, Match, Route,
+};
 use corral_config::table::Key;
 use corral_ipc::message::Refusal;
 
@@ -53,14 +55,18 @@ impl<'c> Routing<'_, 'c> {
         self.admit(limits).map_or_else(|refused| refused, |()| target)
     }
 
-    /// Follows the listener's `pass`, unless the listener's limits refuse the request.
+    /// Follows the listener's `pass`, unless the listener is closed or its limits refuse the request.
     pub(crate) fn enter(&mut self) -> RouteTarget<'c> {
         let listener = self.request.settings.listener();
         if let Some(defaults) = &listener.defaults {
             self.route.enter(defaults);
         }
-        let is_preflight = || cors::is_preflight(self.request, self.route);
-        let authentication = listener.authentication.filter(|_| !is_preflight());
+        let is_preflight = cors::is_preflight(self.request, self.route);
+        let closing = listener.defaults.as_deref().filter(|_| !is_preflight);
+        if let Some(target) = closing.and_then(|defaults| self.refuse_if_closed(&defaults.options)) {
+            return target;
+        }
+        let authentication = listener.authentication.filter(|_| !is_preflight);
         if let Err(target) = self.admit(&listener.limits) {
             return target;
         }
@@ -216,10 +222,8 @@ impl<'c> Routing<'_, 'c> {
         if cors::is_preflight(self.request, self.route) {
             return self.carry_on(action);
         }
-        if let Some(maintenance) = options.maintenance.as_deref()
-            && maintenance::is_closed(maintenance, self.request.client)
-        {
-            return Err(self.close(maintenance));
+        if let Some(target) = self.refuse_if_closed(options) {
+            return Err(target);
         }
         self.admit(&options.limits)?;
         if options.mirror.is_some() && !self.route.answers_in_place() {
@@ -229,6 +233,12 @@ impl<'c> Routing<'_, 'c> {
             Some(key) => Err(RouteTarget::Authenticate(key, AfterAuthentication::Action(action))),
             None => self.carry_on(action),
         }
+    }
+
+    /// The answer of an action whose options close it.
+    fn refuse_if_closed(&mut self, options: &'c ActionOptions) -> Option<RouteTarget<'c>> {
+        let maintenance = options.maintenance.as_deref()?;
+        maintenance::is_closed(maintenance, self.request.client).then(|| self.close(maintenance))
     }
 
     /// The answer of an action that is closed.

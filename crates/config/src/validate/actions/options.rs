@@ -29,22 +29,30 @@ pub(in super::super) fn read_kind<T>(
     schema::read_parts(cx, members, &mut [&mut own, &mut common]);
 }
 
-const COMMON: &[&[Member<ActionOptions>]] = &[ON_THE_WAY, OPTIONS, RESPONSES, BOUNDS_OF_TIME, BOUNDS_OF_SIZE];
+const COMMON: &[&[Member<ActionOptions>]] =
+    &[CHANGES_OF_PATH, CLOSING, GUARDS, OPTIONS, RESPONSES, BOUNDS_OF_TIME, BOUNDS_OF_SIZE];
 
 /// Options that hold inside: an action that passes on may have them for all that it leads to.
 pub(in super::super) const INSIDE: &[&[Member<ActionOptions>]] =
-    &[OPTIONS, RESPONSES, BOUNDS_OF_TIME, BOUNDS_OF_SIZE];
+    &[CLOSING, OPTIONS, RESPONSES, BOUNDS_OF_TIME, BOUNDS_OF_SIZE];
 
 const BOUNDS_OF_TIME: &[Member<ActionOptions>] = BoundsTable::<ActionOptions>::TIMEOUTS;
 const BOUNDS_OF_SIZE: &[Member<ActionOptions>] = BoundsTable::<ActionOptions>::SIZES;
 
-/// Options of what each action on a request's way does by itself.
-const ON_THE_WAY: &[Member<ActionOptions>] = &[
+/// Changes of the path: each action on a request's way makes its own.
+const CHANGES_OF_PATH: &[Member<ActionOptions>] = &[
     prefix::STRIP_PREFIX.read(|cx, field, options| path(options).strip_prefix = prefix::read(cx, field)),
     prefix::ADD_PREFIX.read(|cx, field, options| path(options).add_prefix = prefix::read(cx, field)),
     rewrite::REWRITE.read(|cx, field, options| path(options).rewrite = rewrite::read(cx, field)),
     try_files::TRY.read(|cx, field, options| path(options).try_files = try_files::read(cx, field)),
-    maintenance::MAINTENANCE.read(|cx, field, options| options.maintenance = maintenance::read(cx, field)),
+];
+
+/// The outermost closed action refuses a request.
+const CLOSING: &[Member<ActionOptions>] =
+    &[maintenance::MAINTENANCE.read(|cx, field, options| options.maintenance = maintenance::read(cx, field))];
+
+/// Checks that each action on a request's way makes by itself.
+const GUARDS: &[Member<ActionOptions>] = &[
     throttle::REQUESTS.read(|cx, field, options| throttle::requests(cx, field, &mut options.limits)),
     throttle::CONNECTIONS.read(|cx, field, options| throttle::connections(cx, field, &mut options.limits)),
     authentication::AUTHENTICATE

@@ -1,6 +1,6 @@
 //! `defaults` of listeners and of named routes: an action around all others.
 
-use corral_testkit::{Daemon, Http2, Origin, Request, daemon, eventually, site};
+use corral_testkit::{Address, Client, Daemon, Http2, Origin, Request, daemon, eventually, site};
 use serde_json::{Value, json};
 
 /// Puts a configuration whose listener has these defaults into force.
@@ -140,6 +140,43 @@ fn defaults_are_around_a_listener_s_own_checks() {
     let asked =
         Request::new("OPTIONS", "/").field("Origin", origin).field("Access-Control-Request-Method", "GET");
     server.send(&asked).expect(204).expect_field("Access-Control-Allow-Origin", origin);
+}
+
+/// A closed listener refuses before its own checks, whatever it passes to; others go on.
+///
+/// Options: listeners.{addr}.defaults.maintenance, routes.defaults.maintenance
+#[test]
+fn listeners_and_routes_are_closed_as_a_whole() {
+    let site = site().file("users", "");
+    let server = daemon().start_unconfigured();
+    let other = Address::fresh();
+    let authentication = json!({ "basic": { "file": site.path("users") } });
+    let config = json!({
+        "listeners": {
+            server.address().to_string(): {
+                "pass": "routes/main",
+                "authenticate": authentication,
+                "defaults": { "maintenance": { "retry_after": 60, "allow": "127.9.0.0/16" }, "headers": "secure" },
+            },
+            other.to_string(): { "pass": "routes/main" },
+        },
+        "routes": { "main": [{ "action": { "return": 204 } }] },
+    });
+    let at_other = || Client::connect(other.socket()).get("/");
+    let control = server.control();
+    control.put("/config", &config).expect_done();
+    let closed = server.get("/").expect(503).expect_field("Retry-After", "60");
+    closed.expect_field("X-Content-Type-Options", "nosniff").expect_no_field("WWW-Authenticate");
+    at_other().expect(204);
+
+    control.put("/config/routes/defaults", &json!({ "maintenance": true })).expect_done();
+    at_other().expect(503).expect_no_field("Retry-After");
+    control.delete("/config/routes/defaults/maintenance").expect_done();
+    at_other().expect(204);
+    control
+        .put(&format!("/config/listeners/{}/defaults/maintenance", server.address()), &json!(false))
+        .expect_done();
+    server.get("/").expect(401);
 }
 
 /// Changes of a request are made once, however many routes it comes through.

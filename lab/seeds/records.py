@@ -1,0 +1,346 @@
+"""The records of a run: one JSON object a line, appended as soon as it is known.
+
+`Records` is a whole file as typed lists. A line that was cut off by an interruption is left out, so that a run can be
+resumed from any file. Of several records of one cell's histogram, the last one counts: each contains those before.
+"""
+
+import json
+import os
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import ClassVar
+
+
+class BrokenRecords(Exception):
+    """A file that is not the record of a run."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One server under one load: the samples of all rounds are judged together."""
+
+    server: str
+    workload: str
+    # "keep-alive", "close", "tls" or "h2".
+    transport: str
+    # "tank", "ab", "siege" or "wrk".
+    tool: str
+    clients: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.server}/{self.workload}/{self.transport}/{self.tool}/{self.clients}"
+
+
+@dataclass
+class Run:
+    """The first line of a file."""
+
+    kind: ClassVar = "run"
+    # UTC, as in 2026-11-27T12:00:00Z.
+    started: str
+    # "full", "quick", or either with "part of " before it.
+    plan: str
+    rounds: int
+    seconds: float
+    # cpu, cores, kernel, memory_mb, os.
+    machine: dict
+    # Spread of a fixed piece of work that was done ten times before the run, and the stolen share meanwhile.
+    noise: dict
+    # version, commit.
+    corral: dict
+    # Options of the command line that shape the plan: a resumed run takes them from here.
+    options: dict = field(default_factory=dict)
+    # The digest of all cells and extras: a resumed run must have the same.
+    digest: str = ""
+
+
+@dataclass
+class Server:
+    kind: ClassVar = "server"
+    server: str
+    title: str
+    family: str
+    version: str
+    # The configuration in full, by file name.
+    files: dict[str, str]
+    # Candidates of the sweep: setting, per_second, cpu_us, chosen.
+    tuning: list[dict] = field(default_factory=list)
+
+
+@dataclass
+class Absent:
+    """A server or a load generator that could not be run here."""
+
+    kind: ClassVar = "absent"
+    server: str
+    title: str
+    reason: str
+
+
+@dataclass
+class Generator:
+    kind: ClassVar = "generator"
+    tool: str
+    version: str
+    # The failures that it can and cannot see, in one sentence.
+    counts: str
+
+
+@dataclass
+class Workload:
+    kind: ClassVar = "workload"
+    workload: str
+    title: str
+    source: str
+
+
+@dataclass
+class Sample:
+    """One round of one cell: the figures, or the error in place of all of them."""
+
+    kind: ClassVar = "sample"
+    server: str
+    workload: str
+    transport: str
+    tool: str
+    clients: int
+    round: int
+    # Seconds since the start of the run.
+    at: float
+    # Measured, not planned.
+    seconds: float = 0.0
+    good: int = 0
+    # By kind, as in {"status 502": 3}.
+    failures: dict[str, int] = field(default_factory=dict)
+    # Good answers.
+    per_second: float = 0.0
+    # By percentage as text, "100" being the longest; None where the tool does not tell any.
+    percentiles_us: dict[str, float] | None = None
+    # Processor time of each good answer, by role of the process.
+    cpu_us: dict[str, float] = field(default_factory=dict)
+    # Context switches of each good answer: "voluntary" and "involuntary".
+    switches: dict[str, float] = field(default_factory=dict)
+    # Proportional set size: pairs of seconds since the start of the sample and megabytes, 12 at most.
+    memory_mb: list[list[float]] = field(default_factory=list)
+    # In cores: 1.0 is one core all the time.
+    generator_cpu: float = 0.0
+    # Shares of all processor time: taken by the hypervisor, and used by neither server, generator nor database.
+    stolen: float = 0.0
+    others: float = 0.0
+    # The reason why this sample says nothing about the server.
+    void: str | None = None
+    error: str | None = None
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.server, self.workload, self.transport, self.tool, self.clients)
+
+    @property
+    def failed(self) -> int:
+        return sum(self.failures.values())
+
+
+@dataclass
+class Histogram:
+    """Answer times of a cell, merged over its rounds."""
+
+    kind: ClassVar = "histogram"
+    server: str
+    workload: str
+    transport: str
+    tool: str
+    clients: int
+    # Pairs of microseconds, which are the upper end of a bucket, and a number of answers; 120 at most.
+    counts: list[list[float]]
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.server, self.workload, self.transport, self.tool, self.clients)
+
+
+@dataclass
+class Ramp:
+    kind: ClassVar = "ramp"
+    server: str
+    workload: str
+    # "standard" or "stress".
+    profile: str
+    # The words that corral-tank was given.
+    schedule: str = ""
+    # Rows by the second in which requests were due: [t, planned, sent, good, failed, p50_us, p99_us]. Times are those
+    # of all requests that were due then, failed ones included; None if there were none.
+    seconds: list[list] = field(default_factory=list)
+    failures: dict[str, int] = field(default_factory=dict)
+    # The highest rate of a second up to which no second failed or was slow.
+    holds_to: float | None = None
+    # The planned rate in the second of the first failure.
+    first_failure_at: float | None = None
+    # Seconds from the end of the overload until answers are good and fast again; None if never, or without overload.
+    recovers_after: float | None = None
+    void: str | None = None
+    error: str | None = None
+
+
+@dataclass
+class Idle:
+    kind: ClassVar = "idle"
+    server: str
+    connections: int
+    # For each connection.
+    private_kib: float = 0.0
+    fresh_without_ms: float = 0.0
+    fresh_with_ms: float = 0.0
+    error: str | None = None
+
+
+@dataclass
+class Slow:
+    kind: ClassVar = "slow"
+    server: str
+    clients: int
+    # Slow clients whose connections were still open, or answered rightly, at the end.
+    held: int = 0
+    # The 99th percentile of other clients' answers beside slow clients, and alone.
+    others_p99_ms: float | None = None
+    others_without_ms: float | None = None
+    error: str | None = None
+
+
+@dataclass
+class Sites:
+    kind: ClassVar = "sites"
+    server: str
+    sites: int
+    per_second: float = 0.0
+    pss_mb: float = 0.0
+    error: str | None = None
+
+
+@dataclass
+class Done:
+    """The last line of a run that came to its end."""
+
+    kind: ClassVar = "done"
+    at: float
+
+
+Record = Run | Server | Absent | Generator | Workload | Sample | Histogram | Ramp | Idle | Slow | Sites | Done
+
+KINDS = {kind.kind: kind for kind in Record.__args__}
+
+# The fields that a record with an error keeps.
+IDENTITY = ("server", "workload", "transport", "tool", "clients", "round", "at", "profile", "connections", "sites")
+
+
+def to_json(record: Record) -> dict:
+    found = {"kind": record.kind, **asdict(record)}
+    if "error" not in found:
+        return found
+    error = found.pop("error")
+    if error is None:
+        return found
+    return {"kind": record.kind, **{key: found[key] for key in IDENTITY if key in found}, "error": error}
+
+
+def from_json(found: dict) -> Record:
+    """Keys that are not known are left out: records of a later lab can be read."""
+    kind = KINDS.get(found.get("kind"))
+    if kind is None:
+        raise BrokenRecords(f"unknown kind {found.get('kind')!r}")
+    known = {each.name for each in fields(kind)}
+    return kind(**{key: value for key, value in found.items() if key in known})
+
+
+def append(path: Path, record: Record) -> None:
+    """Adds a line and has it written at once."""
+    with path.open("a") as file:
+        file.write(line(record))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def line(record: Record) -> str:
+    return json.dumps(_short(to_json(record)), separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def _short(value: object) -> object:
+    """Numbers to six digits: more of them are noise that takes space."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _short(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_short(each) for each in value]
+    return value
+
+
+@dataclass
+class Records:
+    """A whole file."""
+
+    run: Run
+    servers: list[Server] = field(default_factory=list)
+    absent: list[Absent] = field(default_factory=list)
+    generators: list[Generator] = field(default_factory=list)
+    workloads: list[Workload] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    histograms: list[Histogram] = field(default_factory=list)
+    ramps: list[Ramp] = field(default_factory=list)
+    idle: list[Idle] = field(default_factory=list)
+    slow: list[Slow] = field(default_factory=list)
+    sites: list[Sites] = field(default_factory=list)
+    done: Done | None = None
+
+    def cells(self) -> dict[Cell, list[Sample]]:
+        """All samples by their cell, in the order in which cells were measured first."""
+        found: dict[Cell, list[Sample]] = {}
+        for sample in self.samples:
+            found.setdefault(sample.cell, []).append(sample)
+        return found
+
+    def all(self) -> list[Record]:
+        """Every record, in the order of a file."""
+        lists = [value for each in fields(self) if isinstance(value := getattr(self, each.name), list)]
+        last = [self.done] if self.done else []
+        return [self.run, *(record for records in lists for record in records), *last]
+
+
+LISTS = {Server: "servers", Absent: "absent", Generator: "generators", Workload: "workloads", Sample: "samples",
+         Ramp: "ramps", Idle: "idle", Slow: "slow", Sites: "sites"}  # fmt: skip
+
+
+def read(path: Path) -> Records:
+    found: list[Record] = []
+    for text in path.read_text().splitlines(keepends=True):
+        # A line without an end was interrupted.
+        if text.endswith("\n") and text.strip():
+            try:
+                found.append(from_json(json.loads(text)))
+            except (ValueError, TypeError) as error:
+                raise BrokenRecords(f"{path}: {error}: {text[:80]!r}") from error
+    if not found or not isinstance(found[0], Run):
+        raise BrokenRecords(f"{path} does not begin with the record of a run")
+    return _sorted(found)
+
+
+def _sorted(found: list[Record]) -> Records:
+    records = Records(found[0])
+    histograms = {}
+    for record in found[1:]:
+        if isinstance(record, Histogram):
+            histograms[record.cell] = record
+        elif isinstance(record, Done):
+            records.done = record
+        elif not isinstance(record, Run):
+            getattr(records, LISTS[type(record)]).append(record)
+    records.histograms = list(histograms.values())
+    return records
+
+
+def compact(path: Path) -> None:
+    """Writes the file anew without what is superseded or cut off."""
+    records = read(path)
+    beside = path.with_suffix(".new")
+    beside.write_text("".join(map(line, records.all())))
+    beside.replace(path)

@@ -317,7 +317,7 @@ def read(path: Path) -> Records:
         if text.endswith("\n") and text.strip():
             try:
                 found.append(from_json(json.loads(text)))
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, AttributeError) as error:
                 raise BrokenRecords(f"{path}: {error}: {text[:80]!r}") from error
     if not found or not isinstance(found[0], Run):
         raise BrokenRecords(f"{path} does not begin with the record of a run")

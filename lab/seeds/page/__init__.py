@@ -3,9 +3,23 @@
 from pathlib import Path
 
 from .. import records
+from . import pictures
 from .document import page
+from .filling import fill
 from .results import Results
 
 
 def write(records_path: Path, html_path: Path) -> None:
     html_path.write_text(page(Results(records.read(records_path)), records_path.name))
+
+
+def plots(records_path: Path, folder: Path) -> None:
+    pictures.write(Results(records.read(records_path)), folder)
+
+
+def publish(records_path: Path, html_path: Path, folder: Path, documents: list[Path]) -> None:
+    """The page, the plots, and the documents that show them."""
+    write(records_path, html_path)
+    plots(records_path, folder)
+    for document in documents:
+        fill(document, Results(records.read(records_path)), folder, html_path)

@@ -30,7 +30,13 @@ def chart(label: str, unit: str, parts: Sequence[str], bars: Sequence[Bar]) -> M
     columns = [tables.text("server"), tables.text("bar"), tables.Column(f"all, {unit}" if several else unit),
                *(tables.Column(part) for part in several), tables.words("verdict")]  # fmt: skip
     rows = [
-        (bar.label, _drawn(bar, used, parts, longest), figure(bar.total), *(figure(bar.parts.get(part)) for part in several), bar.note)
+        (
+            bar.label,
+            _drawn(bar, used, parts, longest),
+            figure(bar.total),
+            *(figure(bar.parts.get(part)) for part in several),
+            bar.note,
+        )
         for bar in bars
     ]
     return tables.table(label, columns, rows, class_="bars")
@@ -42,7 +48,9 @@ def legend(parts: Sequence[str]) -> Markup:
 
 
 def _swatch(at: int) -> Markup:
-    return element("svg", element("rect", width=12, height=12, class_=f"part-{at}"), width=12, height=12, aria_hidden="true")
+    return element(
+        "svg", element("rect", width=12, height=12, class_=f"part-{at}"), width=12, height=12, aria_hidden="true"
+    )
 
 
 def _drawn(bar: Bar, used: Sequence[str], parts: Sequence[str], longest: float) -> Markup:
@@ -50,6 +58,14 @@ def _drawn(bar: Bar, used: Sequence[str], parts: Sequence[str], longest: float) 
     for part in used:
         width = 100 * bar.parts.get(part, 0) / longest
         # The gap is what tells parts apart without colours.
-        drawn.append(element("rect", x=f"{start:.2f}", width=f"{max(width - 0.4, 0.2):.2f}", height=10, class_=f"part-{parts.index(part)}"))
+        drawn.append(
+            element(
+                "rect",
+                x=f"{start:.2f}",
+                width=f"{max(width - 0.4, 0.2):.2f}",
+                height=10,
+                class_=f"part-{parts.index(part)}",
+            )
+        )
         start += width
     return element("svg", *drawn, viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true", class_="bar")

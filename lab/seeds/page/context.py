@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from . import palette
-from .markup import Markup, element, join
-from .plots import Canvas
+from .markup import Child, Markup, element, join
+from .plot import Canvas
 from .results import Results
 
 
@@ -28,9 +28,26 @@ class Context:
         return None
 
 
-def section(name: str, title: str, *content: object) -> Markup:
-    return element("section", element("h2", title, id=f"{name}-title"), *content, id=name, aria_labelledby=f"{name}-title")
+@dataclass(frozen=True)
+class Section:
+    name: str
+    title: str
+    content: tuple[Child, ...]
+
+    @property
+    def markup(self) -> Markup:
+        heading = element("h2", self.title, id=f"{self.name}-title")
+        return element("section", heading, *self.content, id=self.name, aria_labelledby=f"{self.name}-title")
+
+    @property
+    def entry(self) -> Markup:
+        """The line of the contents."""
+        return element("li", element("a", self.title, href=f"#{self.name}"))
 
 
-def paragraph(*content: object) -> Markup:
+def section(name: str, title: str, *content: Child) -> Section:
+    return Section(name, title, content)
+
+
+def paragraph(*content: Child) -> Markup:
     return element("p", *content)

@@ -29,4 +29,6 @@ def load() -> Library:
 def _fetch() -> None:
     fetched = subprocess.run([ROOT / "scripts" / "build-ui", "tests"], check=False, capture_output=True, text=True)
     if not (FOLDER / "dist").is_dir():
-        raise MissingLibrary(f"uPlot is not in {FOLDER}: scripts/build-ui tests: {fetched.stdout}{fetched.stderr}".strip())
+        raise MissingLibrary(
+            f"uPlot is not in {FOLDER}: scripts/build-ui tests: {fetched.stdout}{fetched.stderr}".strip()
+        )

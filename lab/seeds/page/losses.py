@@ -28,7 +28,14 @@ class Measure:
 MEASURES = (
     Measure("requests a second", "/s", lambda c: c.per_second, lambda s: s.per_second, is_more_better=True),
     Measure("processor time", "us", lambda c: c.cpu_us, own_cpu_us, is_more_better=False),
-    Measure("99th percentile", "ms", lambda c: c.p99_us, lambda s: (s.percentiles_us or {}).get("99"), is_more_better=False, scale=1e-3),
+    Measure(
+        "99th percentile",
+        "ms",
+        lambda c: c.p99_us,
+        lambda s: (s.percentiles_us or {}).get("99"),
+        is_more_better=False,
+        scale=1e-3,
+    ),
 )
 
 

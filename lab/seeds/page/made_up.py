@@ -6,7 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .. import records
-from ..records import Absent, Cell, Done, Generator, Histogram, Idle, Ramp, Record, Run, Sample, Server, Sites, Slow, Workload
+from ..records import (
+    Absent,
+    Cell,
+    Done,
+    Generator,
+    Histogram,
+    Idle,
+    Ramp,
+    Record,
+    Run,
+    Sample,
+    Server,
+    Sites,
+    Slow,
+    Workload,
+)
 
 # Name, title, family, how fast.
 SERVERS = (
@@ -61,21 +76,37 @@ class Invented:
         self.dice = random.Random(seed)
 
     def records(self) -> Iterator[Record]:
-        yield Run("2026-11-27T12:00:00Z", "full", self.rounds, 3.0,
-                  {"cpu": "Invented CPU at 2.80 GHz", "cores": 2, "kernel": "6.1.0", "memory_mb": 24576, "os": "Debian 12"},
-                  {"spread": 0.031, "stolen": 0.004}, {"version": "0.0.0", "commit": "0123abcd"})  # fmt: skip
+        yield Run(
+            "2026-11-27T12:00:00Z",
+            "full",
+            self.rounds,
+            3.0,
+            {"cpu": "Invented CPU at 2.80 GHz", "cores": 2, "kernel": "6.1.0", "memory_mb": 24576, "os": "Debian 12"},
+            {"spread": 0.031, "stolen": 0.004},
+            {"version": "0.0.0", "commit": "0123abcd"},
+        )
         for name, title, family, _ in self.servers:
-            yield Server(name, title, family, "1.2.3", {"server.conf": f"# {title}\n" + "MaxClients 150\n" * 40}, self._tuning())
+            yield Server(
+                name, title, family, "1.2.3", {"server.conf": f"# {title}\n" + "MaxClients 150\n" * 40}, self._tuning()
+            )
         yield Absent("varnish", "Varnish before nginx", "no varnishd; LAB_VARNISHD may name one")
         for tool in TOOLS:
-            yield Generator(tool, "1.0", "failed requests by status and by body" if tool == "tank" else "statuses alone")
+            yield Generator(
+                tool, "1.0", "failed requests by status and by body" if tool == "tank" else "statuses alone"
+            )
         for name, title, _, _ in WORKLOADS:
             yield Workload(name, title, f"<?php // {title}\necho 'x';\n")
         yield from self._samples()
         yield from self._ramps()
         for name, _, _, speed in self.servers:
             yield Idle(name, 10000, self._near(2 / speed), self._near(1.1), self._near(3 / speed))
-            yield Slow(name, 500, 150 if "prefork" in name else 500, None if "itk" in name else self._near(40 / speed), self._near(4))
+            yield Slow(
+                name,
+                500,
+                150 if "prefork" in name else 500,
+                None if "itk" in name else self._near(40 / speed),
+                self._near(4),
+            )
             yield Sites(name, 50, self._near(9000 * speed), self._near(300 / speed))
         yield Done(8100.0)
 
@@ -84,8 +115,10 @@ class Invented:
 
     def _tuning(self) -> list[dict]:
         sizes = (2, 4, 8, 16, 32)
-        return [{"setting": f"processes {n}", "per_second": self._near(4000), "cpu_us": self._near(200), "chosen": n == 8}
-                for n in sizes]  # fmt: skip
+        return [
+            {"setting": f"processes {n}", "per_second": self._near(4000), "cpu_us": self._near(200), "chosen": n == 8}
+            for n in sizes
+        ]
 
     def _cells(self) -> Iterator[tuple[Cell, float, float]]:
         for work, _, base, levels in WORKLOADS:
@@ -103,19 +136,31 @@ class Invented:
         at = 0.0
         for cell, base, speed in self._cells():
             is_close_race = cell.workload.startswith("file") or cell.workload == "sort"
-            rate = min(base * (speed**0.15 if is_close_race else speed), TOOLS[cell.tool]) * self.dice.uniform(0.85, 1.15)
+            rate = min(base * (speed**0.15 if is_close_race else speed), TOOLS[cell.tool]) * self.dice.uniform(
+                0.85, 1.15
+            )
             rate *= 1 - 0.1 * (cell.clients / 1000) * self.dice.random()
             for number in range(self.rounds):
                 at += 1.4
                 yield self._sample(cell, number, at, self._near(rate), speed)
             if cell.tool == "tank":
-                yield Histogram(cell.server, cell.workload, cell.transport, cell.tool, cell.clients, self._counts(cell.clients / rate))
+                yield Histogram(
+                    cell.server,
+                    cell.workload,
+                    cell.transport,
+                    cell.tool,
+                    cell.clients,
+                    self._counts(cell.clients / rate),
+                )
 
     def _sample(self, cell: Cell, number: int, at: float, rate: float, speed: float) -> Sample:
         good = int(rate * 3)
         failures = {}
         if "apache" in cell.server and cell.clients >= 500:
-            failures = {"timeout": int(good * self.dice.uniform(0, 0.01)), "connection refused": self.dice.randrange(30)}
+            failures = {
+                "timeout": int(good * self.dice.uniform(0, 0.01)),
+                "connection refused": self.dice.randrange(30),
+            }
         mean_us = cell.clients / rate * 1e6
         front, php = 14 / speed, 1.6e6 / rate
         roles = {"php": front + php} if "mod_php" in cell.server else {"front": front, "php": php}
@@ -123,20 +168,34 @@ class Invented:
             roles["database"] = self._near(90)
         memory = 60 + cell.clients * (1.1 if "prefork" in cell.server else 0.05)
         return Sample(
-            cell.server, cell.workload, cell.transport, cell.tool, cell.clients, number, at, 3.0, good, failures, good / 3,
+            cell.server,
+            cell.workload,
+            cell.transport,
+            cell.tool,
+            cell.clients,
+            number,
+            at,
+            3.0,
+            good,
+            failures,
+            good / 3,
             None if cell.tool == "siege" else {q: mean_us * f for q, f in PERCENTILES.items()},
             {role: self._near(used) for role, used in roles.items()},
             {"voluntary": self._near(1.8), "involuntary": self._near(0.3)},
             [[t * 0.25, self._near(memory * (0.7 + 0.3 * t / 11), 0.01)] for t in range(12)],
-            generator_cpu=0.97 if cell.tool in ("ab", "siege") else 0.3, stolen=0.004, others=0.13 if self.dice.random() < 0.004 else 0.02,
+            generator_cpu=0.97 if cell.tool in ("ab", "siege") else 0.3,
+            stolen=0.004,
+            others=0.13 if self.dice.random() < 0.004 else 0.02,
             void="generator saturated" if rate > TOOLS[cell.tool] * 0.85 else None,
-        )  # fmt: skip
+        )
 
     def _counts(self, mean_seconds: float) -> list[list[float]]:
         times = sorted(self.dice.lognormvariate(0, 0.6) * mean_seconds * 1e6 for _ in range(1000))
         bounds = [times[0] * (times[-1] / times[0]) ** (step / 118) for step in range(120)]
         below = [0, *(bisect_right(times, bound * 1.0001) for bound in bounds)]
-        return [[bound, n - before] for bound, before, n in zip(bounds, below, below[1:]) if n > before]
+        return [
+            [bound, n - before] for bound, before, n in zip(bounds, below[:-1], below[1:], strict=True) if n > before
+        ]
 
     def _ramps(self) -> Iterator[Record]:
         for work, base in (("laravel", 310), ("mysql", 1800)):
@@ -157,8 +216,17 @@ class Invented:
             rows.append([t, planned, planned - failed, good, failed, wait_us * 0.7, wait_us * 1.4])
             holds = planned if failed == 0 and backlog < most and first is None else holds
             first = planned if failed and first is None else first
-        return Ramp(name, work, profile, "line(1,5000,90s)", rows, {"timeout": 900, "status 503": 61}, holds, first,
-                    self.dice.uniform(1, 14) if profile == "stress" else None)  # fmt: skip
+        return Ramp(
+            name,
+            work,
+            profile,
+            "line(1,5000,90s)",
+            rows,
+            {"timeout": 900, "status 503": 61},
+            holds,
+            first,
+            self.dice.uniform(1, 14) if profile == "stress" else None,
+        )
 
 
 def write(path: Path, **options: int) -> Path:

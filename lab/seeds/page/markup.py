@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-VOID = {"br", "col", "input", "meta", "path", "rect", "line", "polyline", "circle"}
+VOID = {"img", "input", "meta", "source", "rect", "line", "polyline", "circle"}
 
 Child = "str | Markup | int | None | Iterable[Child]"
 
@@ -13,8 +13,11 @@ class Markup(str):
 
 
 def element(name: str, /, *children: Child, **attributes: object) -> Markup:
-    """An element. `class_` stands for `class`, `data_x` for `data-x`; attributes that are None or False are left out."""
-    written = "".join(_attribute(key, value) for key, value in attributes.items() if value is not None and value is not False)
+    """An element. `class_` stands for `class`, `data_x` for `data-x`; attributes that are None or False are left "
+    "out."""
+    written = "".join(
+        _attribute(key, value) for key, value in attributes.items() if value is not None and value is not False
+    )
     if name in VOID:
         return Markup(f"<{name}{written}/>")
     return Markup(f"<{name}{written}>{join(children)}</{name}>")

@@ -23,14 +23,15 @@ def _won(results: Results, found: Sequence[Comparison]) -> str:
     n_won = sum(not comparison.is_lost for comparison in rates)
     usual = 1 / median(comparison.ratio for comparison in rates)
     return (
-        f"Corral, which starts PHP anew for each request, is first by requests a second at {n_won} of {len(rates)} points, "
-        f"with {usual:.2f} times the best rival in the median."
+        f"Corral, which starts PHP anew for each request, is first by requests a second at {n_won} of {len(rates)} "
+        f"points, with {usual:.2f} times the best rival in the median."
     )
 
 
 def _lost(results: Results, found: Sequence[Comparison]) -> str:
     n_lost = [sum(c.is_lost for c in found if c.measure is measure) for measure in MEASURES]
-    told = f"Rivals are better at {n_lost[0]} points in requests a second, {n_lost[1]} in processor time, {n_lost[2]} in p99"
+    rates, times, tails = n_lost
+    told = f"Rivals are better at {rates} points in requests a second, {times} in processor time, {tails} in p99"
     worst = losses.lost(found)[:1]
     if not worst:
         return f"{told}."
@@ -46,4 +47,5 @@ def _void(results: Results) -> str:
 
 def _noise(results: Results) -> str:
     run = results.records.run
-    return f"servers and load generator shared {run.machine.get('cores', '?')} cores, whose speed varied by {percent(run.noise.get('spread'))}."
+    cores, spread = run.machine.get("cores", "?"), percent(run.noise.get("spread"))
+    return f"servers and load generator shared {cores} cores, whose speed varied by {spread}."

@@ -11,6 +11,9 @@ USUAL_TOOL, USUAL_TRANSPORT, USUAL_CLIENTS = "tank", "keep-alive", 100
 
 OWN = "corral"
 
+# The way to run Corral that rivals are compared with: an application begins anew with each request, as in most of them.
+COMPARED = "corral-php"
+
 
 class Results:
     def __init__(self, records: Records):
@@ -60,7 +63,8 @@ class Results:
     @cached_property
     def own(self) -> list[str]:
         """Corral in all ways that it was measured. The first is what rivals are compared with."""
-        return [name for name, server in self.servers.items() if server.family == OWN]
+        found = [name for name, server in self.servers.items() if server.family == OWN]
+        return sorted(found, key=lambda name: name != COMPARED)
 
     @cached_property
     def reasons(self) -> Counter[str]:

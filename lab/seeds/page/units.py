@@ -25,7 +25,7 @@ def times(ratio: float) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """"1 cell", "1,200 cells"."""
+    """ "1 cell", "1,200 cells"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

@@ -2,28 +2,52 @@
 
 from ...records import Idle, Sites, Slow
 from .. import tables
-from ..context import Context, section
-from ..markup import Child, Markup, element
+from ..context import Context, Section, section
+from ..markup import Child, element
 from ..tables import Column
 from ..units import figure
 
-IDLE = (tables.text("server"), Column("idle connections"), Column("memory of each, KiB"), Column("fresh request without them, ms"),
-        Column("beside them, ms"), tables.words("failure"))  # fmt: skip
-SLOW = (tables.text("server"), Column("slow clients"), Column("held to the end"), Column("p99 of other clients alone, ms"),
-        Column("beside slow ones, ms"), tables.words("failure"))  # fmt: skip
-SITES = (tables.text("server"), Column("sites, a user each"), Column("requests a second"), Column("memory of all, MB"),
-         tables.words("failure"))  # fmt: skip
+IDLE = (
+    tables.text("server"),
+    Column("idle connections"),
+    Column("memory of each, KiB"),
+    Column("fresh request without them, ms"),
+    Column("beside them, ms"),
+    tables.words("failure"),
+)
+SLOW = (
+    tables.text("server"),
+    Column("slow clients"),
+    Column("held to the end"),
+    Column("p99 of other clients alone, ms"),
+    Column("beside slow ones, ms"),
+    tables.words("failure"),
+)
+SITES = (
+    tables.text("server"),
+    Column("sites, a user each"),
+    Column("requests a second"),
+    Column("memory of all, MB"),
+    tables.words("failure"),
+)
 
 
-def crowds(context: Context) -> Markup:
+def crowds(context: Context) -> Section:
     records = context.results.records
     parts = (
         ("Idle connections", IDLE, [_idle(context, row) for row in records.idle]),
         ("Slow clients: a byte a second", SLOW, [_slow(context, row) for row in records.slow]),
         ("Sites of many users", SITES, [_sites(context, row) for row in records.sites]),
     )
-    content = [part for title, columns, rows in parts if rows for part in (element("h3", title), tables.table(title, columns, rows))]
-    return section("crowds", "Slow clients, idle connections, many sites", *(content or [element("p", "None was measured.")]))
+    content = [
+        part
+        for title, columns, rows in parts
+        if rows
+        for part in (element("h3", title), tables.table(title, columns, rows))
+    ]
+    return section(
+        "crowds", "Slow clients, idle connections, many sites", *(content or [element("p", "None was measured.")])
+    )
 
 
 def _idle(context: Context, row: Idle) -> tuple[Child, ...]:

@@ -4,18 +4,26 @@ from collections import Counter
 from collections.abc import Iterator
 
 from .. import tables
-from ..context import Context, paragraph, section
+from ..context import Context, Section, paragraph, section
 from ..markup import Child, Markup
 from ..tables import Column
 from ..units import count, figure
 
-COLUMNS = (tables.text("server"), tables.text("kind of failure"), Column("failed requests"), Column("share of its requests, %"),
-           Column("cells with it"), tables.words("most of them at"))  # fmt: skip
+COLUMNS = (
+    tables.text("server"),
+    tables.text("kind of failure"),
+    Column("failed requests"),
+    Column("share of its requests, %"),
+    Column("cells with it"),
+    tables.words("most of them at"),
+)
 
 
-def failures(context: Context) -> Markup:
+def failures(context: Context) -> Section:
     rows = sorted(_rows(context), key=lambda row: -row[0])
-    clean = [context.results.title(server) for server in context.results.servers if server not in {row[1] for row in rows}]
+    clean = [
+        context.results.title(server) for server in context.results.servers if server not in {row[1] for row in rows}
+    ]
     text = paragraph(
         "Failures in all cells but the ramps, which have a section of their own. From 0.1 % on, a cell is void. "
         f"{count(len(clean), 'server')} had none",
@@ -33,7 +41,11 @@ def _rows(context: Context) -> Iterator[tuple[int, str, tuple[Child, ...]]]:
             hit = [cell for cell in cells if cell.failures[kind]]
             worst = max(hit, key=lambda cell: cell.failures[kind])
             where = f"{context.results.work(worst.point.workload)}, {worst.point.how} ({worst.failures[kind]:,})"
-            yield n_failed, server, (context.label(server), kind, f"{n_failed:,}", figure(100 * n_failed / requests), len(hit), where)
+            yield (
+                n_failed,
+                server,
+                (context.label(server), kind, f"{n_failed:,}", figure(100 * n_failed / requests), len(hit), where),
+            )
 
 
 def _errors(context: Context) -> Markup | None:
@@ -41,6 +53,17 @@ def _errors(context: Context) -> Markup | None:
     found = Counter((s.server, s.workload, s.tool, s.error) for s in context.results.records.samples if s.error)
     if not found:
         return None
-    columns = (tables.text("server"), tables.text("workload"), tables.text("tool"), tables.words("what happened"), Column("rounds"))
-    rows = [(context.label(server), context.results.work(work), tool, error, n) for (server, work, tool, error), n in found.items()]
-    return tables.folded("Rounds that gave no figures", tables.table("Rounds without figures", columns, rows), is_open=True)
+    columns = (
+        tables.text("server"),
+        tables.text("workload"),
+        tables.text("tool"),
+        tables.words("what happened"),
+        Column("rounds"),
+    )
+    rows = [
+        (context.label(server), context.results.work(work), tool, error, n)
+        for (server, work, tool, error), n in found.items()
+    ]
+    return tables.folded(
+        "Rounds that gave no figures", tables.table("Rounds without figures", columns, rows), is_open=True
+    )

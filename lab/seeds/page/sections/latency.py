@@ -6,9 +6,9 @@ from itertools import accumulate
 
 from .. import tables
 from ..cells import Point
-from ..context import Context, paragraph, section
+from ..context import Context, Section, paragraph, section
 from ..markup import Markup
-from ..plots import Line, Plot
+from ..plot import Line, Plot
 from ..results import Results
 from ..units import figure
 
@@ -18,11 +18,12 @@ GRID = [10 ** (step / 8) for step in range(41)]
 PERCENTILES = ("50", "75", "90", "95", "99", "99.9", "100")
 
 
-def latency(context: Context) -> Markup:
+def latency(context: Context) -> Section:
     found = list(plots(context.results))
     text = paragraph(
-        "The further to the right, the rarer: at 99 % one answer in a hundred takes longer. All rounds of a cell in one histogram. "
-        "A line ends where ten answers are left: further to the right single ones would decide. Void cells are left out."
+        "The further to the right, the rarer: at 99 % one answer in a hundred takes longer. All rounds of a cell in "
+        "one histogram. A line ends where ten answers are left: further to the right single ones would decide. Void "
+        "cells are left out."
     )
     figure = context.canvas.figure(*found, choice="Workload") if found else paragraph("No generator told a histogram.")
     return section("latency", "Answer times by percentile", text, figure, _table(context))
@@ -33,8 +34,9 @@ def plots(results: Results) -> Iterator[Plot]:
     for point in results.points:
         lines = [
             Line(cell.server, percentiles(known[cell.server, point]))
-            for cell in results.at(point) if cell.is_valid and (cell.server, point) in known
-        ]  # fmt: skip
+            for cell in results.at(point)
+            if cell.is_valid and (cell.server, point) in known
+        ]
         if lines:
             title = f"{results.work(point.workload)}, {point.transport}, {point.clients:,} clients"
             yield _plot(title, lines)
@@ -44,7 +46,17 @@ def _plot(title: str, lines: list[Line]) -> Plot:
     """The axis ends with the longest line."""
     n_told = max(sum(value is not None for value in line.values) for line in lines)
     lines = [Line(line.server, line.values[:n_told]) for line in lines]
-    return Plot(title, "share of answers that are faster", "percentile", "answer time", "ms", GRID[:n_told], lines, x_log=True, y_log=True)
+    return Plot(
+        title,
+        "share of answers that are faster",
+        "percentile",
+        "answer time",
+        "ms",
+        GRID[:n_told],
+        lines,
+        x_log=True,
+        y_log=True,
+    )
 
 
 def percentiles(counts: list[list[float]]) -> list[float | None]:
@@ -60,14 +72,24 @@ def percentiles(counts: list[list[float]]) -> list[float | None]:
 
 
 def _table(context: Context) -> Markup:
-    columns = [tables.text("server"), tables.text("workload"), tables.text("how"),
-               *(tables.Column("longest, ms" if name == "100" else f"{name} %, ms") for name in PERCENTILES)]  # fmt: skip
+    columns = [
+        tables.text("server"),
+        tables.text("workload"),
+        tables.text("how"),
+        *(tables.Column("longest, ms" if name == "100" else f"{name} %, ms") for name in PERCENTILES),
+    ]
     rows = []
     for workload in context.results.workloads:
         point = context.results.usual_point(workload)
         for cell in context.results.at(point) if point else ():
             if cell.is_valid and cell.p99_us is not None:
                 times = (cell.percentile_us(name) for name in PERCENTILES)
-                rows.append((context.label(cell.server), context.results.work(workload), point.how,
-                             *(figure(time and time / 1000) for time in times)))  # fmt: skip
+                rows.append(
+                    (
+                        context.label(cell.server),
+                        context.results.work(workload),
+                        point.how,
+                        *(figure(time and time / 1000) for time in times),
+                    )
+                )
     return tables.folded("In figures, one point of each workload", tables.table("Answer times", columns, rows))

@@ -3,23 +3,35 @@
 from collections.abc import Sequence
 
 from .. import losses, tables
-from ..context import Context, paragraph, section
+from ..context import Context, Section, paragraph, section
 from ..losses import Comparison
 from ..markup import Child, Markup
 from ..tables import Column
 from ..units import figure
 
-COLUMNS = (Column("rival is better, times"), tables.text("measure"), tables.text("workload"), tables.text("how"),
-           tables.text("best rival"), Column("rival"), Column("Corral"), Column("better rivals"), tables.text("certainty"))  # fmt: skip
+COLUMNS = (
+    Column("rival is better, times"),
+    tables.text("measure"),
+    tables.text("workload"),
+    tables.text("how"),
+    tables.text("best rival"),
+    Column("rival"),
+    Column("Corral"),
+    Column("better rivals"),
+    tables.text("certainty"),
+)
 
 # Rows that are shown at once; the others are folded.
 SHOWN = 15
 
 
-def lost(context: Context) -> Markup:
+def lost(context: Context) -> Section:
     own = context.results.own
     content = [part for server in own[:1] for part in _of(context, server)] or [paragraph("Corral was not measured.")]
-    others = [tables.folded(f"{context.results.title(server)}, beside the same rivals", *_of(context, server)) for server in own[1:]]
+    others = [
+        tables.folded(f"{context.results.title(server)}, beside the same rivals", *_of(context, server))
+        for server in own[1:]
+    ]
     return section("lost", "Where rivals are better than Corral", *content, *others)
 
 
@@ -27,15 +39,19 @@ def _of(context: Context, server: str) -> list[Child]:
     found = losses.comparisons(context.results, server)
     rows = losses.lost(found)
     head = paragraph(
-        f"{context.results.title(server)} beside the best of all rivals, whatever they keep in memory between requests. "
-        f"Compared are valid cells alone: a rival is better in {len(rows)} of {len(found)} comparisons. "
+        f"{context.results.title(server)} beside the best of all rivals, whatever they keep in memory between "
+        f"requests. Compared are valid cells alone: a rival is better in {len(rows)} of {len(found)} comparisons. "
         "“Every round” means that each round of the rival was better than each of Corral’s."
     )
     if not rows:
         return [head]
     table = _table(context, "Where rivals are better", rows[:SHOWN])
     rest = rows[SHOWN:]
-    more = tables.folded(f"The other {len(rest)}", _table(context, "Where rivals are better, the others", rest)) if rest else None
+    more = (
+        tables.folded(f"The other {len(rest)}", _table(context, "Where rivals are better, the others", rest))
+        if rest
+        else None
+    )
     return [head, table, more]
 
 

@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 
 from .. import tables
-from ..context import Context, paragraph, section
-from ..markup import Markup, element
+from ..context import Context, Section, paragraph, section
+from ..markup import element
 from ..results import Results
 from ..units import percent
 
 
-def machine(context: Context) -> Markup:
-    facts = element("dl", *(element("div", element("dt", name), element("dd", value)) for name, value in _facts(context.results)))
+def machine(context: Context) -> Section:
+    facts = element(
+        "dl", *(element("div", element("dt", name), element("dd", value)) for name, value in _facts(context.results))
+    )
     versions = [(context.label(server.server), server.version) for server in context.results.servers.values()]
     absent = [(each.title, each.reason) for each in context.results.records.absent]
     return section(
@@ -33,10 +35,21 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
     yield "system", f"{facts.get('os', 'unknown')}, Linux {facts.get('kernel', 'unknown')}"
     yield "started", run.started.replace("T", " ").replace("Z", " UTC")
     yield "plan", f"{run.plan}, {run.rounds} rounds of {run.seconds:g} s for each cell"
-    yield "took", f"{results.records.done.at / 60:,.0f} minutes" if results.records.done else "interrupted: the run is not complete"
+    yield (
+        "took",
+        f"{results.records.done.at / 60:,.0f} minutes"
+        if results.records.done
+        else "interrupted: the run is not complete",
+    )
     yield "Corral", " ".join(f"{key} {value}" for key, value in run.corral.items())
-    yield "noise", f"the same work ten times before the run: {percent(run.noise.get('spread'))} from the fastest to the slowest"
-    yield "stolen by the hypervisor", f"{percent(run.noise.get('stolen'))} before the run, {_most(s.stolen for s in samples)} in a round at most"
+    yield (
+        "noise",
+        f"the same work ten times before the run: {percent(run.noise.get('spread'))} from the fastest to the slowest",
+    )
+    yield (
+        "stolen by the hypervisor",
+        f"{percent(run.noise.get('stolen'))} before the run, {_most(s.stolen for s in samples)} in a round at most",
+    )
     yield "used by others", f"{_most(sample.others for sample in samples)} in a round at most"
 
 

@@ -1,10 +1,10 @@
 """Memory over the whole run, and within one round of the most clients."""
 
-from .. import tables
-from ..context import Context, paragraph, section
-from ..markup import Child, Markup
-from ..plots import Line, Plot
 from ...records import Sample
+from .. import tables
+from ..context import Context, Section, paragraph, section
+from ..markup import Child
+from ..plot import Line, Plot
 from ..results import Results
 from ..units import figure
 
@@ -12,18 +12,24 @@ from ..units import figure
 STEPS = 60
 
 
-def memory(context: Context) -> Markup:
+def memory(context: Context) -> Section:
     found = [plot for plot in (_over_run(context.results), _within_round(context.results)) if plot]
     text = paragraph(
-        "Proportional set size of all processes of a server, in megabytes: pages that processes share are counted once. "
-        "Over the run each point is the most of a step of time, whatever the server was asked for then."
+        "Proportional set size of all processes of a server, in megabytes: pages that processes share are counted "
+        "once. Over the run each point is the most of a step of time, whatever the server was asked for then."
     )
     table = tables.table("Memory", COLUMNS, _rows(context))
     return section("memory", "Memory over time", text, *(context.canvas.figure(plot) for plot in found), table)
 
 
-COLUMNS = (tables.text("server"), tables.Column("least of a round, MB"), tables.Column("most, MB"), tables.Column("first round, MB"),
-           tables.Column("last round, MB"), tables.text("most at"))  # fmt: skip
+COLUMNS = (
+    tables.text("server"),
+    tables.Column("least of a round, MB"),
+    tables.Column("most, MB"),
+    tables.Column("first round, MB"),
+    tables.Column("last round, MB"),
+    tables.text("most at"),
+)
 
 
 def _rows(context: Context) -> list[tuple[Child, ...]]:
@@ -32,7 +38,9 @@ def _rows(context: Context) -> list[tuple[Child, ...]]:
         peaks = [max(megabytes for _, megabytes in sample.memory_mb) for sample in samples]
         most = samples[peaks.index(max(peaks))]
         where = f"{context.results.work(most.workload)}, {most.clients:,} clients"
-        rows.append((context.label(server), *(figure(value) for value in (min(peaks), max(peaks), peaks[0], peaks[-1])), where))
+        rows.append(
+            (context.label(server), *(figure(value) for value in (min(peaks), max(peaks), peaks[0], peaks[-1])), where)
+        )
     return rows
 
 
@@ -62,7 +70,11 @@ def _over_run(results: Results) -> Plot | None:
 
 def _within_round(results: Results) -> Plot | None:
     """The last round of the point with the most clients that the most servers were measured at."""
-    points = [point for point in results.points if any(sample.memory_mb for cell in results.at(point) for sample in cell.rounds)]
+    points = [
+        point
+        for point in results.points
+        if any(sample.memory_mb for cell in results.at(point) for sample in cell.rounds)
+    ]
     if not points:
         return None
     point = max(points, key=lambda point: (len(results.at(point)), point.clients))
@@ -70,8 +82,16 @@ def _within_round(results: Results) -> Plot | None:
     times = sorted({time for pairs in last.values() for time, _ in pairs})
     steps = [times[-1] * step / 11 for step in range(12)]
     lines = [Line(server, [_latest(pairs, time) for time in steps]) for server, pairs in last.items() if pairs]
-    return Plot(f"Within one round: {results.work(point.workload)}, {point.how}", "time since the start of the round", "seconds",
-                "memory", "mb", steps, lines, y_log=True)  # fmt: skip
+    return Plot(
+        f"Within one round: {results.work(point.workload)}, {point.how}",
+        "time since the start of the round",
+        "seconds",
+        "memory",
+        "mb",
+        steps,
+        lines,
+        y_log=True,
+    )
 
 
 def _latest(pairs: list[list[float]], time: float) -> float:

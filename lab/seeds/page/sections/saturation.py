@@ -5,29 +5,39 @@ from statistics import mean
 
 from ...records import Ramp
 from .. import tables
-from ..context import Context, paragraph, section
-from ..markup import Child, Markup
-from ..plots import Line, Plot
+from ..context import Context, Section, paragraph, section
+from ..markup import Child
+from ..plot import Line, Plot
 from ..results import Results
 from ..tables import Column
 from ..units import figure
 
-COLUMNS = (tables.text("server"), tables.text("workload"), tables.text("profile"), Column("holds to, requests a second"),
-           Column("first failure at, requests a second"), Column("recovers after, s"), Column("good, %"), Column("worst p99, ms"),
-           tables.words("failures"), tables.words("verdict"))  # fmt: skip
+COLUMNS = (
+    tables.text("server"),
+    tables.text("workload"),
+    tables.text("profile"),
+    Column("holds to, requests a second"),
+    Column("first failure at, requests a second"),
+    Column("recovers after, s"),
+    Column("good, %"),
+    Column("worst p99, ms"),
+    tables.words("failures"),
+    tables.words("verdict"),
+)
 
 # Columns of a ramp's rows.
 PLANNED, GOOD, FAILED, P99 = 1, 3, 4, 6
 
 
-def saturation(context: Context) -> Markup:
+def saturation(context: Context) -> Section:
     if not context.results.records.ramps:
         return section("saturation", "Past saturation", paragraph("No ramp was run."))
     good, failed, p99 = (list(of(context.results)) for of in (good_plots, failed_plots, p99_plots))
     text = paragraph(
-        "corral-tank keeps to a schedule, whatever became of earlier requests, as users do. Times count from when a request was due, and "
-        "failed requests count, too. “Holds to” is the highest rate up to which nothing failed or was slow. “Recovers after” is counted "
-        "from the end of the overload until answers are good and fast again."
+        "corral-tank keeps to a schedule, whatever became of earlier requests, as users do. Times count from when a "
+        "request was due, and failed requests count, too. “Holds to” is the highest rate up to which nothing failed "
+        "or was slow. “Recovers after” is counted from the end of the overload until answers are good and fast "
+        "again."
     )
     labelled = ((good, "Good answers of"), (failed, "Failed requests of"), (p99, "99th percentile of"))
     figures = [context.canvas.figure(*shown, choice=label) for shown, label in labelled]
@@ -46,11 +56,18 @@ def failed_plots(results: Results) -> Iterator[Plot]:
 
 
 def p99_plots(results: Results) -> Iterator[Plot]:
-    return _plots(results, "99th percentile that a client sees", "ms", lambda row: row[P99] and row[P99] / 1000, is_log=True)
+    return _plots(
+        results, "99th percentile that a client sees", "ms", lambda row: row[P99] and row[P99] / 1000, is_log=True
+    )
 
 
 def _plots(
-    results: Results, label: str, unit: str, of: Callable[[list], float | None], is_log: bool = False, with_planned: bool = False
+    results: Results,
+    label: str,
+    unit: str,
+    of: Callable[[list], float | None],
+    is_log: bool = False,
+    with_planned: bool = False,
 ) -> Iterator[Plot]:
     whole = [ramp for ramp in results.records.ramps if ramp.seconds]
     for workload, profile in dict.fromkeys((ramp.workload, ramp.profile) for ramp in whole):
@@ -59,11 +76,24 @@ def _plots(
         by_rate = planned == sorted(planned)
         keys = sorted(set(planned)) if by_rate else list(range(len(planned)))
         yield Plot(
-            f"{results.work(workload)}, {profile}", "planned requests a second" if by_rate else "time since the start",
-            "rate" if by_rate else "seconds", label, unit, keys,
-            [Line(ramp.server, _values(ramp, keys, by_rate, of)) for ramp in ramps], x_log=by_rate, y_log=is_log,
-            beside=(keys if by_rate else planned) if with_planned else None, beside_label="planned",
-        )  # fmt: skip
+            f"{results.work(workload)}, {profile}",
+            "planned requests a second" if by_rate else "time since the start",
+            "rate" if by_rate else "seconds",
+            label,
+            unit,
+            keys,
+            [_line(ramp, _values(ramp, keys, by_rate, of)) for ramp in ramps],
+            x_log=by_rate,
+            y_log=is_log,
+            beside=(keys if by_rate else planned) if with_planned else None,
+            beside_label="planned",
+        )
+
+
+def _line(ramp: Ramp, values: list[float | None]) -> Line:
+    """A ramp that is void has a hollow end."""
+    end = max((at for at, value in enumerate(values) if value is not None), default=0)
+    return Line(ramp.server, values, {end: ramp.void} if ramp.void else {})
 
 
 def _planned(ramp: Ramp) -> list[float]:
@@ -86,7 +116,14 @@ def _row(context: Context, ramp: Ramp) -> tuple[Child, ...]:
     good, failed = (sum(row[column] for row in ramp.seconds) for column in (GOOD, FAILED))
     worst = max((row[P99] for row in ramp.seconds if row[P99] is not None), default=None)
     return (
-        label, work, ramp.profile, figure(ramp.holds_to), figure(ramp.first_failure_at), figure(ramp.recovers_after),
-        figure(100 * good / (good + failed) if good + failed else None), figure(worst and worst / 1000),
-        ", ".join(f"{kind}: {n:,}" for kind, n in ramp.failures.items()), f"void: {ramp.void}" if ramp.void else "valid",
-    )  # fmt: skip
+        label,
+        work,
+        ramp.profile,
+        figure(ramp.holds_to),
+        figure(ramp.first_failure_at),
+        figure(ramp.recovers_after),
+        figure(100 * good / (good + failed) if good + failed else None),
+        figure(worst and worst / 1000),
+        ", ".join(f"{kind}: {n:,}" for kind, n in ramp.failures.items()),
+        f"void: {ramp.void}" if ramp.void else "valid",
+    )

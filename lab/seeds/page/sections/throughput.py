@@ -6,21 +6,21 @@ from itertools import groupby
 from .. import bars, tables
 from ..bars import Bar
 from ..cells import Figures, Point
-from ..context import Context, paragraph, section
+from ..context import Context, Section, paragraph, section
 from ..markup import Child, Markup
-from ..plots import Line, Plot
+from ..plot import Line, Plot
 from ..results import USUAL_TOOL, Results
 from ..units import figure
 from .voids import voids
 
 
-def throughput(context: Context) -> Markup:
+def throughput(context: Context) -> Section:
     series = list(levels(context.results))
     curves = [part for points in series if len(points) > 1 for part in _curve(context, points)]
     single = [_bars(context, points[0]) for points in series if len(points) == 1]
     return section(
         "throughput", "Throughput by number of clients",
-        paragraph("Good answers a second by corral-tank, medians of rounds. A hollow point is void: the reason stands below."),
+        paragraph("Good answers a second by corral-tank, medians of rounds. Hollow points are void, as told below."),
         *curves,
         paragraph("Workloads at one number of clients:") if single else None,
         *single,

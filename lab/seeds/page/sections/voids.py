@@ -5,10 +5,12 @@ from collections.abc import Callable
 from .. import tables
 from ..context import Context, paragraph
 from ..markup import Markup, element
-from ..plots import Plot
+from ..plot import Plot
 
 
-def voids(context: Context, plot: Plot, name: Callable[[float], str] = lambda clients: f"{clients:,} clients") -> Markup | None:
+def voids(
+    context: Context, plot: Plot, name: Callable[[float], str] = lambda clients: f"{clients:,} clients"
+) -> Markup | None:
     found = [
         element("li", context.label(line.server), f", {name(plot.x[at])}: {reason}")
         for line in plot.lines for at, reason in line.void.items()

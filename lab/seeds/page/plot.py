@@ -19,7 +19,7 @@ class Line:
 @dataclass(frozen=True)
 class Plot:
     title: str
-    # What is along each axis, and how its figures are written: see browser/format.js.
+    # The quantity along each axis, and the name of its unit in browser/format.js.
     x_label: str
     x_format: str
     y_label: str
@@ -41,8 +41,8 @@ class Plot:
         ]  # fmt: skip
         found = {
             "title": self.title, "xLabel": self.x_label, "xFormat": self.x_format, "yLabel": self.y_label,
-            "yFormat": self.y_format, "x": [rounded(value, 5) for value in self.x], "xLog": self.x_log, "yLog": self.y_log,
-            "lines": lines,
+            "yFormat": self.y_format, "x": [rounded(value, 5) for value in self.x], "xLog": self.x_log,
+            "yLog": self.y_log, "lines": lines,
         }  # fmt: skip
         if self.beside:
             found |= {"beside": [rounded(value) for value in self.beside], "besideLabel": self.beside_label}

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 from ..records import Server
 
-# Families by light and dark colour: told apart with any kind of colour blindness, three to one against the ground.
+# Families by light and dark colour. Keys are text in these colours, so that the contrast with the ground is at least 4.5.
 COLOURS = {
-    "corral": ("#c84e00", "#ff9248"),
+    "corral": ("#bb4800", "#ff9248"),
     "apache": ("#b0487f", "#e692bf"),
     "nginx": ("#00795c", "#2fc79a"),
     "unit": ("#0068a8", "#5fb4ea"),
     "frankenphp": ("#2f3a44", "#d5dbe1"),
     "roadrunner": ("#7a5200", "#e6c34a"),
     "swoole": ("#5546c0", "#a99bff"),
-    "caddy": ("#1f86ba", "#9ad7ff"),
-    "varnish": ("#757500", "#d4d43a"),
+    "caddy": ("#1875a4", "#9ad7ff"),
+    "varnish": ("#6e6e00", "#d4d43a"),
     "other": ("#66707a", "#9fabb6"),
 }
 

@@ -20,9 +20,8 @@ function logSplits(_, __, least, most) {
 /** Numbers of clients are few: each is a tick. */
 const ticksOf = (plot) => (plot.xFormat === "count" ? () => plot.x : logSplits);
 
-function logRange(plot, least, most) {
-  return [least / 1.15, most * 1.15];
-}
+/** Without a figure there is no logarithm: a decade stands for it. */
+const logRange = (_, least, most) => (least > 0 ? [least / 1.15, most * 1.15] : [1, 10]);
 
 function axes(plot, isNarrow) {
   const common = {

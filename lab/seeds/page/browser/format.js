@@ -14,7 +14,7 @@ const short = (value) => value.toLocaleString("en", { maximumSignificantDigits: 
 const percentage = (place) => `${Number((100 * (1 - 1 / place)).toPrecision(place > 900 ? 5 : 3))} %`;
 
 const UNITS = {
-  count: { full: (value) => `${digits(value)} clients`, tick: short },
+  count: { full: (value) => `${short(value)} clients`, tick: short },
   rate: { full: (value) => `${digits(value)}/s`, tick: short },
   ms: { full: (value) => `${digits(value)} ms`, tick: (value) => `${short(value)} ms` },
   mb: { full: (value) => `${digits(value)} MB`, tick: (value) => `${short(value)} MB` },

@@ -4,11 +4,17 @@
 resumed from any file. Of several records of one cell's histogram, the last one counts: each contains those before.
 """
 
+import calendar
 import json
 import os
+import time
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar
+
+
+# The form of a moment, in UTC.
+STARTED = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class BrokenRecords(Exception):
@@ -53,6 +59,10 @@ class Run:
     options: dict = field(default_factory=dict)
     # The digest of all cells and extras: a resumed run must have the same.
     digest: str = ""
+
+    @property
+    def epoch(self) -> int:
+        return calendar.timegm(time.strptime(self.started, STARTED))
 
 
 @dataclass

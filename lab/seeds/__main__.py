@@ -1,0 +1,80 @@
+"""The command line: `python3 -m lab seeds --help`."""
+
+import argparse
+import resource
+import signal
+import sys
+from pathlib import Path
+
+from .. import runs
+from . import beginning, records
+from .beginning import Options, Refused
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(arguments)
+    if options.page or options.plots and not options.resume:
+        return make_page(options)
+    chosen = Options("quick" if options.quick else "full", options.only, options.servers, options.rounds, options.seconds)
+    if options.plan:
+        print(beginning.imagined_plan(chosen).text())
+        return 0
+    _allow_open_files()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    path = options.resume or beginning.new_path()
+    try:
+        beginning.measure(chosen, path, is_resumed=bool(options.resume))
+    except (Refused, records.BrokenRecords) as error:
+        sys.exit(f"lab: {error}")
+    except KeyboardInterrupt:
+        if path.exists():
+            print(f"\ninterrupted; to go on: python3 -m lab seeds --resume {path}", file=sys.stderr)
+        return 130
+    print(f"raw data: {path}")
+    options.page = path
+    return make_page(options)
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python3 -m lab seeds", description="Web application servers against each other.")
+    parser.add_argument("--quick", action="store_true", help="a plan of 20 minutes; without it, one of at most three hours")
+    parser.add_argument("--plan", action="store_true", help="print what would be measured, and how long it would take")
+    parser.add_argument("--only", action="append", metavar="TEXT", default=[],
+                        help="measurements whose name contains TEXT, as in nginx-fpm-socket/echoes/keep-alive/tank/100")
+    parser.add_argument("--servers", metavar="A,B", type=lambda text: text.split(","), help="only these servers")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--seconds", type=float, help="length of one sample")
+    parser.add_argument("--resume", metavar="FILE", type=Path, help="go on with an interrupted run")
+    parser.add_argument("--page", metavar="FILE", type=Path, help="make the page of an earlier run again")
+    parser.add_argument("--plots", metavar="FOLDER", type=Path, help="write plots into FOLDER as well")
+    options = parser.parse_args(arguments)
+    if options.plots and not options.page and not options.resume:
+        options.page = newest()
+    return options
+
+
+def newest() -> Path:
+    found = sorted(runs.RESULTS.glob("seeds-*.jsonl"))
+    return found[-1] if found else sys.exit("lab: there is no run to make plots of")
+
+
+def make_page(options: argparse.Namespace) -> int:
+    from . import page
+
+    html = options.page.with_suffix(".html")
+    page.write(options.page, html)
+    print(f"page: {html}")
+    if options.plots:
+        page.plots(options.page, options.plots)
+        print(f"plots: {options.plots}")
+    return 0
+
+
+def _allow_open_files() -> None:
+    """As many as this process may have; servers and generators inherit that."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+if __name__ == "__main__":
+    runs.exit_with(main)

@@ -1,5 +1,7 @@
 """The servers in the plots: which are shown at first, and the checkboxes for all of them."""
 
+from statistics import mean
+
 from .context import Context
 from .markup import Markup, element
 from .results import Results
@@ -29,13 +31,14 @@ def chooser(context: Context) -> Markup:
 
 
 def representatives(results: Results) -> set[str]:
-    """The fastest server of each family, by the places that it takes; of Corral, what is compared."""
+    """Of each family the server that was measured at the most points, and of those the fastest; of Corral also the one
+    that is compared."""
     places: dict[str, list[int]] = {}
     for point in results.points:
         by_rate = sorted(results.at(point), key=lambda cell: -(cell.per_second or 0))
         for place, cell in enumerate(by_rate):
             places.setdefault(cell.server, []).append(place)
     best: dict[str, str] = {}
-    for server in sorted(places, key=lambda server: sum(places[server]) / len(places[server])):
+    for server in sorted(places, key=lambda server: (-len(places[server]), mean(places[server]))):
         best.setdefault(results.servers[server].family, server)
     return {*best.values(), *results.own[:1]}

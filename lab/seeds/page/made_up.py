@@ -25,7 +25,7 @@ from ..records import (
 
 # Name, title, family, how fast.
 SERVERS = (
-    ("corral", "Corral, PHP in its own workers", "corral", 1.7),
+    ("corral-php", "Corral, PHP in its own workers", "corral", 1.7),
     ("corral-worker", "Corral, worker mode", "corral", 2.4),
     ("corral-fpm", "Corral before php-fpm", "corral", 1.15),
     ("corral-php-cgi", "Corral before php-cgi", "corral", 1.05),

@@ -1,5 +1,7 @@
 """Apache's configuration for all sites, whatever runs PHP: virtual hosts, TLS, and as many processes as settings say."""
 
+from typing import ClassVar
+
 from ... import servers
 from ..workloads import VirtualHost
 from .seed import H2, MAX_BODY, SeedServer
@@ -11,6 +13,9 @@ class Apache(SeedServer, servers.Apache):
     """The manual's page on performance: no look for .htaccess or owners of links, sendfile, no status per request."""
 
     family = "apache"
+    words: ClassVar = {"workers": "MaxRequestWorkers", "threads": "ThreadsPerChild", "keep_alive": "KeepAliveTimeout",
+                       "requests": "MaxKeepAliveRequests", "processes": "PHP processes", "reuse": "enablereuse",
+                       "spare": "MinSpareServers"}  # fmt: skip
     # The multi-processing module, and what else it needs beside the common ones.
     mpm = "event"
     handler_modules: tuple[str, ...] = ()
@@ -30,6 +35,7 @@ class Apache(SeedServer, servers.Apache):
         return f"""Listen 127.0.0.1:{self.tls_port}
 EnableSendfile On
 KeepAliveTimeout {self.settings_in_force["keep_alive"]}
+MaxKeepAliveRequests {self.settings_in_force["requests"]}
 LimitRequestBody {MAX_BODY}
 SSLSessionCache shmcb:{self.folder}/ssl(512000)
 SSLCertificateFile {self.site.certificate}
@@ -97,6 +103,10 @@ StartServers {workers}
 MinSpareServers {min(8, workers)}
 MaxSpareServers {workers}
 MaxConnectionsPerChild 0"""
+
+    @property
+    def n_at_rest(self) -> int:
+        return self.settings_in_force["workers"]
 
 
 class Threaded(Apache):

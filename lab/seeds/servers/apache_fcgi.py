@@ -43,7 +43,7 @@ class EventFpm(Threaded, _ProxyFcgi):
     name = "apache-event-fpm"
     title = "Apache event, php-fpm"
     transports = ALL_TRANSPORTS
-    defaults: ClassVar = {"workers": 1024, "threads": 64, "keep_alive": 5, "processes": 8, "reuse": False}
+    defaults: ClassVar = {"workers": 1024, "threads": 64, "keep_alive": 5, "requests": 0, "processes": 8, "reuse": False}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
@@ -60,12 +60,12 @@ class PreforkFpm(Prefork, _ProxyFcgi):
     name = "apache-prefork-fpm"
     title = "Apache prefork, php-fpm"
     transports = HTTPS
-    defaults: ClassVar = {"workers": 1024, "threads": 1, "keep_alive": 5, "processes": 8, "reuse": False}
+    defaults: ClassVar = {"workers": 1024, "threads": 1, "keep_alive": 5, "requests": 0, "processes": 8, "reuse": False}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
-        return [{"workers": workers, "processes": processes}
-                for workers, processes in ((256, 8), (1024, 4), (1024, 8), (1024, 16), (1024, 32))]  # fmt: skip
+        few = {"workers": 256, "requests": 100}
+        return [{**few, "processes": 8}, *({"processes": number} for number in (4, 8, 16, 32))]
 
 
 class PreforkFcgid(Prefork):
@@ -76,12 +76,12 @@ class PreforkFcgid(Prefork):
     transports = HTTPS
     handler_modules = ("mod_fcgid",)
     options = " ExecCGI"
-    defaults: ClassVar = {"workers": 1024, "keep_alive": 5, "processes": 8}
+    defaults: ClassVar = {"workers": 1024, "keep_alive": 5, "requests": 0, "processes": 8}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
-        return [{"workers": workers, "processes": processes}
-                for workers, processes in ((256, 8), (1024, 4), (1024, 8), (1024, 16), (1024, 32), (1024, 64))]  # fmt: skip
+        few = {"workers": 256, "requests": 100}
+        return [{**few, "processes": 8}, *({"processes": number} for number in (2, 4, 8, 16, 32))]
 
     @classmethod
     def missing(cls) -> str | None:

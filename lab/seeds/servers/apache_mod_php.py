@@ -8,17 +8,22 @@ from .apache import Prefork
 from .seed import HTTPS
 
 
+# A connection that may be kept for ever needs as many processes as there are clients.
+PREFORK = [{"workers": workers, "keep_alive": seconds, "requests": requests}
+           for workers, seconds, requests in ((150, 5, 100), (256, 5, 100), (256, 1, 100), (512, 1, 100),
+                                              (1024, 5, 100), (1024, 5, 0))]  # fmt: skip
+
+
 class ModPhp(Prefork):
     name = "apache-prefork-mod_php"
     title = "Apache prefork, mod_php"
     transports = HTTPS
     handler_modules = (MOD_PHP,)
-    defaults: ClassVar = {"workers": 256, "keep_alive": 5}
+    defaults: ClassVar = {"workers": 1024, "keep_alive": 5, "requests": 0}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
-        return [{"workers": workers, "keep_alive": seconds} for workers, seconds in
-                ((64, 1), (150, 5), (256, 1), (256, 5), (512, 5), (1024, 1), (1024, 5))]  # fmt: skip
+        return PREFORK
 
     def role_of(self, pid: int) -> str:
         return "php"
@@ -36,11 +41,11 @@ class ModPhpItk(ModPhp):
     name = "apache-itk-mod_php"
     title = "Apache mpm-itk, mod_php"
     mpm = "itk"
-    defaults: ClassVar = {"workers": 256, "keep_alive": 5, "spare": 32}
+    defaults: ClassVar = {"workers": 1024, "keep_alive": 5, "requests": 0, "spare": 128}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
-        return [{"workers": workers, "spare": spare} for workers, spare in ((256, 8), (256, 32), (1024, 32), (1024, 128))]
+        return [{"spare": spare} for spare in (32, 64, 128, 256)]
 
     @classmethod
     def missing(cls) -> str | None:
@@ -53,6 +58,10 @@ MaxRequestWorkers {workers}
 StartServers {spare}
 MinSpareServers {spare}
 MaxSpareServers {2 * spare}"""
+
+    @property
+    def n_at_rest(self) -> int:
+        return self.settings_in_force["spare"]
 
     def in_host(self) -> list[str]:
         return [f"AssignUserID {self.setup.user} {self.setup.group}"]

@@ -16,6 +16,7 @@ class _Corral(SeedServer, servers.Corral):
     family = "corral"
     transports = ALL_TRANSPORTS
     defaults: ClassVar = {"processes": 8, "threads": 2}
+    words: ClassVar = {"processes": "PHP processes", "threads": "listen_threads"}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
@@ -85,7 +86,7 @@ class _Corral(SeedServer, servers.Corral):
                 targets[host.name] = {"root": str(host.root)}
             if host.front:
                 targets[f"{host.name}-front"] = {"root": str(host.root), "script": host.front}
-        return {"processes": self.setup.php_workers, "targets": targets}
+        return {"processes": self.settings_in_force["processes"], "targets": targets}
 
 
 class CorralPhp(_Corral):
@@ -96,6 +97,10 @@ class CorralPhp(_Corral):
     def missing(cls) -> str | None:
         host = cls.executable.with_name("corral-php")
         return super().missing() or (None if host.exists() else f"{host} (make build)")
+
+    @classmethod
+    def candidates(cls) -> list[dict[str, object]]:
+        return [*super().candidates(), {"processes": "auto"}]
 
 
 class CorralWorker(CorralPhp):
@@ -127,7 +132,7 @@ class CorralWorker(CorralPhp):
         targets = {
             host.name: {"root": str(host.root), "worker": {"script": host.worker}} for host in self.site.hosts
         }
-        return {"processes": self.setup.php_workers, "targets": targets}
+        return {"processes": self.settings_in_force["processes"], "targets": targets}
 
 
 class CorralPhpCgi(_Corral):

@@ -13,6 +13,8 @@ class _Nginx(SeedServer, servers.Nginx):
     """Files by nginx itself; scripts by what `script` says."""
 
     family = "nginx"
+    words: ClassVar = {"processes": "PHP processes", "keep": "connections kept to PHP", "workers": "MaxRequestWorkers",
+                       "keep_alive": "KeepAliveTimeout", "pools": "thread_pools"}  # fmt: skip
     transports = ALL_TRANSPORTS
 
     @property
@@ -61,13 +63,13 @@ location ~ \\.php$ {{ {self.script()} }}"""
 class NginxFpm(_Nginx):
     name = "nginx-fpm-socket"
     title = "nginx, php-fpm at a socket, static pool"
-    defaults: ClassVar = {"worker_processes": 2, "processes": 8, "keep": False}
+    defaults: ClassVar = {"worker_processes": 2, "processes": 8, "keep": 0}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
         plain = [{"worker_processes": 2, "processes": processes} for processes in (2, 4, 8, 16, 32)]
-        return [*plain, {"worker_processes": 1, "processes": 8}, {"worker_processes": 1, "processes": 8, "keep": True},
-                {"worker_processes": 2, "processes": 16, "keep": True}]  # fmt: skip
+        return [*plain, {"worker_processes": 1, "processes": 8}, {"worker_processes": 1, "processes": 8, "keep": 4},
+                {"worker_processes": 2, "processes": 8, "keep": 2}, {"worker_processes": 2, "processes": 16, "keep": 4}]  # fmt: skip
 
     @classmethod
     def missing(cls) -> str | None:
@@ -82,10 +84,11 @@ class NginxFpm(_Nginx):
         return None
 
     def upstream(self) -> str:
-        """Each process of nginx keeps its share of the pool, as a kept connection holds a process."""
-        share = self.setup.php_workers // self.worker_processes
-        keep = f"keepalive {share}; keepalive_requests 1000000000;" if self.settings_in_force["keep"] else ""
-        return f"upstream php {{ server {self.pool}; {keep} }}\nfastcgi_buffers 16 32k;\nfastcgi_buffer_size 32k;"
+        """A kept connection holds a process of the pool, also for the other processes of nginx: all together may hold a
+        part of the pool only, or else a new connection would wait for ever."""
+        keep = self.settings_in_force["keep"]
+        kept = f"keepalive {keep}; keepalive_requests 1000000000;" if keep else ""
+        return f"upstream php {{ server {self.pool}; {kept} }}\nfastcgi_buffers 16 32k;\nfastcgi_buffer_size 32k;"
 
     def script(self) -> str:
         keep = "fastcgi_keep_conn on; " if self.settings_in_force["keep"] else ""
@@ -141,7 +144,7 @@ class NginxApache(_Nginx):
 
     name = "nginx-apache"
     title = "nginx before Apache prefork, mod_php"
-    defaults: ClassVar = {"worker_processes": 2, "workers": 16, "keep_alive": 1, "keep": 0}
+    defaults: ClassVar = {"worker_processes": 2, "workers": 16, "keep_alive": 1, "requests": 0, "keep": 0}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
@@ -153,7 +156,7 @@ class NginxApache(_Nginx):
         return super().missing() or _BehindNginx.missing()
 
     def launch(self) -> None:
-        settings = {key: self.settings_in_force[key] for key in ("workers", "keep_alive")}
+        settings = {key: self.settings_in_force[key] for key in ("workers", "keep_alive", "requests")}
         self.behind = _BehindNginx(self.site, self.folder / "apache", settings)
         self.behind.start()
         self.children += self.behind.children

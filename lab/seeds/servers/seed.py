@@ -2,10 +2,11 @@
 
 import dataclasses
 import os
+import time
 from pathlib import Path
 from typing import ClassVar
 
-from ... import processes
+from ... import measure, processes
 from ...servers import Server, free_port
 from .. import chosen
 from ..workloads import WORKLOADS, Site, Workload
@@ -30,11 +31,14 @@ class SeedServer(Server):
     transports: ClassVar[frozenset[str]] = HTTP
     # Values of the settings that are tuned, where no sweep has chosen others.
     defaults: ClassVar[dict[str, object]] = {}
+    # The server's own words for settings.
+    words: ClassVar[dict[str, str]] = {"processes": "PHP processes"}
 
     def __init__(self, site: Site, folder: Path, settings: dict[str, object] | None = None):
         self.settings_in_force = {**self.defaults, **(chosen.settings(self.name) if settings is None else settings)}
-        workers = int(self.settings_in_force.get("processes", site.setup.php_workers))
-        super().__init__(dataclasses.replace(site.setup, php_workers=workers), folder)
+        workers = self.settings_in_force.get("processes")
+        setup = dataclasses.replace(site.setup, php_workers=workers) if isinstance(workers, int) else site.setup
+        super().__init__(setup, folder)
         self.site = site
         self.tls_port = free_port()
         self.written: list[Path] = []
@@ -43,6 +47,10 @@ class SeedServer(Server):
     def candidates(cls) -> list[dict[str, object]]:
         """Settings for the sweep, each as a change of the defaults."""
         return [{}]
+
+    @classmethod
+    def in_words(cls, settings: dict[str, object]) -> str:
+        return ", ".join(f"{cls.words.get(key, key)} {value}" for key, value in {**cls.defaults, **settings}.items())
 
     @property
     def serves(self) -> set[str]:
@@ -55,6 +63,18 @@ class SeedServer(Server):
 
     def start(self, probe: str = "echoes.php") -> None:
         super().start(probe)
+        self.settle()
+
+    def settle(self, patience: float = 60.0) -> None:
+        """Waits until the processes that are to be there at rest are there: the first one answers before the last one
+        has been made."""
+        deadline = time.monotonic() + patience
+        while measure.n_processes(self.roots) < self.n_at_rest and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    @property
+    def n_at_rest(self) -> int:
+        return 0
 
     def url(self, workload: str, transport: str = KEEP_ALIVE) -> str:
         """The address of a workload; or of a path, as the base class asks for its probe."""

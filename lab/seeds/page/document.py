@@ -68,9 +68,7 @@ def page(results: Results, raw: str) -> str:
 
 def _opening(results: Results) -> list[Markup | None]:
     run = results.records.run
-    machine = (
-        f"{run.machine.get('cpu', 'unknown processor')}, {run.machine.get('cores', '?')} cores, {run.started[:10]}"
-    )
+    machine = f"{run.machine.get('cpu', 'unknown processor')}, {run.machine.get('cores', '?')} cores, {run.started[:10]}, plan: {run.plan}"
     warning = (
         None
         if results.records.done

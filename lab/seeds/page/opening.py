@@ -23,7 +23,7 @@ def _won(results: Results, found: Sequence[Comparison]) -> str:
     n_won = sum(not comparison.is_lost for comparison in rates)
     usual = 1 / median(comparison.ratio for comparison in rates)
     return (
-        f"Corral, which starts PHP anew for each request, is first by requests a second at {n_won} of {len(rates)} "
+        f"Corral without worker mode is first by requests a second at {n_won} of {len(rates)} "
         f"points, with {usual:.2f} times the best rival in the median."
     )
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..records import Server
 
-# Families by light and dark colour. Keys are text in these colours, so that the contrast with the ground is at least 4.5.
+# Families by light and dark colour. Keys are text in these colours: their contrast with the ground is at least 4.5.
 COLOURS = {
     "corral": ("#bb4800", "#ff9248"),
     "apache": ("#b0487f", "#e692bf"),

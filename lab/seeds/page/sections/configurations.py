@@ -7,7 +7,7 @@ from ..markup import Markup, element
 from ..tables import Column
 from ..units import figure
 
-TUNING = (tables.words("setting"), Column("requests a second"), Column("processor time, us"), tables.text("chosen"))
+TUNING = (tables.words("setting"), Column("requests a second"), Column("processor time, us"), tables.words("outcome"))
 
 
 def configurations(context: Context) -> Section:
@@ -30,7 +30,7 @@ def _server(context: Context, server: Server) -> Markup:
             row["setting"],
             figure(row.get("per_second")),
             figure(row.get("cpu_us")),
-            "chosen" if row.get("chosen") else "",
+            _outcome(row),
         )
         for row in server.tuning
     ]
@@ -40,6 +40,10 @@ def _server(context: Context, server: Server) -> Markup:
         else paragraph("Nothing was tried out.")
     )
     return tables.folded(context.label(server.server), tuning, *files)
+
+
+def _outcome(row: dict) -> str | None:
+    return f"out: {row['fault']}" if row.get("fault") else "chosen" if row.get("chosen") else None
 
 
 def repeat(raw: str, command: str) -> Section:

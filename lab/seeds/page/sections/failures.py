@@ -27,7 +27,7 @@ def failures(context: Context) -> Section:
     text = paragraph(
         "Failures in all cells but the ramps, which have a section of their own. From 0.1 % on, a cell is void. "
         f"{count(len(clean), 'server')} had none",
-        f": {', '.join(clean)}." if clean else ".",
+        f": {'; '.join(clean)}." if clean else ".",
     )
     table = tables.table("Failures by kind", COLUMNS, (cells for _, _, cells in rows)) if rows else None
     return section("failures", "Failures by kind", text, table, _errors(context))

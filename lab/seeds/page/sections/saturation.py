@@ -73,7 +73,7 @@ def _plots(
     for workload, profile in dict.fromkeys((ramp.workload, ramp.profile) for ramp in whole):
         ramps = [ramp for ramp in whole if (ramp.workload, ramp.profile) == (workload, profile)]
         planned = max((_planned(ramp) for ramp in ramps), key=len)
-        by_rate = planned == sorted(planned)
+        by_rate = all(map(_only_grows, ramps))
         keys = sorted(set(planned)) if by_rate else list(range(len(planned)))
         yield Plot(
             f"{results.work(workload)}, {profile}",
@@ -88,6 +88,15 @@ def _plots(
             beside=(keys if by_rate else planned) if with_planned else None,
             beside_label="planned",
         )
+
+
+def _only_grows(ramp: Ramp) -> bool:
+    """A load that has no end of its overload."""
+    return (planned := _planned(ramp)) == sorted(planned)
+
+
+def _known(value: float | None, otherwise: str) -> str:
+    return otherwise if value is None else figure(value)
 
 
 def _line(ramp: Ramp, values: list[float | None]) -> Line:
@@ -119,9 +128,9 @@ def _row(context: Context, ramp: Ramp) -> tuple[Child, ...]:
         label,
         work,
         ramp.profile,
-        figure(ramp.holds_to),
-        figure(ramp.first_failure_at),
-        figure(ramp.recovers_after),
+        _known(ramp.holds_to, "not at all"),
+        _known(ramp.first_failure_at, "none failed"),
+        _known(ramp.recovers_after, "–" if _only_grows(ramp) else "not in time"),
         figure(100 * good / (good + failed) if good + failed else None),
         figure(worst and worst / 1000),
         ", ".join(f"{kind}: {n:,}" for kind, n in ramp.failures.items()),

@@ -49,7 +49,7 @@ class _Corral(SeedServer, servers.Corral):
                 "http": {"max_body_size": MAX_BODY, **self.settings["http"]},
             },
         }
-        self.write("corral.json", json.dumps(document, indent=2))
+        self.write(f"{self.family}.json", json.dumps(document, indent=2))
         return document
 
     def steps(self, host: VirtualHost) -> list[dict]:

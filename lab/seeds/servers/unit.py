@@ -1,10 +1,9 @@
-"""NGINX Unit or FreeUnit, whose configuration Corral's is modelled on. Written from the manual, where none is at hand."""
+"""NGINX Unit or FreeUnit, whose configuration Corral's is modelled on. Written from its manual; not tried yet."""
 
 import os
 from pathlib import Path
 
 from ... import servers
-from ...servers import put, put_configuration
 from .corral import CorralPhp
 
 
@@ -21,6 +20,10 @@ class Unit(CorralPhp):
     @classmethod
     def missing(cls) -> str | None:
         return servers.Unit.missing()
+
+    @classmethod
+    def candidates(cls) -> list[dict[str, object]]:
+        return [settings for settings in super().candidates() if settings["processes"] != "auto"]
 
     def launch(self) -> None:
         servers.Unit.launch(self)

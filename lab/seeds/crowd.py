@@ -44,7 +44,7 @@ def _connect(port: int, selector: selectors.BaseSelector) -> socket.socket:
 
 def _is_answered(connection: socket.socket) -> bool:
     try:
-        return connection.recv(64).partition(b"\r\n")[0].startswith(b"HTTP/1.1 200")
+        return connection.recv(65536).partition(b"\r\n")[0].startswith(b"HTTP/1.1 200")
     except OSError:
         return False
 

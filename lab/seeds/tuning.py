@@ -41,18 +41,22 @@ def sweep_server(kind: type[SeedServer], site: Site, progress: Progress) -> list
     """One row for each candidate. The fastest one is chosen that fails nothing and lets no client wait for the end of
     another one's connection."""
     rows = [_row(kind, settings, number, site) for number, settings in enumerate(kind.candidates())]
-    # A server with faults in each of its candidates is still to be shown at its fastest.
-    best = max(rows, key=lambda row: (row["fault"] is None, row["points"], row["per_second"]))
-    best["chosen"] = best["per_second"] > 0
+    choose(rows)
     for row in rows:
         outcome = row["fault"] or f"{row['per_second']:,.0f} requests/s, {row['cpu_us']:.0f} us"
         progress(f"tuning {kind.name}: {row['setting']}: {outcome}{', chosen' if row['chosen'] else ''}")
     return rows
 
 
+def choose(rows: list[dict]) -> None:
+    """Marks the best one. A server with faults in each of its candidates is still to be shown at its fastest."""
+    best = max(rows, key=lambda row: (row["fault"] is None, row["points"], row["per_second"]))
+    best["chosen"] = best["per_second"] > 0
+
+
 def _row(kind: type[SeedServer], settings: dict[str, object], number: int, site: Site) -> dict:
     row = {"setting": kind.in_words(settings), "settings": settings, "per_second": 0.0, "cpu_us": 0.0, "fault": None,
-           "chosen": False}  # fmt: skip
+           "points": 0, "chosen": False}  # fmt: skip
     server = kind(site, site.folder / f"tuning-{kind.name}-{number}", settings)
     found: list[tuple[float, float]] = []
     try:

@@ -41,7 +41,8 @@ ssl_session_cache shared:tls:10m;
         raise NotImplementedError
 
     def server_block(self, host: VirtualHost, is_first: bool) -> str:
-        options = " default_server backlog=4096" if is_first else ""
+        reuseport = " reuseport" if self.settings_in_force["reuseport"] else ""
+        options = f" default_server backlog=4096{reuseport}" if is_first else ""
         return f"""server {{
 listen 127.0.0.1:{self.port}{options};
 listen 127.0.0.1:{self.tls_port} ssl http2{options};
@@ -63,13 +64,13 @@ location ~ \\.php$ {{ {self.script()} }}"""
 class NginxFpm(_Nginx):
     name = "nginx-fpm-socket"
     title = "nginx, php-fpm at a socket, static pool"
-    defaults: ClassVar = {"worker_processes": 2, "processes": 8, "keep": 0}
+    defaults: ClassVar = {"worker_processes": 2, "processes": 8, "keep": 0, "reuseport": False}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
         plain = [{"worker_processes": 2, "processes": processes} for processes in (2, 4, 8, 16, 32)]
         return [*plain, {"worker_processes": 1, "processes": 8}, {"worker_processes": 1, "processes": 8, "keep": 4},
-                {"worker_processes": 2, "processes": 8, "keep": 2}, {"worker_processes": 2, "processes": 16, "keep": 4}]  # fmt: skip
+                {"worker_processes": 2, "processes": 8, "keep": 2}, {"worker_processes": 2, "processes": 16, "keep": 4}, {"processes": 8, "reuseport": True}]  # fmt: skip
 
     @classmethod
     def missing(cls) -> str | None:
@@ -144,7 +145,7 @@ class NginxApache(_Nginx):
 
     name = "nginx-apache"
     title = "nginx before Apache prefork, mod_php"
-    defaults: ClassVar = {"worker_processes": 2, "workers": 16, "keep_alive": 1, "requests": 0, "keep": 0}
+    defaults: ClassVar = {"worker_processes": 2, "workers": 16, "keep_alive": 1, "requests": 0, "keep": 0, "reuseport": False}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:

@@ -44,6 +44,8 @@ SECTIONS = (
     configurations,
 )
 
+INTERRUPTED = "This run was interrupted: what is missing was not measured."
+
 COMMANDS = """\
 make lab                     # everything: up to three hours
 make lab LAB_ARGS=--quick    # twenty minutes
@@ -68,17 +70,12 @@ def page(results: Results, raw: str) -> str:
 
 def _opening(results: Results) -> list[Markup | None]:
     run = results.records.run
-    machine = f"{run.machine.get('cpu', 'unknown processor')}, {run.machine.get('cores', '?')} cores, {run.started[:10]}, plan: {run.plan}"
-    warning = (
-        None
-        if results.records.done
-        else element("p", "This run was interrupted: what is missing was not measured.", class_="warning")
-    )
+    processor = f"{run.machine.get('cpu', 'unknown processor')}, {run.machine.get('cores', '?')} cores"
     told = [element("p", sentence[:1].upper() + sentence[1:]) for sentence in opening.sentences(results)]
     return [
         element("h1", "Corral beside other web application servers"),
-        element("p", machine, class_="machine"),
-        warning,
+        element("p", f"{processor}, {run.started[:10]}, plan: {run.plan}", class_="machine"),
+        None if results.records.done else element("p", INTERRUPTED, class_="warning"),
         *told,
     ]
 

@@ -62,7 +62,7 @@ def _throughput(results: Results) -> Plot | None:
 
 
 def _saturation(results: Results) -> Plot | None:
-    return _first(saturation.good_plots(results), _titles(results, RAMPS))
+    return _first(saturation.plots(results, saturation.GOOD_ANSWERS), _titles(results, RAMPS))
 
 
 def _latency(results: Results) -> Plot | None:

@@ -28,9 +28,8 @@ class Plot:
     lines: Sequence[Line]
     x_log: bool = False
     y_log: bool = False
-    # A thin line behind the others, as of what was planned.
-    beside: Sequence[float | None] | None = None
-    beside_label: str = ""
+    # The plan, as a thin line behind the others.
+    plan: Sequence[float | None] | None = None
 
     def data(self, numbers: dict[str, int]) -> dict:
         """Servers by their numbers, figures with the digits that count."""
@@ -44,8 +43,8 @@ class Plot:
             "yFormat": self.y_format, "x": [rounded(value, 5) for value in self.x], "xLog": self.x_log,
             "yLog": self.y_log, "lines": lines,
         }  # fmt: skip
-        if self.beside:
-            found |= {"beside": [rounded(value) for value in self.beside], "besideLabel": self.beside_label}
+        if self.plan:
+            found |= {"plan": [rounded(value) for value in self.plan]}
         return found
 
 

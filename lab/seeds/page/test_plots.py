@@ -32,16 +32,16 @@ class Ramps(unittest.TestCase):
     def test_the_axis_is_the_rate_where_that_only_grows(self):
         rows = [[0, 10, 10, 10, 0, 1.0, 2000.0], [1, 20, 20, 18, 2, 1.0, None], [2, 20, 20, 20, 0, 1.0, 4000.0]]
         found = Results(Records(RUN, ramps=[Ramp("a", "w", "standard", "", rows, void="generator saturated")]))
-        good = next(saturation.good_plots(found))
+        good = next(saturation.plots(found, saturation.GOOD_ANSWERS))
         self.assertEqual(
             (good.x, good.lines[0].values, good.lines[0].void), ([10, 20], [10, 19], {1: "generator saturated"})
         )
-        self.assertEqual(next(saturation.p99_plots(found)).lines[0].values, [2, 4])
+        self.assertEqual(next(saturation.plots(found, saturation.TAIL)).lines[0].values, [2, 4])
 
     def test_the_axis_is_the_time_elsewhere(self):
         rows = [[0, 10, 10, 10, 0, 1.0, 2.0], [1, 90, 90, 30, 60, 1.0, 2.0], [2, 10, 10, 10, 0, 1.0, 2.0]]
         found = Results(Records(RUN, ramps=[Ramp("a", "w", "stress", "", rows)]))
-        failed = next(saturation.failed_plots(found))
+        failed = next(saturation.plots(found, saturation.FAILED_REQUESTS))
         self.assertEqual((failed.x, failed.lines[0].values), ([0, 1, 2], [0, 60, 0]))
 
 

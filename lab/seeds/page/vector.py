@@ -52,7 +52,7 @@ def drawn(plot: Plot, styles: dict[str, Style], titles: dict[str, str], ink: Ink
             f"{plot.y_label}, by {plot.x_label}; hollow: void", WIDTH - 12, HEIGHT - 10, ink.quiet, text_anchor="end"
         ),
         *_grid(plot, x, y, ink),
-        *_beside(plot, x, y, ink),
+        *_plan(plot, x, y, ink),
         *(part for line in plot.lines for part in _line(plot, line, styles[line.server], x, y, ink)),
         *_names(plot, styles, titles, x, y, ink),
         xmlns="http://www.w3.org/2000/svg",
@@ -89,9 +89,9 @@ def _grid(plot: Plot, x: Scale, y: Scale, ink: Ink) -> list[Markup]:
     return found
 
 
-def _beside(plot: Plot, x: Scale, y: Scale, ink: Ink) -> list[Markup]:
+def _plan(plot: Plot, x: Scale, y: Scale, ink: Ink) -> list[Markup]:
     """The plan, as far as it is within the plot."""
-    pairs = [(at, value) for at, value in zip(plot.x, plot.beside or (), strict=False) if value <= y.most]
+    pairs = [(at, value) for at, value in zip(plot.x, plot.plan or (), strict=False) if value <= y.most]
     return [_path(pairs, x, y, stroke=ink.quiet, stroke_width=1)] if pairs else []
 
 

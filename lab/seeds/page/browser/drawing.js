@@ -66,8 +66,8 @@ function series(plot, lines) {
     const isOwn = family === "corral";
     return { stroke: colour(family), width: isOwn ? 3 : 1.75, dash, spanGaps: true, points: { show: false } };
   });
-  const beside = plot.beside === undefined ? [] : [{ stroke: colour("edge"), width: 1, points: { show: false } }];
-  return [{}, ...beside, ...drawn];
+  const plan = plot.plan === undefined ? [] : [{ stroke: colour("edge"), width: 1, points: { show: false } }];
+  return [{}, ...plan, ...drawn];
 }
 
 function dot(context, x, y, radius, stroke, fill) {
@@ -146,6 +146,6 @@ function draw(box, plot, lines, onPoint) {
     hooks: { draw: [after], setCursor: [(chart) => chart.cursor.idx !== null && onPoint(chart.cursor.idx)] },
   };
   const positive = (values) => (plot.yLog ? values.map((value) => (value > 0 ? value : null)) : values);
-  const beside = plot.beside === undefined ? [] : [plot.beside];
-  return new uPlot(options, [plot.x, ...beside, ...lines.map(({ values }) => positive(values))], box);
+  const plan = plot.plan === undefined ? [] : [plot.plan];
+  return new uPlot(options, [plot.x, ...plan, ...lines.map(({ values }) => positive(values))], box);
 }

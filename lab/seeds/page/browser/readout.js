@@ -25,7 +25,7 @@ function tell(list, plot, lines, at) {
   const sorted = [...lines].sort((one, other) => valueAt(other.values, at) - valueAt(one.values, at));
   const head = document.createElement("li");
   head.className = "place";
-  const planned = plot.beside?.[at] === undefined ? "" : `, ${plot.besideLabel} ${UNITS.rate.full(plot.beside[at])}`;
+  const planned = plot.plan?.[at] === undefined ? "" : `, planned ${UNITS.rate.full(plot.plan[at])}`;
   head.textContent = `${plot.yLabel} at ${UNITS[plot.xFormat].full(plot.x[at])}${planned}`;
   list.replaceChildren(head, ...sorted.map((line) => entry(plot, line, at)));
 }

@@ -1,6 +1,7 @@
 """Past saturation: what servers answer, and what clients see, while more is asked than a server can do."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from statistics import mean
 
 from ...records import Ramp
@@ -32,62 +33,57 @@ PLANNED, GOOD, FAILED, P99 = 1, 3, 4, 6
 def saturation(context: Context) -> Section:
     if not context.results.records.ramps:
         return section("saturation", "Past saturation", paragraph("No ramp was run."))
-    good, failed, p99 = (list(of(context.results)) for of in (good_plots, failed_plots, p99_plots))
     text = paragraph(
         "corral-tank keeps to a schedule, whatever became of earlier requests, as users do. Times count from when a "
         "request was due, and failed requests count, too. “Holds to” is the highest rate up to which nothing failed "
         "or was slow. “Recovers after” is counted from the end of the overload until answers are good and fast "
         "again."
     )
-    labelled = ((good, "Good answers of"), (failed, "Failed requests of"), (p99, "99th percentile of"))
-    figures = [context.canvas.figure(*shown, choice=label) for shown, label in labelled]
+    choices = ("Good answers of", GOOD_ANSWERS), ("Failed requests of", FAILED_REQUESTS), ("99th percentile of", TAIL)
+    shown = [(label, list(plots(context.results, look))) for label, look in choices]
+    figures = [context.canvas.figure(*found, choice=label) for label, found in shown if found]
     schedules = dict.fromkeys((ramp.profile, ramp.schedule) for ramp in context.results.records.ramps if ramp.schedule)
     profiles = [paragraph(f"Profile “{profile}”: {schedule}") for profile, schedule in schedules]
     table = tables.table("Ramps", COLUMNS, (_row(context, ramp) for ramp in context.results.records.ramps))
     return section("saturation", "Past saturation", text, *profiles, *figures, table)
 
 
-def good_plots(results: Results) -> Iterator[Plot]:
-    return _plots(results, "good answers a second", "rate", lambda row: row[GOOD], with_planned=True)
+@dataclass(frozen=True)
+class Look:
+    """One figure of each second, and how it is shown."""
+
+    label: str
+    unit: str
+    of: Callable[[list], float | None]
+    is_log: bool = False
+    has_plan: bool = False
 
 
-def failed_plots(results: Results) -> Iterator[Plot]:
-    return _plots(results, "failed requests a second", "rate", lambda row: row[FAILED])
+GOOD_ANSWERS = Look("good answers a second", "rate", lambda row: row[GOOD], has_plan=True)
+FAILED_REQUESTS = Look("failed requests a second", "rate", lambda row: row[FAILED])
+TAIL = Look("99th percentile that a client sees", "ms", lambda row: row[P99] and row[P99] / 1000, is_log=True)
 
 
-def p99_plots(results: Results) -> Iterator[Plot]:
-    return _plots(
-        results, "99th percentile that a client sees", "ms", lambda row: row[P99] and row[P99] / 1000, is_log=True
-    )
+def plots(results: Results, look: Look) -> Iterator[Plot]:
+    """One plot for each workload and profile."""
+    found: dict[tuple[str, str], list[Ramp]] = {}
+    for ramp in results.records.ramps:
+        if ramp.seconds:
+            found.setdefault((ramp.workload, ramp.profile), []).append(ramp)
+    for (workload, profile), ramps in found.items():
+        yield _plot(f"{results.work(workload)}, {profile}", ramps, look)
 
 
-def _plots(
-    results: Results,
-    label: str,
-    unit: str,
-    of: Callable[[list], float | None],
-    is_log: bool = False,
-    with_planned: bool = False,
-) -> Iterator[Plot]:
-    whole = [ramp for ramp in results.records.ramps if ramp.seconds]
-    for workload, profile in dict.fromkeys((ramp.workload, ramp.profile) for ramp in whole):
-        ramps = [ramp for ramp in whole if (ramp.workload, ramp.profile) == (workload, profile)]
-        planned = max((_planned(ramp) for ramp in ramps), key=len)
-        by_rate = all(map(_only_grows, ramps))
-        keys = sorted(set(planned)) if by_rate else list(range(len(planned)))
-        yield Plot(
-            f"{results.work(workload)}, {profile}",
-            "planned requests a second" if by_rate else "time since the start",
-            "rate" if by_rate else "seconds",
-            label,
-            unit,
-            keys,
-            [_line(ramp, _values(ramp, keys, by_rate, of)) for ramp in ramps],
-            x_log=by_rate,
-            y_log=is_log,
-            beside=(keys if by_rate else planned) if with_planned else None,
-            beside_label="planned",
-        )
+def _plot(title: str, ramps: list[Ramp], look: Look) -> Plot:
+    """The axis is the planned rate where that only grows, and the time elsewhere."""
+    planned = max((_planned(ramp) for ramp in ramps), key=len)
+    by_rate = planned == sorted(planned)
+    places = planned if by_rate else list(range(len(planned)))
+    x = sorted({place for place in places if place or not by_rate})
+    axis = ("planned requests a second", "rate") if by_rate else ("time since the start", "seconds")
+    lines = [_line(ramp, _values(ramp, places, x, look)) for ramp in ramps]
+    plan = (x if by_rate else planned) if look.has_plan else None
+    return Plot(title, *axis, look.label, look.unit, x, lines, x_log=by_rate, y_log=look.is_log, plan=plan)
 
 
 def _only_grows(ramp: Ramp) -> bool:
@@ -109,13 +105,13 @@ def _planned(ramp: Ramp) -> list[float]:
     return [row[PLANNED] for row in ramp.seconds]
 
 
-def _values(ramp: Ramp, keys: list[float], by_rate: bool, of: Callable[[list], float | None]) -> list[float | None]:
-    """One value for each rate, or for each second."""
+def _values(ramp: Ramp, places: list[float], x: list[float], look: Look) -> list[float | None]:
+    """One value for each place of the axis: the mean of the seconds there."""
     found: dict[float, list[float]] = {}
-    for second, row in enumerate(ramp.seconds):
-        if (value := of(row)) is not None:
-            found.setdefault(row[PLANNED] if by_rate else second, []).append(value)
-    return [mean(found[key]) if key in found else None for key in keys]
+    for place, row in zip(places, ramp.seconds, strict=False):
+        if (value := look.of(row)) is not None:
+            found.setdefault(place, []).append(value)
+    return [mean(found[place]) if place in found else None for place in x]
 
 
 def _row(context: Context, ramp: Ramp) -> tuple[Child, ...]:

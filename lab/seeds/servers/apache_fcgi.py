@@ -35,8 +35,8 @@ class _ProxyFcgi(Apache):
 
 
 THREADED = [{"threads": threads, "processes": processes, "reuse": reuse}
-            for threads, processes, reuse in ((64, 4, False), (64, 8, False), (64, 16, False), (64, 32, False),
-                                              (256, 8, False), (1024, 8, False), (1024, 8, True), (1024, 16, True))]  # fmt: skip
+            for threads, processes, reuse in ((64, 4, False), (64, 8, False), (64, 16, False), (256, 8, False),
+                                              (1024, 8, False), (1024, 8, True), (1024, 16, True))]  # fmt: skip
 
 
 class EventFpm(Threaded, _ProxyFcgi):

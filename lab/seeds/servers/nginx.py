@@ -69,8 +69,9 @@ class NginxFpm(_Nginx):
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
         plain = [{"worker_processes": 2, "processes": processes} for processes in (2, 4, 8, 16, 32)]
-        return [*plain, {"worker_processes": 1, "processes": 8}, {"worker_processes": 1, "processes": 8, "keep": 4},
-                {"worker_processes": 2, "processes": 8, "keep": 2}, {"worker_processes": 2, "processes": 16, "keep": 4}, {"processes": 8, "reuseport": True}]  # fmt: skip
+        kept = [{"worker_processes": workers, "processes": processes, "keep": keep} for workers, processes, keep in
+                ((1, 8, 0), (1, 8, 4), (2, 8, 2), (2, 16, 4))]  # fmt: skip
+        return [*plain, *kept, {"processes": 8, "reuseport": True}]
 
     @classmethod
     def missing(cls) -> str | None:
@@ -145,7 +146,7 @@ class NginxApache(_Nginx):
 
     name = "nginx-apache"
     title = "nginx before Apache prefork, mod_php"
-    defaults: ClassVar = {"worker_processes": 2, "workers": 16, "keep_alive": 1, "requests": 0, "keep": 0, "reuseport": False}
+    defaults: ClassVar = {"worker_processes": 2, "reuseport": False, "workers": 16, "keep_alive": 2, "requests": 0, "keep": 0}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
@@ -173,7 +174,8 @@ class NginxApache(_Nginx):
     def upstream(self) -> str:
         keep = self.settings_in_force["keep"]
         kept = f"keepalive {keep}; keepalive_requests 1000000000; keepalive_timeout 1s;" if keep else ""
-        return f"upstream php {{ server 127.0.0.1:{self.behind.port}; {kept} }}\nproxy_buffers 16 32k;\nproxy_buffer_size 32k;"
+        backend = f"127.0.0.1:{self.behind.port}"
+        return f"upstream php {{ server {backend}; {kept} }}\nproxy_buffers 16 32k;\nproxy_buffer_size 32k;"
 
     def script(self) -> str:
         connection = 'proxy_http_version 1.1; proxy_set_header Connection ""; ' if self.settings_in_force["keep"] else ""

@@ -9,7 +9,8 @@ from typing import ClassVar
 from ... import measure, processes
 from ...servers import Server, free_port
 from .. import chosen
-from ..workloads import WORKLOADS, Site, Workload
+from ..workloads import WORKLOADS, Site
+from .shown import shown
 
 KEEP_ALIVE, CLOSE, TLS, H2 = "keep-alive", "close", "tls", "h2"
 HTTP = frozenset({KEEP_ALIVE, CLOSE})
@@ -18,9 +19,6 @@ ALL_TRANSPORTS = HTTPS | {H2}
 
 # Bytes of the largest request body, with room for its form.
 MAX_BODY = 68 << 20
-
-# Places of temporary folders are not to be read in what is published.
-SHOWN_FOLDER = "/lab"
 
 
 class SeedServer(Server):
@@ -91,8 +89,7 @@ class SeedServer(Server):
     def files(self) -> dict[str, str]:
         """The configuration: each file by its name."""
         paths = [self.setup.php_ini, *self.written] if self.has_php else self.written
-        shown = {path.name: path.read_text() for path in paths}
-        return {name: text.replace(str(self.site.folder), SHOWN_FOLDER) for name, text in shown.items()}
+        return {path.name: shown(path, self.site.folder) for path in paths}
 
     @property
     def has_php(self) -> bool:
@@ -108,7 +105,3 @@ def as_unprivileged(setup_user: str, setup_group: str) -> list[str]:
     if os.geteuid() != 0:
         return []
     return ["setpriv", f"--reuid={setup_user}", f"--regid={setup_group}", "--init-groups"]
-
-
-def only_files(workloads: dict[str, Workload]) -> set[str]:
-    return {name for name, workload in workloads.items() if not workload.is_php}

@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import bench, runs, servers
 from . import observe, records, tuning
 from .generators import GENERATORS
-from .plan import PLANS, Offer, Plan
+from .plan import PLANS, TELLING, USUAL_FAMILIES, Offer, Plan
 from .ramp import RAMP_SECONDS
 from .records import Records
 from .run import Contest
@@ -49,7 +49,7 @@ def measure(options: Options, path: Path, *, is_resumed: bool) -> None:
         options = Options(**records.read(path).run.options)
     kinds = chosen_kinds(options)
     with tempfile.TemporaryDirectory(prefix="corral-lab-") as folder, prepare(Path(folder)) as site:
-        plan = make_plan(options, offers(kinds, site, is_asked_for=bool(options.servers)))
+        plan = make_plan(options, offers(kinds, site, options))
         if not plan.cells and not plan.extras:
             raise Refused("nothing is called so; --plan tells all names")
         if is_resumed:
@@ -70,9 +70,14 @@ def chosen_kinds(options: Options) -> list[type[SeedServer]]:
     return [kind for kind in asked if not kind.missing()]
 
 
-def offers(kinds: list[type[SeedServer]], site: Site, *, is_asked_for: bool) -> list[Offer]:
+def offers(kinds: list[type[SeedServer]], site: Site, options: Options) -> list[Offer]:
+    """Servers that the command line names are all telling."""
+
+    def is_telling(kind: type[SeedServer]) -> bool:
+        return bool(options.servers) or kind.name in TELLING or kind.family not in USUAL_FAMILIES
+
     return [
-        Offer(kind.name, kind.family, frozenset(kind(site, site.folder / "none").serves), kind.transports, is_asked_for)
+        Offer(kind.name, frozenset(kind(site, site.folder / "none").serves), kind.transports, is_telling(kind))
         for kind in kinds
     ]
 
@@ -95,7 +100,7 @@ def imagined_plan(options: Options) -> Plan:
         user = servers.unprivileged_user()
         setup = servers.Setup(folder, folder, folder, 8, user, user)
         site = Site(folder, {}, setup, [], folder, None)
-        return make_plan(options, offers(chosen_kinds(options), site, is_asked_for=bool(options.servers)))
+        return make_plan(options, offers(chosen_kinds(options), site, options))
 
 
 def begin(path: Path, plan: Plan, options: Options, site: Site) -> None:

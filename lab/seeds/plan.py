@@ -1,7 +1,7 @@
 """The plan of a run: which server is asked for what, by which tool, and how long all of it takes.
 
 Not each combination is worth its time. Every server has each of its workloads at one level. Six levels of clients, the
-tools of the articles, and transports are for the servers that tell most, on the workloads that tell most.
+tools of the articles, transports, and all five rounds are for the servers that tell most; the others have three rounds.
 """
 
 import hashlib
@@ -12,18 +12,21 @@ from .records import Cell
 
 LEVELS = (10, 50, 100, 200, 500, 1000)
 USUAL = 100
-# Each of them holds a body in memory or on disk.
-UPLOADERS = 10
+# Where one request takes a tenth of a second or more: others would only wait.
+FEW = 10
 
-# One of each way to run PHP; servers that are only there because a variable names them are always among these.
+# One of each way to run PHP. Servers that are only there because a variable names them are among these if time allows.
 TELLING = ("corral-php", "corral-worker", "corral-fpm", "apache-prefork-mod_php", "apache-event-fpm", "nginx-fpm-socket")
-USUAL_FAMILIES = ("corral", "apache", "nginx", "varnish")
+USUAL_FAMILIES = ("corral", "apache", "nginx", "caddy", "varnish")
 ARTICLES_TOOLS = ("ab", "siege", "wrk")
+FEWER_ROUNDS = 3
 # Servers that lab.owners can set up with a user for each site.
 WITH_OWNERS = ("corral-php", "nginx-fpm-socket", "apache-itk-mod_php")
 
-# Seconds beside the load of a sample: the answer is verified twice, the processes are warmed up and looked at.
-BESIDE = 1.3
+# Seconds beside the load of a sample: the answer is verified twice, the processes are warmed up and looked at, and the
+# last answers are waited for. Many clients wait longer, and so do those that send 60 MB.
+BESIDE = 1.4
+BESIDE_MANY, MANY = 3.0, 500
 BESIDE_LARGE_UPLOADS = 5.0
 TO_START = 6.0
 TO_TUNE = 600.0
@@ -41,15 +44,9 @@ class Offer:
     """What a server can be asked for."""
 
     server: str
-    family: str
     serves: frozenset[str]
     transports: frozenset[str]
-    # Named by the command line.
-    is_asked_for: bool = False
-
-    @property
-    def is_telling(self) -> bool:
-        return self.is_asked_for or self.server in TELLING or self.family not in USUAL_FAMILIES
+    is_telling: bool
 
 
 @dataclass(frozen=True)
@@ -93,6 +90,8 @@ class Plan:
     # Each column's cells are measured one after the other.
     columns: list[list[Cell]]
     extras: list[Extra]
+    # Servers with fewer rounds.
+    with_fewer_rounds: frozenset[str] = frozenset()
     is_tuned: bool = False
     # The length of each profile of a ramp.
     ramp_seconds: dict[str, float] = field(default_factory=dict)
@@ -109,12 +108,21 @@ class Plan:
     def digest(self) -> str:
         """The same for the same measurements."""
         parts = [self.name, str(self.rounds), str(self.seconds)]
-        names = [each.name for each in (*self.cells, *self.extras)]
+        names = [f"{self.rounds_of(cell)} {cell.name}" for cell in self.cells] + [extra.name for extra in self.extras]
         return hashlib.sha256("\n".join([*parts, *names]).encode()).hexdigest()[:16]
+
+    def rounds_of(self, cell: Cell) -> int:
+        return min(self.rounds, FEWER_ROUNDS) if cell.server in self.with_fewer_rounds else self.rounds
+
+    @property
+    def n_samples(self) -> int:
+        return sum(map(self.rounds_of, self.cells))
 
     def cell_time(self, cell: Cell) -> float:
         """Seconds of one sample."""
-        return self.seconds + (BESIDE_LARGE_UPLOADS if cell.workload == "upload-60m" else BESIDE)
+        if cell.workload == "upload-60m":
+            return self.seconds + BESIDE_LARGE_UPLOADS
+        return self.seconds + (BESIDE_MANY if cell.clients >= MANY else BESIDE)
 
     def extra_time(self, extra: Extra) -> float:
         known = {"slow": TO_BE_SLOW, "idle": TO_HOLD_IDLE, "sites": TO_ASK_SITES}
@@ -123,8 +131,15 @@ class Plan:
     @property
     def time(self) -> float:
         once = TO_BEGIN + TO_END + (TO_TUNE if self.is_tuned else 0) + TO_START * len(self.servers)
-        samples = self.rounds * sum(map(self.cell_time, self.cells))
-        return once + samples + sum(map(self.extra_time, self.extras))
+        return once + self.time_of_steps
+
+    @property
+    def time_of_steps(self) -> float:
+        """Seconds of all samples and extras."""
+        return sum(map(self._time_of_rounds, self.cells)) + sum(map(self.extra_time, self.extras))
+
+    def _time_of_rounds(self, cell: Cell) -> float:
+        return self.rounds_of(cell) * self.cell_time(cell)
 
     def only(self, texts: list[str]) -> "Plan":
         """The measurements whose name contains one of the texts."""
@@ -136,15 +151,10 @@ class Plan:
         extras = [extra for extra in self.extras if is_asked_for(extra.name)]
         return replace(self, name=f"part of {self.name}", columns=list(filter(None, columns)), extras=extras, is_tuned=False)
 
-    def fitted(self, target: float) -> "Plan":
-        """With samples as long as fit into the target; a second at least."""
-        lengths = (replace(self, seconds=seconds) for seconds in (4.0, 3.0, 2.0))
-        return next((plan for plan in lengths if plan.time <= target), replace(self, seconds=1.0))
-
     def text(self) -> str:
         lines = [f"{self.name}: {self.rounds} rounds of {self.seconds:g} s, {len(self.cells)} cells, {words(self.time)}"]
         for column in self.columns:
-            first, time = column[0], self.rounds * sum(map(self.cell_time, column))
+            first, time = column[0], sum(map(self._time_of_rounds, column))
             load = f"{first.workload}, {first.transport}, {first.clients} clients, {first.tool}"
             lines.append(f"  {load:<52} {len(column):>2} servers {time / 60:5.1f} min")
         for kind in dict.fromkeys(extra.kind for extra in self.extras):
@@ -160,39 +170,57 @@ def words(seconds: float) -> str:
 
 def full(offers: list[Offer], ramp_seconds: dict[str, float]) -> Plan:
     """Three hours at most: it aims at a quarter less, as machines differ."""
+    return _fitted([_full(each, ramp_seconds, seconds) for each in _poorer(offers) for seconds in (3.0, 2.0, 1.0)], 2.25 * HOUR)
+
+
+def _full(offers: list[Offer], ramp_seconds: dict[str, float], seconds: float) -> Plan:
     columns = [
         *_every_workload(is_for_all=True),
         *(Column(work, clients) for work in ("echoes", "mysql", "phpinfo") for clients in LEVELS if clients != USUAL),
         *(Column("echoes", clients, tool, "close") for tool in ARTICLES_TOOLS for clients in (USUAL, 1000)),
-        *(Column("phpinfo", USUAL, tool, "close") for tool in ARTICLES_TOOLS),
         *(Column(work, transport=how) for work in ("file-1k", "echoes") for how in ("close", "tls", "h2")),
-        *(Column("file-100k", transport=how) for how in ("tls", "h2")),
     ]
     ramps = [("laravel", "standard"), ("laravel", "stress"), ("mysql", "standard"), ("mysql", "stress")]
     extras = [*_ramps(offers, ramps), *_others(offers)]
-    plan = Plan("full", 5, 1.0, _measured(columns, offers), extras, True, ramp_seconds)
-    return plan.fitted(2.25 * HOUR)
+    others = frozenset(offer.server for offer in offers if not offer.is_telling)
+    return Plan("full", 5, seconds, _measured(columns, offers), extras, others, True, ramp_seconds)
 
 
 def quick(offers: list[Offer], ramp_seconds: dict[str, float]) -> Plan:
     """Twenty minutes: three rounds, the telling servers, the others on one workload."""
+    return _fitted([_quick(each, ramp_seconds, seconds) for each in _poorer(offers) for seconds in (2.0, 1.0)], 18 * 60)
+
+
+def _quick(offers: list[Offer], ramp_seconds: dict[str, float], seconds: float) -> Plan:
     columns = [
         Column("echoes", is_for_all=True),
-        *(column for column in _every_workload(is_for_all=False) if column.workload not in ("echoes", "sort", "upload-60m")),
+        *(Column(work) for work in ("phpinfo", "mysql", "laravel", "file-1k", "upload-64k")),
+        Column("wordpress", FEW),
         *(Column("echoes", clients) for clients in (10, 1000)),
         *(Column("echoes", USUAL, tool, "close") for tool in ARTICLES_TOOLS),
-        *(Column("file-1k", transport=how) for how in ("tls", "h2")),
+        Column("file-1k", transport="h2"),
     ]
     few = [offer for offer in offers if offer.server in ("corral-php", "nginx-fpm-socket")]
     extras = [*_ramps(few, [("laravel", "stress")]), *(Extra("slow", offer.server) for offer in few)]
-    return Plan("quick", 3, 1.0, _measured(columns, offers), extras, False, ramp_seconds)
+    return Plan("quick", 3, seconds, _measured(columns, offers), extras, ramp_seconds=ramp_seconds)
+
+
+def _poorer(offers: list[Offer]) -> list[list[Offer]]:
+    """The offers, and again with fewer telling servers, for where there is no time for more."""
+    few = [replace(offer, is_telling=offer.is_telling and offer.server in TELLING) for offer in offers]
+    return [offers, few]
+
+
+def _fitted(plans: list[Plan], target: float) -> Plan:
+    """The richest plan that fits into the target."""
+    return next((plan for plan in plans if plan.time <= target), plans[-1])
 
 
 def _every_workload(*, is_for_all: bool) -> list[Column]:
-    usual = ("phpinfo", "echoes", "sort", "mysql", "mysql-persistent", "laravel", "lumen", "wordpress", "wordpress-rest",
-             "file-1k", "file-100k", "upload-64k")  # fmt: skip
-    large = Column("upload-60m", UPLOADERS, is_for_all=is_for_all)
-    return [*(Column(work, is_for_all=is_for_all) for work in usual), large]
+    usual = ("phpinfo", "echoes", "sort", "mysql", "mysql-persistent", "laravel", "lumen", "file-1k", "file-100k", "upload-64k")
+    slow = ("wordpress", "wordpress-rest", "upload-60m")
+    clients = dict.fromkeys(usual, USUAL) | dict.fromkeys(slow, FEW)
+    return [Column(work, number, is_for_all=is_for_all) for work, number in clients.items()]
 
 
 def _measured(columns: list[Column], offers: list[Offer]) -> list[list[Cell]]:

@@ -8,7 +8,7 @@ from typing import TextIO
 from .plan import words
 
 # Below so many seconds of the plan, its own pace is believed and not the one so far.
-ENOUGH = 60.0
+ENOUGH = 20.0
 
 
 class Progress:

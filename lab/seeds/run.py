@@ -14,14 +14,18 @@ from .progress import Progress
 from .records import Cell, Histogram, Records, Sample
 from .sampling import Sampler
 from .servers import SeedServer
-from .workloads import WORKLOADS, Site
+from .workloads import WORKLOADS, Site, Workload
 
 
 class Contest:
     """One run, new or resumed: `found` is what its file contains already."""
 
-    def __init__(self, plan: Plan, site: Site, kinds: dict[str, type[SeedServer]], path: Path, found: Records):
+    def __init__(
+        self, plan: Plan, site: Site, kinds: dict[str, type[SeedServer]], path: Path, found: Records,
+        workloads: dict[str, Workload] = WORKLOADS,
+    ):  # fmt: skip
         self._plan = plan
+        self._workloads = workloads
         self._path = path
         self._started = found.run.epoch
         self._measured = {(sample.cell, sample.round) for sample in found.samples}
@@ -30,18 +34,18 @@ class Contest:
         self._histograms = {record.cell: record.counts for record in found.histograms}
         self._site = site
         self._fleet = Fleet(site, kinds, self._tell_server)
-        n_steps = plan.rounds * len(plan.cells) + len(plan.extras)
-        self._progress = Progress(n_steps, plan.time)
+        n_steps = plan.n_samples + len(plan.extras)
+        self._progress = Progress(n_steps, plan.time_of_steps)
 
     def measure(self) -> None:
         """An interruption stops all servers; the file remains."""
         folder = self._site.folder / "generators"
         folder.mkdir(exist_ok=True)
         with self._fleet:
-            sampler = Sampler(self._fleet, WORKLOADS, self._plan.seconds, folder)
+            sampler = Sampler(self._fleet, self._workloads, self._plan.seconds, folder)
             for number in range(self._plan.rounds):
                 for column in self._plan.columns:
-                    for cell in in_turn(column, number):
+                    for cell in in_turn([cell for cell in column if number < self._plan.rounds_of(cell)], number):
                         self._round(sampler, cell, number)
             extras = Extras(self._fleet, self._site, folder)
             for extra in self._plan.extras:

@@ -8,7 +8,8 @@ from ..load import LoadFailed
 from ..servers import ServerFailed
 from . import verdict
 from .fleet import Fleet, death
-from .generators import GENERATORS, Load, Outcome
+from .generators import GENERATORS, Generator, Load, Outcome
+from .generators.process import Hung
 from .observe import Observed, Watch
 from .records import Cell, Sample
 from .servers import SeedServer
@@ -53,17 +54,31 @@ class Sampler:
         load = load_of(cell, server, workload, self._seconds)
         if not workload.body:
             GENERATORS["tank"].run(replace(load, seconds=WARM_UP), self._folder)
-        with Watch(self._fleet.subject(server), self._seconds / N_POINTS) as watch:
-            outcome = generator.run(load, self._folder)
-        fill(sample, outcome, watch.observed())
+        outcome, observed = self._observe(generator, load, server, generator.attempts)
+        fill(sample, outcome, observed)
         wrong = None if death(server) else fault(server, workload, cell.transport)
-        if wrong:
-            sample.void = f"{verdict.WRONG} after the run: {wrong}"[:MOST_WORDS]
-        elif outcome.limit:
-            sample.void = f"{verdict.SATURATED}: {outcome.limit}"
-        else:
-            sample.void = verdict.void(sample)
+        sample.void = _void(sample, wrong, outcome.limit)
         return outcome
+
+
+    def _observe(self, generator: Generator, load: Load, server: SeedServer, attempts: int) -> tuple[Outcome, Observed]:
+        """A generator that is known to hang now and then has several attempts."""
+        watch = Watch(self._fleet.subject(server), self._seconds / N_POINTS)
+        try:
+            with watch:
+                outcome = generator.run(load, self._folder)
+        except Hung:
+            if attempts <= 1:
+                raise
+            return self._observe(generator, load, server, attempts - 1)
+        return outcome, watch.observed()
+
+
+def _void(sample: Sample, wrong: str | None, limit: str | None) -> str | None:
+    """Other load comes before the generator's limit: a generator that waits for a processor may be its victim."""
+    if wrong:
+        return f"{verdict.WRONG} after the run: {wrong}"[:MOST_WORDS]
+    return verdict.void(sample) or (f"{verdict.SATURATED}: {limit}" if limit else None)
 
 
 def load_of(cell: Cell, server: SeedServer, workload: Workload, seconds: float) -> Load:
@@ -89,5 +104,6 @@ def fill(sample: Sample, outcome: Outcome, observed: Observed) -> None:
 
 
 def _failed(sample: Sample, words: str) -> Sample:
+    sample.void = None
     sample.error = re.sub(r"\s+", " ", words)[:MOST_WORDS]
     return sample

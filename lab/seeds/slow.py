@@ -24,9 +24,11 @@ INTERVAL = 1.0
 HEAD = "GET {target} HTTP/1.1\r\nHost: {host}\r\nX-Slow: " + "a" * 1000
 
 
-def measure_slow(tank: Tank, server: SeedServer, load: Load, target: str, n_clients: int, folder: Path) -> Slow:
-    """What other clients see alone, and then beside clients that send a byte a second of their heads."""
-    load = replace(load, seconds=SECONDS)
+def measure_slow(
+    tank: Tank, server: SeedServer, load: Load, target: str, n_clients: int, folder: Path, seconds: float = SECONDS
+) -> Slow:
+    """The times that other clients see alone, and then beside clients that send a byte a second of their heads."""
+    load = replace(load, seconds=seconds)
     try:
         alone = _p99_ms(tank, load, folder)
         with SlowClients(server.port, HEAD.format(target=target, host=load.host).encode(), n_clients) as clients:

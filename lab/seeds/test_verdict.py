@@ -26,6 +26,9 @@ class Verdicts(unittest.TestCase):
         found = verdict.judge(cell(1000, 400, 1010, 500, 990))
         self.assertEqual((found.valid, found.median, found.article_mean), (True, 990, 1000))
 
+    def test_the_statistic_of_the_article_needs_five_rounds(self):
+        self.assertIsNone(verdict.judge(cell(1000, 990, 1010)).article_mean)
+
     def test_three_slow_rounds_are_a_spread(self):
         self.check(cell(1000, 400, 1010, 500, 600), "spread of the rounds: 41 %")
 

@@ -15,6 +15,8 @@ MOST_OTHERS = 0.10
 MOST_STOLEN = 0.05
 MOST_SPREAD = 0.15
 
+ARTICLE_ROUNDS = 5
+
 # First words of the reasons that a run finds out itself.
 SATURATED = "generator saturated"
 WRONG = "wrong answer"
@@ -27,7 +29,7 @@ class Verdict:
     valid: bool
     # Words up to the first figure are the same for the same reason.
     reasons: list[str] = field(default_factory=list)
-    # Good answers per second: of all rounds, and of those that are kept.
+    # Good answers per second: of all rounds, and the mean of those that are kept of five or more.
     median: float | None = None
     article_mean: float | None = None
     # The distance of the fastest from the slowest kept round, over their median.
@@ -47,7 +49,8 @@ def judge(samples: list[Sample]) -> Verdict:
     if spread >= MOST_SPREAD:
         reasons.append(f"spread of the rounds: {_percent(spread)}")
     middle = statistics.median(sample.per_second for sample in with_figures)
-    return Verdict(not reasons, reasons, middle, statistics.mean(rates), spread)
+    mean = statistics.mean(rates) if len(with_figures) >= ARTICLE_ROUNDS else None
+    return Verdict(not reasons, reasons, middle, mean, spread)
 
 
 def kept_rounds(samples: list[Sample]) -> list[Sample]:

@@ -65,6 +65,9 @@ class Generator:
     package = ""
     transports = frozenset({"keep-alive", "close"})
     sends_bodies = False
+    # Seconds beside those of the load after which a run has hung, and how often a run is begun.
+    patience = 6 * TIMEOUT
+    attempts = 1
 
     def env(self, folder: Path) -> dict[str, str]:
         return {}
@@ -96,7 +99,7 @@ class Generator:
 
     def run(self, load: Load, folder: Path) -> Outcome:
         command = self.command(load, folder)
-        finished = run(command, load.seconds + 6 * TIMEOUT, self.env(folder))
+        finished = run(command, load.seconds + self.patience, self.env(folder))
         if not self.accepts_status(finished.status):
             raise LoadFailed(f"{self.name} gave up, status {finished.status}: {finished.last_words}")
         outcome = self.parse(finished, folder)

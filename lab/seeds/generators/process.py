@@ -16,6 +16,10 @@ MOST_THREADS = 16
 LAST_WORDS = 300
 
 
+class Hung(LoadFailed):
+    """A generator that did not end."""
+
+
 @dataclass(frozen=True)
 class Finished:
     stdout: str
@@ -32,7 +36,7 @@ class Finished:
 
 
 def run(command: list[str], patience: float, env: dict[str, str] | None = None) -> Finished:
-    """Waits for the command's end. An end that does not come within `patience` is a failed run."""
+    """Waits for the command's end. Without an end within `patience`, it is killed and `Hung` is raised."""
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         started = time.monotonic()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
@@ -58,7 +62,7 @@ def _await_end(pid: int, started: float, patience: float) -> float:
         while not select.select([descriptor], [], [], INTERVAL)[0]:
             elapsed = time.monotonic() - started
             if elapsed > patience:
-                raise LoadFailed(f"the generator did not end within {patience:.0f} s")
+                raise Hung(f"the generator did not end within {patience:.0f} s")
             busiest = _busiest(pid, elapsed) or busiest
     finally:
         os.close(descriptor)

@@ -27,7 +27,12 @@ failures = 1000000000
 
 
 class Siege(Generator):
+    """siege cancels its threads at the end of a time, and waits for ever if one of them held a lock of the C library then:
+    https://github.com/JoeDog/siege/issues/4"""
+
     name = "siege"
+    patience = TIMEOUT
+    attempts = 3
     package = "siege"
     counts = "Counts statuses from 400 on and broken connections, in one number; bodies are not looked at, and no percentiles are told."
 

@@ -160,9 +160,9 @@ class NginxApache(_Nginx):
     def launch(self) -> None:
         settings = {key: self.settings_in_force[key] for key in ("workers", "keep_alive", "requests")}
         self.behind = _BehindNginx(self.site, self.folder / "apache", settings)
+        # Both are stopped together, also if one of them does not start.
+        self.behind.children, self.behind.written = self.children, self.written
         self.behind.start()
-        self.children += self.behind.children
-        self.written += self.behind.written
         self.launch_nginx()
 
     def role_of(self, pid: int) -> str:

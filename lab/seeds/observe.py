@@ -15,6 +15,8 @@ from ..processes import stat_fields
 
 MOST_POINTS = 12
 
+MANY_PROCESSES = 200
+
 # The part of its time that may be spent on looking at memory.
 MOST_LOOKING = 0.02
 
@@ -25,9 +27,10 @@ KERNEL_THREADS = 2
 @dataclass(frozen=True)
 class Process:
     parent: int
-    # Processor time in ticks: its own, and that of children that were reaped.
-    own: int
-    reaped: int
+    # Seconds of processor time, in steps of a tick: its own, and that of children that were reaped.
+    own: float
+    reaped: float
+    is_threaded: bool
 
 
 def processes() -> dict[int, Process]:
@@ -35,7 +38,8 @@ def processes() -> dict[int, Process]:
     for entry in os.listdir("/proc"):
         if entry.isdigit() and (fields := stat_fields(int(entry))):
             own, reaped = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
-            found[int(entry)] = Process(int(fields[1]), own, reaped)
+            found[int(entry)] = Process(
+                int(fields[1]), own / TICKS_PER_SECOND, reaped / TICKS_PER_SECOND, is_threaded=fields[17] != "1")
     return found
 
 
@@ -109,27 +113,63 @@ class _Snapshot:
         self.stat = _stat()
         table = processes()
         server, databases = trees(table, subject.roots), trees(table, subject.databases)
-        self.cpu = _cpu_by_role(table, server, subject.role_of)
+        self.others = _others(table, server | databases)
+        fine = {pid: _Fine.of(pid, table[pid]) for pid in server}
+        self.cpu = _cpu_by_role(table, fine, subject.role_of)
+        self.switches = {
+            "voluntary": sum(process.voluntary for process in fine.values()),
+            "involuntary": sum(process.involuntary for process in fine.values()),
+        }
         if databases:
             self.cpu[DATABASE] = _seconds(table, databases)
-        self.others = _others(table, server | databases)
-        self.switches = _switches(server)
 
 
-def _cpu_by_role(table: dict[int, Process], pids: set[int], role_of: Callable[[int], str]) -> dict[str, float]:
+@dataclass
+class _Fine:
+    """One process, more exactly than in ticks: hundreds of processes have less than a tick each."""
+
+    own: float
+    # Context switches of threads; those of a thread that has ended are lost.
+    voluntary: int = 0
+    involuntary: int = 0
+
+    @classmethod
+    def of(cls, pid: int, process: Process) -> "_Fine":
+        found, of_threads = cls(process.own), 0
+        try:
+            threads = os.listdir(f"/proc/{pid}/task") if process.is_threaded else [str(pid)]
+            for thread in threads:
+                of_threads += found._add_thread(f"/proc/{pid}/task/{thread}")
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+        # Ticks include threads that have ended.
+        found.own = max(found.own, of_threads / 1e9)
+        return found
+
+    def _add_thread(self, folder: str) -> int:
+        """Returns its nanoseconds of processor time."""
+        with open(f"{folder}/status", "rb") as file:
+            lines = file.read().rsplit(b"\n", 3)
+        self.voluntary += int(lines[1].partition(b":")[2])
+        self.involuntary += int(lines[2].partition(b":")[2])
+        with open(f"{folder}/schedstat", "rb") as file:
+            return int(file.read().split()[0])
+
+
+def _cpu_by_role(table: dict[int, Process], fine: dict[int, _Fine], role_of: Callable[[int], str]) -> dict[str, float]:
     """Time of children that were reaped goes to the role of those that are still there."""
-    roles = {pid: role_of(pid) for pid in pids}
+    roles = {pid: role_of(pid) for pid in fine}
     of_children = {table[pid].parent: role for pid, role in roles.items()}
     found: dict[str, float] = {}
     for pid, role in roles.items():
         heir = of_children.get(pid, role)
-        found[role] = found.get(role, 0.0) + table[pid].own / TICKS_PER_SECOND
-        found[heir] = found.get(heir, 0.0) + table[pid].reaped / TICKS_PER_SECOND
+        found[role] = found.get(role, 0.0) + fine[pid].own
+        found[heir] = found.get(heir, 0.0) + table[pid].reaped
     return found
 
 
 def _seconds(table: dict[int, Process], pids: set[int]) -> float:
-    return sum(table[pid].own + table[pid].reaped for pid in pids) / TICKS_PER_SECOND
+    return sum(table[pid].own + table[pid].reaped for pid in pids)
 
 
 def _others(table: dict[int, Process], known: set[int]) -> float:
@@ -137,28 +177,7 @@ def _others(table: dict[int, Process], known: set[int]) -> float:
     are generators."""
     kernel = trees(table, [KERNEL_THREADS])
     pids = table.keys() - known - kernel - {os.getpid()}
-    return _seconds(table, pids) + table[os.getpid()].own / TICKS_PER_SECOND
-
-
-def _switches(pids: set[int]) -> dict[str, int]:
-    """Summed over threads; those of a thread that ends are lost."""
-    found = {"voluntary": 0, "involuntary": 0}
-    for pid in pids:
-        for status in _thread_statuses(pid):
-            lines = status.rsplit("\n", 3)
-            found["voluntary"] += int(lines[1].partition(":")[2])
-            found["involuntary"] += int(lines[2].partition(":")[2])
-    return found
-
-
-def _thread_statuses(pid: int) -> list[str]:
-    statuses = []
-    try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            statuses.append(Path(f"/proc/{pid}/task/{thread}/status").read_text())
-    except (FileNotFoundError, ProcessLookupError):
-        pass
-    return statuses
+    return _seconds(table, pids) + table[os.getpid()].own
 
 
 def _stat() -> list[int]:
@@ -173,7 +192,8 @@ def _stolen(before: list[int], after: list[int]) -> float:
 
 
 class _MemoryOverTime:
-    """Points of time and megabytes: before the load, some meanwhile, and after it."""
+    """Points of time and megabytes: before the load, some meanwhile, and after it. A server of hundreds of processes takes
+    long to look at: it is looked at less often, and not before the load."""
 
     def __init__(self, roots: list[int], interval: float):
         self._roots = roots
@@ -184,22 +204,24 @@ class _MemoryOverTime:
 
     def begin(self) -> None:
         self._started = time.monotonic()
+        if len(trees(processes(), self._roots)) > MANY_PROCESSES:
+            return
         self._cost = self._look()
         self._thread.start()
 
     def end(self) -> None:
         self._done.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         self._look()
 
     def _look_on(self) -> None:
-        # A server of hundreds of processes takes long to look at, and is looked at less often.
         while not self._done.wait(max(self._interval, self._cost / MOST_LOOKING)) and len(self.points) < MOST_POINTS - 1:
             self._cost = self._look()
 
     def _look(self) -> float:
         started = time.monotonic()
-        pss = measure.memory(self._roots).pss
+        pss = measure.memory_of(trees(processes(), self._roots)).pss
         self.points.append([round(started - self._started, 2), round(pss / 1e6, 1)])
         return time.monotonic() - started
 

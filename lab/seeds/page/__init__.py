@@ -6,11 +6,14 @@ from .. import records
 from . import pictures
 from .document import page
 from .filling import fill
+from .library import ROOT
 from .results import Results
 
 
 def write(records_path: Path, html_path: Path) -> None:
-    html_path.write_text(page(Results(records.read(records_path)), records_path.name))
+    html = page(Results(records.read(records_path)), records_path.name)
+    # Reasons and failures may name files of this repository, wherever it lies.
+    html_path.write_text(html.replace(f"{ROOT}/", ""))
 
 
 def plots(records_path: Path, folder: Path) -> None:

@@ -56,16 +56,9 @@ def _swatch(at: int) -> Markup:
 def _drawn(bar: Bar, used: Sequence[str], parts: Sequence[str], longest: float) -> Markup:
     drawn, start = [], 0.0
     for part in used:
-        width = 100 * bar.parts.get(part, 0) / longest
-        # The gap is what tells parts apart without colours.
-        drawn.append(
-            element(
-                "rect",
-                x=f"{start:.2f}",
-                width=f"{max(width - 0.4, 0.2):.2f}",
-                height=10,
-                class_=f"part-{parts.index(part)}",
-            )
-        )
-        start += width
+        if width := 100 * bar.parts.get(part, 0) / longest:
+            # The gap is what tells parts apart without colours.
+            place = {"x": f"{start:.2f}", "width": f"{max(width - 0.4, 0.2):.2f}", "height": 10}
+            drawn.append(element("rect", **place, class_=f"part-{parts.index(part)}"))
+            start += width
     return element("svg", *drawn, viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true", class_="bar")

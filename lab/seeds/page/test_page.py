@@ -12,6 +12,7 @@ from pathlib import Path
 from .. import records
 from ..records import Absent, Idle, Run, Sample, Server, Workload
 from . import made_up, write
+from .library import ROOT
 
 EVIL = "</script><img src=x onerror=alert(1)>'\"&amp;"
 
@@ -162,6 +163,11 @@ class ForeignText(unittest.TestCase):
 
 
 class PartsOfRuns(unittest.TestCase):
+    def test_the_place_of_the_repository_is_not_told(self):
+        source = page_of(RUN, Absent("corral", "Corral", f"{ROOT}/target/release/corral (make build)"))
+        self.assertIn(">target/release/corral (make build)<", source)
+        self.assertNotIn(str(ROOT), source)
+
     def test_a_run_that_has_only_begun(self):
         self.assertIn("was interrupted", page_of(RUN))
 

@@ -25,7 +25,7 @@ def latency(context: Context) -> Section:
         "one histogram. A line ends where ten answers are left: further to the right single ones would decide. Void "
         "cells are left out."
     )
-    figure = context.canvas.figure(*found, choice="Workload") if found else paragraph("No generator told a histogram.")
+    figure = context.canvas.figure(*found, choice="Workload") if found else paragraph("No valid cell has a histogram.")
     return section("latency", "Answer times by percentile", text, figure, _table(context))
 
 

@@ -41,7 +41,7 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
         if results.records.done
         else "interrupted: the run is not complete",
     )
-    yield "Corral", " ".join(f"{key} {value}" for key, value in run.corral.items())
+    yield "Corral", " ".join(f"{key} {value}" for key, value in run.corral.items() if value)
     yield (
         "noise",
         f"the same work ten times before the run: {percent(run.noise.get('spread'))} from the fastest to the slowest",

@@ -11,6 +11,7 @@ from ..markup import Child, Markup
 from ..plot import Line, Plot
 from ..results import USUAL_TOOL, Results
 from ..units import figure
+from .overview import overview
 from .voids import voids
 
 
@@ -19,12 +20,14 @@ def throughput(context: Context) -> Section:
     curves = [part for points in series if len(points) > 1 for part in _curve(context, points)]
     single = [_bars(context, points[0]) for points in series if len(points) == 1]
     return section(
-        "throughput", "Throughput by number of clients",
-        paragraph("Good answers a second by corral-tank, medians of rounds. Hollow points are void, as told below."),
+        "throughput",
+        "Throughput by number of clients",
+        *overview(context),
+        paragraph("By number of clients, where several were measured; hollow points are void, as told below."),
         *curves,
-        paragraph("Workloads at one number of clients:") if single else None,
+        paragraph("Other points, as bars:") if single else None,
         *single,
-    )  # fmt: skip
+    )
 
 
 def levels(results: Results) -> Iterable[list[Point]]:

@@ -31,8 +31,8 @@ def chooser(context: Context) -> Markup:
 
 
 def representatives(results: Results) -> set[str]:
-    """Of each family the server that was measured at the most points, and of those the fastest; of Corral also the one
-    that is compared."""
+    """The server of each family that was measured at the most points, the fastest of several; with Corral as it is
+    compared."""
     places: dict[str, list[int]] = {}
     for point in results.points:
         by_rate = sorted(results.at(point), key=lambda cell: -(cell.per_second or 0))

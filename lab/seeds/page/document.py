@@ -26,7 +26,19 @@ from .sections.tools import tools
 BROWSER = Path(__file__).with_name("browser")
 
 # In the order in which each uses those before it.
-SCRIPTS = ("format", "colours", "readout", "drawing", "figures", "chooser", "filter", "sorting", "printing")
+SCRIPTS = (
+    "format",
+    "colours",
+    "readout",
+    "axes",
+    "marks",
+    "drawing",
+    "figures",
+    "chooser",
+    "filter",
+    "sorting",
+    "printing",
+)
 
 SECTIONS = (
     lost,

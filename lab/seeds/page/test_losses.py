@@ -1,4 +1,4 @@
-"""What counts as a loss of Corral, and what the three sentences say of it."""
+"""Losses of Corral, and the three sentences about a run."""
 
 import unittest
 from collections.abc import Iterator

@@ -4,7 +4,16 @@
 const shown = new Set();
 
 /** The moves of a key, in places of the axis. */
-const MOVES = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -Infinity, End: Infinity };
+const MOVES = {
+  ArrowLeft: -1,
+  ArrowRight: 1,
+  ArrowDown: -1,
+  ArrowUp: 1,
+  PageDown: -10,
+  PageUp: 10,
+  Home: -Infinity,
+  End: Infinity,
+};
 
 class Figure {
   constructor(element) {
@@ -52,8 +61,9 @@ class Figure {
     tell(this.list, this.plot, this.lines, at);
     const { x, xFormat, yLabel, title } = this.plot;
     const place = UNITS[xFormat].full(x[at]);
-    const told = this.lines.map(({ server, values }) => [servers[server].title, valueAt(values, at)]).filter(([, value]) => value !== null);
-    const words = told.map(([name, value]) => `${name} ${UNITS[this.plot.yFormat].full(value)}`);
+    const told = this.lines.map(({ server, values }) => [servers[server].title, valueAt(values, at)]);
+    const known = told.filter(([, value]) => value !== null);
+    const words = known.map(([name, value]) => `${name} ${UNITS[this.plot.yFormat].full(value)}`);
     const values = {
       "aria-label": `${title}: ${yLabel}`,
       "aria-valuemin": 0,

@@ -16,7 +16,8 @@ function filter() {
     row.hidden = !isShown;
     count += isShown;
   }
-  form.querySelector("output").textContent = `${count.toLocaleString("en")} of ${rows.length.toLocaleString("en")} cells`;
+  const [some, all] = [count, rows.length].map((number) => number.toLocaleString("en"));
+  form.querySelector("output").textContent = `${some} of ${all} cells`;
 }
 
 form.addEventListener("input", filter);

@@ -1,5 +1,6 @@
 """The marked part of a document: two pictures, three sentences and a link to the page."""
 
+from html import escape
 from os.path import relpath
 from pathlib import Path
 
@@ -22,6 +23,7 @@ def fill(document: Path, results: Results, folder: Path, html: Path) -> None:
         raise NoPlace(f"{document} does not have {BEGIN} and {END}")
     images = [_picture(picture, relpath(folder, document.parent)) for picture in pictures(results)]
     told = " ".join(sentence[:1].upper() + sentence[1:] for sentence in opening.sentences(results))
+    told = escape(told, quote=False)
     link = f"[All figures of this run]({relpath(html, document.parent)}), with what Corral loses first."
     document.write_text("\n\n".join([f"{before}{BEGIN}", *images, told, link, f"{END}{after}"]))
 

@@ -23,15 +23,15 @@ def _won(results: Results, found: Sequence[Comparison]) -> str:
     n_won = sum(not comparison.is_lost for comparison in rates)
     usual = 1 / median(comparison.ratio for comparison in rates)
     return (
-        f"Corral without worker mode is first by requests a second at {n_won} of {len(rates)} "
-        f"points, with {usual:.2f} times the best rival in the median."
+        f"Corral without worker mode answers the most requests a second under {n_won} of {len(rates)} loads; "
+        f"in the median it makes {usual:.2f} times the best rival's."
     )
 
 
 def _lost(results: Results, found: Sequence[Comparison]) -> str:
     n_lost = [sum(c.is_lost for c in found if c.measure is measure) for measure in MEASURES]
     rates, times, tails = n_lost
-    told = f"Rivals are better at {rates} points in requests a second, {times} in processor time, {tails} in p99"
+    told = f"Rivals are better under {rates} loads in requests a second, {times} in processor time, {tails} in p99"
     worst = losses.lost(found)[:1]
     if not worst:
         return f"{told}."
@@ -42,7 +42,7 @@ def _lost(results: Results, found: Sequence[Comparison]) -> str:
 def _void(results: Results) -> str:
     n_void = sum(not cell.is_valid for cell in results.cells.values())
     often = ", mostly for " + results.reasons.most_common(1)[0][0] if results.reasons else ""
-    return f"Of {count(len(results.cells), 'cell')}, {n_void} {'is' if n_void == 1 else 'are'} void{often}."
+    return f"Of {count(len(results.cells), 'figure')} of a server under a load, {n_void} {'is' if n_void == 1 else 'are'} void{often}."
 
 
 def _noise(results: Results) -> str:

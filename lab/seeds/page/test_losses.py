@@ -82,8 +82,8 @@ class Sentences(unittest.TestCase):
     def test_they_count(self):
         found = results(samples("corral-php", [100] * 3, {"php": 20}), samples("a", [50] * 3, {"php": 10}))
         won, rivals, void = opening.sentences(found)
-        self.assertIn("at 1 of 1 points, with 2.00 times", won)
-        self.assertIn("0 points in requests a second, 1 in processor time", rivals)
+        self.assertIn("under 1 of 1 loads; in the median it makes 2.00 times", won)
+        self.assertIn("0 loads in requests a second, 1 in processor time", rivals)
         self.assertIn("A: 2.00 times (w, processor time)", rivals)
         self.assertIn("0 are void", void)
 

@@ -42,7 +42,8 @@ def _lost(results: Results, found: Sequence[Comparison]) -> str:
 def _void(results: Results) -> str:
     n_void = sum(not cell.is_valid for cell in results.cells.values())
     often = ", mostly for " + results.reasons.most_common(1)[0][0] if results.reasons else ""
-    return f"Of {count(len(results.cells), 'figure')} of a server under a load, {n_void} {'is' if n_void == 1 else 'are'} void{often}."
+    verb = "is" if n_void == 1 else "are"
+    return f"Of {count(len(results.cells), 'cell')}, each a server under a load, {n_void} {verb} void{often}."
 
 
 def _noise(results: Results) -> str:

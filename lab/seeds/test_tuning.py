@@ -6,11 +6,11 @@ import unittest
 
 from . import crowd
 from .servers import SERVERS
-from .tuning import choose
+from .tuning import choose, finalists, join
 
 
 def row(per_second: float, fault: str | None = None, points: int = 3) -> dict:
-    return {"per_second": per_second, "fault": fault, "points": points, "chosen": False}
+    return {"per_second": per_second, "cpu_us": 10.0, "fault": fault, "points": points, "runs": 1, "chosen": False}
 
 
 class Choosing(unittest.TestCase):
@@ -23,6 +23,19 @@ class Choosing(unittest.TestCase):
 
     def test_if_all_have_faults_the_one_that_went_farthest_is_chosen(self):
         self.check([row(900, "mysql failed", 1), row(100, "some had no answer", 3), row(80, "some had no answer", 3)], 1)
+
+    def test_a_lucky_moment_is_measured_again(self):
+        rows = [row(100), row(900), row(200)]
+        self.assertEqual(finalists(rows), [rows[1], rows[2]])
+        join(rows[1], row(1))
+        join(rows[2], row(200))
+        self.check(rows, 2)
+
+    def test_a_fault_in_the_second_run_counts(self):
+        rows = [row(100), row(200)]
+        for each, again in zip(rows, (row(100), row(0, "it died", 0)), strict=True):
+            join(each, again)
+        self.check(rows, 0)
 
     def test_nothing_is_chosen_where_nothing_was_measured(self):
         self.check([row(0, "not ready", 0)], None)

@@ -55,6 +55,10 @@ class WorkerFpm(EventFpm):
     title = "Apache worker, php-fpm"
     mpm = "worker"
 
+    @classmethod
+    def candidates(cls) -> list[dict[str, object]]:
+        return THREADED[::2]
+
 
 class PreforkFpm(Prefork, _ProxyFcgi):
     name = "apache-prefork-fpm"

@@ -20,7 +20,7 @@ class _Corral(SeedServer, servers.Corral):
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
-        return [{"processes": number} for number in (2, 4, 8, 16, 32)] + [{"processes": 8, "threads": 1}]
+        return [{"processes": number} for number in (4, 8, 16, 32)] + [{"processes": 8, "threads": 1}]
 
     def role_of(self, pid: int) -> str:
         title = processes.title(pid)
@@ -100,7 +100,7 @@ class CorralPhp(_Corral):
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
-        return [*super().candidates(), {"processes": "auto"}]
+        return [{"processes": 2}, *super().candidates(), {"processes": "auto"}]
 
 
 class CorralWorker(CorralPhp):

@@ -101,6 +101,10 @@ class NginxFpmPort(NginxFpm):
     name = "nginx-fpm-port"
     title = "nginx, php-fpm at a port, static pool"
 
+    @classmethod
+    def candidates(cls) -> list[dict[str, object]]:
+        return [*({"processes": number} for number in (4, 8, 16)), {"processes": 16, "keep": 4}]
+
     def launch(self) -> None:
         port = free_port()
         FpmPool.launch(self, port)

@@ -1,23 +1,20 @@
 """Measurements that are made once for a server: ramps, slow clients, idle connections, sites of many users."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from .. import owners, servers
-from . import ramp, records, slow
+from ..load import LoadFailed
+from . import ramp, records, slow, verdict
 from .fleet import Fleet
 from .generators import GENERATORS
+from .observe import Watch
 from .plan import IDLE_CONNECTIONS, N_SITES, SLOW_CLIENTS, USUAL, Extra
 from .records import Cell, Record
-from .sampling import load_of
+from .sampling import WARM_UP, load_of
 from .servers import SeedServer
-from .servers.verify import fault
 from .sites import measure_sites
 from .workloads import WORKLOADS, Site
-
-# Seconds that a server has after a ramp to answer again.
-TO_RECOVER = 10.0
 
 # The workload beside slow clients, and the file that idle connections ask for once.
 BESIDE_SLOW, IDLE_FILE = "echoes", "1k.txt"
@@ -63,21 +60,19 @@ class Extras:
         return slow.measure_slow(self._tank, server, load, workload.path, SLOW_CLIENTS, self._folder)
 
     def _ramp(self, server: SeedServer, extra: Extra) -> Record:
+        """A server that was overloaded is not measured again: the next measurement starts it anew."""
         workload = WORKLOADS[extra.workload]
-        load = load_of(_cell(server, workload.name), server, workload, 1.0)
+        load = load_of(_cell(server, workload.name), server, workload, WARM_UP)
         try:
-            return ramp.measure(self._tank, server.name, workload.name, load, ramp.PROFILES[extra.profile], self._folder)
+            self._tank.run(load, self._folder)
+            with Watch(self._fleet.subject(server), ramp.LONGEST) as watch:
+                found = ramp.measure(self._tank, server.name, workload.name, load, ramp.PROFILES[extra.profile], self._folder)
+            found.void = verdict.disturbance(watch.observed()) or found.void
+            return found
+        except LoadFailed as error:
+            return FAILED[extra.kind](extra, str(error))
         finally:
-            self._await_recovery(server, extra)
-
-    def _await_recovery(self, server: SeedServer, extra: Extra) -> None:
-        """A server that does not answer after a ramp is stopped: the next measurement starts it anew."""
-        deadline = time.monotonic() + TO_RECOVER
-        while fault(server, WORKLOADS[extra.workload], "keep-alive"):
-            if time.monotonic() > deadline:
-                self._fleet.stop(server.name)
-                return
-            time.sleep(0.5)
+            self._fleet.stop(server.name)
 
     def _sites(self, extra: Extra) -> Record:
         if not self._has_users:

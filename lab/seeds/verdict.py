@@ -8,6 +8,7 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 
+from .observe import Observed
 from .records import Sample
 
 MOST_FAILED = 0.001
@@ -85,7 +86,15 @@ def _failed(samples: list[Sample]) -> list[str]:
 
 
 def _disturbed(samples: list[Sample]) -> list[str]:
-    others, stolen = (max(getattr(sample, name) for sample in samples) for name in ("others", "stolen"))
+    return _of_machine(*(max(getattr(sample, name) for sample in samples) for name in ("others", "stolen")))
+
+
+def disturbance(observed: Observed) -> str | None:
+    """The first reason why the machine itself makes a measurement void."""
+    return next(iter(_of_machine(observed.others, observed.stolen)), None)
+
+
+def _of_machine(others: float, stolen: float) -> list[str]:
     reasons = []
     if others >= MOST_OTHERS:
         reasons.append(f"other load on the machine: {_percent(others)}")

@@ -9,6 +9,8 @@ from .seed import CLOSE, H2, KEEP_ALIVE, TLS, SeedServer
 ARGUMENTS = {KEEP_ALIVE: ["--http1.1"], CLOSE: ["--http1.1", "-H", "Connection: close"], TLS: ["--http1.1"], H2: ["--http2"]}
 # The protocol in words, as curl tells it.
 VERSIONS = {KEEP_ALIVE: "1.1", CLOSE: "1.1", TLS: "1.1", H2: "2"}
+# Seconds for a server to make processes again.
+PATIENCE = 5.0
 TRANSPORTS = (KEEP_ALIVE, CLOSE, TLS, H2)
 
 
@@ -23,7 +25,8 @@ def verify(server: SeedServer, times: int = 2) -> Iterator[tuple[str, str, str |
 
 
 def fault(server: SeedServer, workload: Workload, transport: str) -> str | None:
-    """One request: nothing, or what is wrong with its answer."""
+    """One request: nothing, or what is wrong with its answer. Processes that a load before has cost come back first."""
+    server.settle(PATIENCE)
     command = ["curl", "--silent", "--show-error", "--insecure", "--max-time", "60", *ARGUMENTS[transport],
                "-H", f"Host: {workload.host}", "--write-out", "\n%{http_version} %{http_code} %{num_connects}"]  # fmt: skip
     if workload.body:

@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from .. import bench, runs, servers
-from . import observe, records, tuning
+from . import machine, records, tuning
 from .generators import GENERATORS
-from .plan import PLANS, TELLING, USUAL_FAMILIES, Offer, Plan
+from .plan import Offer, Plan
+from .plans import PLANS, TELLING, USUAL_FAMILIES
 from .ramp import RAMP_SECONDS
 from .records import Records
 from .run import Contest
@@ -107,7 +108,7 @@ def begin(path: Path, plan: Plan, options: Options, site: Site) -> None:
     """Writes what is known before the first measurement."""
     corral = next(kind for kind in SERVERS if kind.family == "corral")
     version = {"version": "" if corral.missing() else corral.version(), "commit": runs.commit()}
-    run = records.Run(_now(), plan.name, plan.rounds, plan.seconds, observe.machine(), observe.noise(), version,
+    run = records.Run(_now(), plan.name, plan.rounds, plan.seconds, machine.facts(), machine.noise(), version,
                       asdict(options), plan.digest)  # fmt: skip
     absent = [records.Absent(kind.name, kind.title, reason) for kind in SERVERS if (reason := kind.missing())]
     absent += [records.Absent(name, f"workload: {WORKLOADS[name].title}", reason) for name, reason in site.missing.items()]
@@ -122,7 +123,7 @@ def begin(path: Path, plan: Plan, options: Options, site: Site) -> None:
 
 def check_same(run: records.Run, plan: Plan) -> None:
     """Figures of two machines, or of two plans, do not belong into one table."""
-    here = observe.machine()
+    here = machine.facts()
     changed = [f"{fact}: {run.machine.get(fact)} then, {here[fact]} now" for fact in FACTS if run.machine.get(fact) != here[fact]]
     if run.digest != plan.digest:
         changed.append("other cells than then: a server, a tool or the lab itself has changed")

@@ -18,7 +18,7 @@ CONNECTIONS = 1000
 # A second holds if its requests were answered rightly, 99 of 100 within this time.
 FAST_US = 1_000_000
 
-# Of 100 requests, 99 left sooner after they were due and a connection was free.
+# The 99th percentile of how late requests may leave although a connection was free.
 MOST_LATE_MS = 100
 
 

@@ -15,7 +15,7 @@ FAST, SLOW = 20_000, 3_000_000
 
 
 def judged(*seconds: tuple[int, int, int], relief: int | None = None) -> Ramp:
-    """Of seconds with the planned rate, failures and the 99th percentile."""
+    """A ramp of seconds with the planned rate, failures and the 99th percentile."""
     rows = [[at, rate, rate, rate - failed, failed, FAST, p99] for at, (rate, failed, p99) in enumerate(seconds)]
     return ramp.judged(Ramp("small", "laravel", "trial", seconds=rows), Profile("trial", "", len(rows), relief))
 

@@ -1,4 +1,4 @@
-"""The accounts of processes: who is whose child, and the processor time and context switches of each."""
+"""The accounts of processes: their parents, their processor time, and their context switches."""
 
 import os
 from collections.abc import Callable

@@ -101,23 +101,29 @@ class _MemoryOverTime:
 
     def begin(self) -> None:
         self._started = time.monotonic()
-        if len(accounts.trees(accounts.processes(), self._roots)) > MANY_PROCESSES:
-            return
-        self._cost = self._look()
-        self._thread.start()
+        pids = self._pids()
+        if len(pids) <= MANY_PROCESSES:
+            self._cost = self._look(pids)
+            self._thread.start()
 
     def end(self) -> None:
         self._done.set()
         if self._thread.ident is not None:
             self._thread.join()
-        self._look()
+        self._look(self._pids())
 
     def _look_on(self) -> None:
         while not self._done.wait(max(self._interval, self._cost / MOST_LOOKING)) and len(self.points) < MOST_POINTS - 1:
-            self._cost = self._look()
+            started = time.monotonic()
+            self._look(self._pids())
+            self._cost = time.monotonic() - started
 
-    def _look(self) -> float:
+    def _pids(self) -> set[int]:
+        return accounts.trees(accounts.processes(), self._roots)
+
+    def _look(self, pids: set[int]) -> float:
+        """Returns the seconds that it took."""
         started = time.monotonic()
-        pss = measure.memory_of(accounts.trees(accounts.processes(), self._roots)).pss
+        pss = measure.memory_of(pids).pss
         self.points.append([round(started - self._started, 2), round(pss / 1e6, 1)])
         return time.monotonic() - started

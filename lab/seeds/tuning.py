@@ -7,7 +7,8 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable
-from math import exp, log, sqrt
+from itertools import count
+from math import exp, log
 from pathlib import Path
 from statistics import fmean
 
@@ -24,7 +25,8 @@ POINTS = (("echoes", 100), ("mysql", 100), ("echoes", 1000))
 SECONDS = 1.0
 # The share of requests that may fail before a candidate is out.
 MOST_FAILED = 0.001
-FINALISTS = 2
+# Once is luck: a candidate that looks best is measured again, until the best one has been measured as often.
+RUNS_OF_BEST = 2
 # Seconds for a server to make the processes again that a load before has cost it.
 PATIENCE = 5.0
 
@@ -42,37 +44,28 @@ def sweep_server(kind: type[SeedServer], site: Site, progress: Progress) -> list
     """One row for each candidate. The fastest one is chosen that fails nothing and lets no client wait for the end of
     another one's connection."""
     rows = [_row(kind, settings, number, site) for number, settings in enumerate(kind.candidates())]
-    for number, row in enumerate(finalists(rows)):
-        join(row, _row(kind, row["settings"], len(rows) + number, site))
-    choose(rows)
+    numbers = count(len(rows))
+    while (row := best(rows))["runs"] < RUNS_OF_BEST and not row["fault"]:
+        join(row, _row(kind, row["settings"], next(numbers), site))
+    best(rows)["chosen"] = best(rows)["per_second"] > 0
     for row in rows:
         outcome = row["fault"] or f"{row['per_second']:,.0f} requests/s, {row['cpu_us']:.0f} us"
         progress(f"tuning {kind.name}: {row['setting']}: {outcome}{', chosen' if row['chosen'] else ''}")
     return rows
 
 
-def rank(row: dict) -> tuple:
+def best(rows: list[dict]) -> dict:
     """A server with faults in each of its candidates is still to be shown at its fastest."""
-    return row["fault"] is None, row["runs"], row["points"], row["per_second"]
-
-
-def finalists(rows: list[dict]) -> list[dict]:
-    """The best ones, which are measured once more: a moment on a busy machine is worth little."""
-    return [row for row in sorted(rows, key=rank, reverse=True)[:FINALISTS] if not row["fault"]]
+    return max(rows, key=lambda row: (row["fault"] is None, row["points"], row["per_second"]))
 
 
 def join(row: dict, again: dict) -> None:
-    """Makes one row of two measurements with the same settings."""
+    """Makes one row of a row and a further measurement with the same settings."""
     row["fault"] = again["fault"]
     if not again["fault"]:
+        row["per_second"] = exp((row["runs"] * log(row["per_second"]) + log(again["per_second"])) / (row["runs"] + 1))
+        row["cpu_us"] = (row["runs"] * row["cpu_us"] + again["cpu_us"]) / (row["runs"] + 1)
         row["runs"] += 1
-        row["per_second"] = sqrt(row["per_second"] * again["per_second"])
-        row["cpu_us"] = (row["cpu_us"] + again["cpu_us"]) / 2
-
-
-def choose(rows: list[dict]) -> None:
-    best = max(rows, key=rank)
-    best["chosen"] = best["per_second"] > 0
 
 
 def _row(kind: type[SeedServer], settings: dict[str, object], number: int, site: Site) -> dict:

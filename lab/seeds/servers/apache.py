@@ -120,7 +120,7 @@ ThreadsPerChild {threads}
 ServerLimit {workers // threads}
 StartServers {workers // threads}
 MaxRequestWorkers {workers}
-MinSpareThreads {threads}
+MinSpareThreads {min(64, threads)}
 MaxSpareThreads {workers}
 MaxConnectionsPerChild 0
 {asynchronous}"""

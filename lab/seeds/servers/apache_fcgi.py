@@ -39,11 +39,13 @@ THREADED = [{"threads": threads, "processes": processes, "reuse": reuse}
                                               (1024, 8, False), (1024, 8, True), (1024, 16, True))]  # fmt: skip
 
 
+# A process whose threads are all busy closes connections that clients are about to use again, so that few large processes
+# fail less than many small ones.
 class EventFpm(Threaded, _ProxyFcgi):
     name = "apache-event-fpm"
     title = "Apache event, php-fpm"
     transports = ALL_TRANSPORTS
-    defaults: ClassVar = {"workers": 1024, "threads": 64, "keep_alive": 5, "requests": 0, "processes": 8, "reuse": False}
+    defaults: ClassVar = {"workers": 1024, "threads": 1024, "keep_alive": 5, "requests": 0, "processes": 16, "reuse": True}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:

@@ -92,6 +92,7 @@ class _Corral(SeedServer, servers.Corral):
 class CorralPhp(_Corral):
     name = "corral-php"
     title = "Corral, PHP in its own workers"
+    defaults: ClassVar = {"processes": 16, "threads": 2}
 
     @classmethod
     def missing(cls) -> str | None:

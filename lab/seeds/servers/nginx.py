@@ -64,14 +64,14 @@ location ~ \\.php$ {{ {self.script()} }}"""
 class NginxFpm(_Nginx):
     name = "nginx-fpm-socket"
     title = "nginx, php-fpm at a socket, static pool"
-    defaults: ClassVar = {"worker_processes": 2, "processes": 8, "keep": 0, "reuseport": False}
+    defaults: ClassVar = {"worker_processes": 2, "processes": 16, "keep": 4, "reuseport": False}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
-        plain = [{"worker_processes": 2, "processes": processes} for processes in (2, 4, 8, 16, 32)]
+        plain = [{"worker_processes": 2, "processes": processes, "keep": 0} for processes in (2, 4, 8, 16, 32)]
         kept = [{"worker_processes": workers, "processes": processes, "keep": keep} for workers, processes, keep in
                 ((1, 8, 0), (1, 8, 4), (2, 8, 2), (2, 16, 4))]  # fmt: skip
-        return [*plain, *kept, {"processes": 8, "reuseport": True}]
+        return [*plain, *kept, {"reuseport": True}]
 
     @classmethod
     def missing(cls) -> str | None:
@@ -103,7 +103,7 @@ class NginxFpmPort(NginxFpm):
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
-        return [*({"processes": number} for number in (4, 8, 16)), {"processes": 16, "keep": 4}]
+        return [*({"processes": number, "keep": 0} for number in (4, 8, 16)), {"processes": 16, "keep": 4}]
 
     def launch(self) -> None:
         port = free_port()
@@ -115,7 +115,7 @@ class NginxFpmPort(NginxFpm):
 class _Managed(NginxFpm):
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
-        return [{"processes": processes} for processes in (4, 8, 16, 32)]
+        return [*({"processes": number, "keep": 0} for number in (4, 8, 16, 32)), {"processes": 16, "keep": 4}]
 
 
 class NginxFpmDynamic(_Managed):
@@ -150,7 +150,7 @@ class NginxApache(_Nginx):
 
     name = "nginx-apache"
     title = "nginx before Apache prefork, mod_php"
-    defaults: ClassVar = {"worker_processes": 2, "reuseport": False, "workers": 16, "keep_alive": 2, "requests": 0, "keep": 0}
+    defaults: ClassVar = {"worker_processes": 2, "reuseport": False, "workers": 32, "keep_alive": 2, "requests": 0, "keep": 8}
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:

@@ -34,13 +34,12 @@ class VarnishNginx(NginxFpm):
     family = "varnish"
     # Varnish itself speaks no TLS.
     transports = HTTP
+    defaults: ClassVar = {**NginxFpm.defaults, "pools": 2}
     executable_of_cache = Path(os.environ.get("LAB_VARNISHD") or shutil.which("varnishd") or "/usr/sbin/varnishd")
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:
-        return [{"processes": processes} for processes in (4, 8, 16, 32)] + [{"processes": 8, "pools": 1}]
-
-    defaults: ClassVar = {**NginxFpm.defaults, "pools": 2}
+        return [*({"processes": number, "keep": 0} for number in (4, 8, 16, 32)), {}, {"pools": 1}]
 
     @classmethod
     def missing(cls) -> str | None:
@@ -65,7 +64,7 @@ class VarnishNginx(NginxFpm):
         pools = self.settings_in_force["pools"]
         self.spawn(
             self.executable_of_cache, "-F", "-n", work, "-a", f"127.0.0.1:{self.port}", "-f", vcl,
-            "-s", "malloc,256m", "-p", f"thread_pools={pools}", "-p", "thread_pool_min=100",
+            "-s", "malloc,256m", "-p", f"thread_pools={pools}", "-p", "thread_pool_min=500",
             "-p", "thread_pool_max=2500", "-p", "listen_depth=4096", "-p", "timeout_idle=60",
             # No log in shared memory is read here, but none can be left out: a small one.
             "-l", "8m", *self.jail(),

@@ -57,7 +57,7 @@ def measure(options: Options, path: Path, *, is_resumed: bool) -> None:
             check_same(records.read(path).run, plan)
         else:
             begin(path, plan, options, site)
-        if plan.is_tuned and not records.read(path).samples:
+        if plan.n_candidates and not records.read(path).samples:
             tuning.sweep(site, [kind for kind in kinds if kind.name in plan.servers], bench.progress)
         Contest(plan, site, {kind.name: kind for kind in kinds}, path, records.read(path)).measure()
 
@@ -78,7 +78,8 @@ def offers(kinds: list[type[SeedServer]], site: Site, options: Options) -> list[
         return bool(options.servers) or kind.name in TELLING or kind.family not in USUAL_FAMILIES
 
     return [
-        Offer(kind.name, frozenset(kind(site, site.folder / "none").serves), kind.transports, is_telling(kind))
+        Offer(kind.name, frozenset(kind(site, site.folder / "none").serves), kind.transports, is_telling(kind),
+              len(kind.candidates()))
         for kind in kinds
     ]
 

@@ -15,7 +15,8 @@ BESIDE = 1.4
 BESIDE_MANY, MANY = 3.0, 500
 BESIDE_LARGE_UPLOADS = 5.0
 TO_START = 6.0
-TO_TUNE = 600.0
+# For each candidate of the sweep, of which the best are tried once more.
+TO_TRY = 8.0
 TO_BEGIN, TO_END = 30.0, 15.0
 IDLE_CONNECTIONS = 10_000
 SLOW_CLIENTS = 500
@@ -33,6 +34,8 @@ class Offer:
     serves: frozenset[str]
     transports: frozenset[str]
     is_telling: bool
+    # Settings that its sweep tries.
+    n_candidates: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ class Plan:
     extras: list[Extra]
     # Servers with fewer rounds.
     with_fewer_rounds: frozenset[str] = frozenset()
-    is_tuned: bool = False
+    # Candidates of the sweep before the first round.
+    n_candidates: int = 0
     # The length of each profile of a ramp.
     ramp_seconds: dict[str, float] = field(default_factory=dict)
 
@@ -116,7 +120,7 @@ class Plan:
 
     @property
     def time(self) -> float:
-        once = TO_BEGIN + TO_END + (TO_TUNE if self.is_tuned else 0) + TO_START * len(self.servers)
+        once = TO_BEGIN + TO_END + TO_TRY * self.n_candidates + TO_START * len(self.servers)
         return once + self.time_of_steps
 
     @property
@@ -135,18 +139,28 @@ class Plan:
 
         columns = [[cell for cell in column if is_asked_for(cell.name)] for column in self.columns]
         extras = [extra for extra in self.extras if is_asked_for(extra.name)]
-        return replace(self, name=f"part of {self.name}", columns=list(filter(None, columns)), extras=extras, is_tuned=False)
+        return replace(self, name=f"part of {self.name}", columns=list(filter(None, columns)), extras=extras, n_candidates=0)
 
     def text(self) -> str:
-        lines = [f"{self.name}: {self.rounds} rounds of {self.seconds:g} s, {len(self.cells)} cells, {words(self.time)}"]
+        fewer = f"; {FEWER_ROUNDS} for {', '.join(sorted(self.with_fewer_rounds))}" if self.with_fewer_rounds else ""
+        lines = [
+            f"{self.name}: {len(self.cells)} cells, {self.n_samples} samples of {self.seconds:g} s, {words(self.time)}",
+            f"  {self.rounds} rounds{fewer}",
+        ]
+        if self.n_candidates:
+            lines.append(_row("settings tried", f"{self.n_candidates}", TO_TRY * self.n_candidates))
         for column in self.columns:
-            first, time = column[0], sum(map(self._time_of_rounds, column))
+            first = column[0]
             load = f"{first.workload}, {first.transport}, {first.clients} clients, {first.tool}"
-            lines.append(f"  {load:<52} {len(column):>2} servers {time / 60:5.1f} min")
+            lines.append(_row(load, f"{len(column)} servers", sum(map(self._time_of_rounds, column))))
         for kind in dict.fromkeys(extra.kind for extra in self.extras):
             chosen = [extra for extra in self.extras if extra.kind == kind]
-            lines.append(f"  {kind:<52} {len(chosen):>2} times   {sum(map(self.extra_time, chosen)) / 60:5.1f} min")
+            lines.append(_row(kind, f"{len(chosen)} times", sum(map(self.extra_time, chosen))))
         return "\n".join(lines)
+
+
+def _row(name: str, number: str, seconds: float) -> str:
+    return f"  {name:<52} {number:>11} {seconds / 60:6.1f} min"
 
 
 def words(seconds: float) -> str:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from .. import runs
-from . import beginning, records
+from . import beginning, records, verdict
 from .beginning import Options, Refused
 
 
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         if path.exists():
             print(f"\ninterrupted; to go on: python3 -m lab seeds --resume {path}", file=sys.stderr)
         return 130
-    print(f"raw data: {path}")
+    print(f"{n_valid(path)}\nraw data: {path}")
     options.page = path
     return make_page(options)
 
@@ -51,6 +51,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     if options.plots and not options.page and not options.resume:
         options.page = newest()
     return options
+
+
+def n_valid(path: Path) -> str:
+    verdicts = [verdict.judge(samples) for samples in records.read(path).cells().values()]
+    return f"{sum(each.valid for each in verdicts)} of {len(verdicts)} cells are valid"
 
 
 def newest() -> Path:

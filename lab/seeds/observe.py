@@ -46,16 +46,16 @@ class Watch:
 
     def __init__(self, subject: Subject, interval: float):
         self._subject = subject
-        self._memory = _MemoryOverTime(subject.roots, interval)
+        self._memory = _MemoryOverTime(interval)
 
     def __enter__(self) -> "Watch":
-        self._memory.begin()
+        self._memory.begin(accounts.trees(accounts.processes(), self._subject.roots))
         self._before = _Snapshot(self._subject)
         return self
 
     def __exit__(self, *_) -> None:
         self._after = _Snapshot(self._subject)
-        self._memory.end()
+        self._memory.end(self._after.server)
 
     def observed(self) -> Observed:
         before, after = self._before, self._after
@@ -76,9 +76,9 @@ class _Snapshot:
         self.at = time.monotonic()
         self.stat = machine.stat()
         table = accounts.processes()
-        server, databases = accounts.trees(table, subject.roots), accounts.trees(table, subject.databases)
-        self.others = accounts.others(table, server | databases)
-        fine = {pid: accounts.Fine.of(pid, table[pid]) for pid in server}
+        self.server, databases = accounts.trees(table, subject.roots), accounts.trees(table, subject.databases)
+        self.others = accounts.others(table, self.server | databases)
+        fine = {pid: accounts.Fine.of(pid, table[pid]) for pid in self.server}
         self.cpu = accounts.cpu_by_role(table, fine, subject.role_of)
         self.switches = {
             "voluntary": sum(process.voluntary for process in fine.values()),
@@ -89,37 +89,34 @@ class _Snapshot:
 
 
 class _MemoryOverTime:
-    """Points of time and megabytes: before the load, some meanwhile, and after it. A server of hundreds of processes takes
-    long to look at: it is looked at less often, and not before the load."""
+    """Points of time and megabytes: before the load, some meanwhile, and after it.
 
-    def __init__(self, roots: list[int], interval: float):
-        self._roots = roots
+    Meanwhile, only processes from before the load are looked at. A server of hundreds of processes takes long to look at:
+    it is looked at after the load alone.
+    """
+
+    def __init__(self, interval: float):
         self._interval = interval
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._look_on, daemon=True)
+        self._thread: threading.Thread | None = None
         self.points: list[list[float]] = []
 
-    def begin(self) -> None:
+    def begin(self, pids: set[int]) -> None:
         self._started = time.monotonic()
-        pids = self._pids()
         if len(pids) <= MANY_PROCESSES:
-            self._cost = self._look(pids)
+            cost = self._look(pids)
+            self._thread = threading.Thread(target=self._look_on, args=(pids, cost), daemon=True)
             self._thread.start()
 
-    def end(self) -> None:
+    def end(self, pids: set[int]) -> None:
         self._done.set()
-        if self._thread.ident is not None:
+        if self._thread:
             self._thread.join()
-        self._look(self._pids())
+        self._look(pids)
 
-    def _look_on(self) -> None:
-        while not self._done.wait(max(self._interval, self._cost / MOST_LOOKING)) and len(self.points) < MOST_POINTS - 1:
-            started = time.monotonic()
-            self._look(self._pids())
-            self._cost = time.monotonic() - started
-
-    def _pids(self) -> set[int]:
-        return accounts.trees(accounts.processes(), self._roots)
+    def _look_on(self, pids: set[int], cost: float) -> None:
+        while not self._done.wait(max(self._interval, cost / MOST_LOOKING)) and len(self.points) < MOST_POINTS - 1:
+            cost = self._look(pids)
 
     def _look(self, pids: set[int]) -> float:
         """Returns the seconds that it took."""

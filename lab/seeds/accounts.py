@@ -106,8 +106,6 @@ def seconds(table: dict[int, Process], pids: set[int]) -> float:
 
 
 def others(table: dict[int, Process], known: set[int]) -> float:
-    """Seconds of all other processes. The kernel's own threads work for everyone; children that this process has reaped
-    are generators."""
+    """Seconds of all other processes. The kernel's own threads work for everyone, and this process accounts for itself."""
     kernel = trees(table, [KERNEL_THREADS])
-    pids = table.keys() - known - kernel - {os.getpid()}
-    return seconds(table, pids) + table[os.getpid()].own
+    return seconds(table, table.keys() - known - kernel - {os.getpid()})

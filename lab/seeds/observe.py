@@ -59,21 +59,28 @@ class Watch:
 
     def observed(self) -> Observed:
         before, after = self._before, self._after
-        seconds = after.at - before.at
-        all_seconds = seconds * len(os.sched_getaffinity(0))
         return Observed(
-            seconds=seconds,
+            seconds=after.begun - before.ended,
             cpu={role: max(0.0, after.cpu[role] - before.cpu.get(role, 0.0)) for role in after.cpu},
             switches={kind: max(0, after.switches[kind] - before.switches[kind]) for kind in after.switches},
             memory_mb=self._memory.points,
             stolen=machine.stolen(before.stat, after.stat),
-            others=min(1.0, max(0.0, after.others - before.others) / all_seconds),
+            others=self._others(),
         )
+
+    def _others(self) -> float:
+        """The share of processes that are read at the same point of both snapshots, and of this process between both."""
+        before, after = self._before, self._after
+        used = max(0.0, after.others - before.others) / (after.begun - before.begun)
+        own = (after.own_begun - before.own_ended) / (after.begun - before.ended)
+        return min(1.0, (used + own) / len(os.sched_getaffinity(0)))
 
 
 class _Snapshot:
+    """Among thousands of processes, it takes long enough to be left out of the time between two."""
+
     def __init__(self, subject: Subject):
-        self.at = time.monotonic()
+        self.begun, self.own_begun = time.monotonic(), time.process_time()
         self.stat = machine.stat()
         table = accounts.processes()
         self.server, databases = accounts.trees(table, subject.roots), accounts.trees(table, subject.databases)
@@ -86,6 +93,7 @@ class _Snapshot:
         }
         if databases:
             self.cpu[DATABASE] = accounts.seconds(table, databases)
+        self.ended, self.own_ended = time.monotonic(), time.process_time()
 
 
 class _MemoryOverTime:

@@ -36,10 +36,10 @@ class Others(unittest.TestCase):
         12: Process(1, 4, 2, False),
     }  # fmt: skip
 
-    def test_the_kernel_the_server_and_generators_are_not_others(self):
+    def test_the_kernel_the_server_and_this_process_are_not_others(self):
         server = accounts.trees(self.TABLE, [FRONT])
         self.assertEqual(server, {FRONT, PHP})
-        self.assertEqual(accounts.others(self.TABLE, server), 7)
+        self.assertEqual(accounts.others(self.TABLE, server), 6)
 
     def test_roots_that_are_gone_are_no_processes(self):
         self.assertEqual(accounts.trees(self.TABLE, [99]), set())

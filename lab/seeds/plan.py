@@ -9,11 +9,14 @@ from .records import Cell
 USUAL = 100
 FEWER_ROUNDS = 3
 
+# Where a second has few requests, those that are not answered at its end would count for much: samples are longer.
+SLOW_WORKLOADS, LONGER = ("wordpress", "wordpress-rest", "upload-60m"), 3
+
 # Seconds beside the load of a sample: the answer is verified twice, the processes are warmed up and looked at, and the
 # last answers are waited for. Many clients wait longer, and so do those that send 60 MB.
 BESIDE = 1.4
 BESIDE_MANY, MANY = 3.0, 500
-BESIDE_LARGE_UPLOADS = 5.0
+BESIDE_LARGE_UPLOADS = 4.0
 TO_START = 6.0
 # For each candidate of the sweep, of which the best are tried once more.
 TO_TRY = 8.0
@@ -108,11 +111,14 @@ class Plan:
     def n_samples(self) -> int:
         return sum(map(self.rounds_of, self.cells))
 
+    def seconds_of(self, cell: Cell) -> float:
+        """The length of a sample."""
+        return self.seconds * (LONGER if cell.workload in SLOW_WORKLOADS else 1)
+
     def cell_time(self, cell: Cell) -> float:
-        """Seconds of one sample."""
-        if cell.workload == "upload-60m":
-            return self.seconds + BESIDE_LARGE_UPLOADS
-        return self.seconds + (BESIDE_MANY if cell.clients >= MANY else BESIDE)
+        """Seconds of one sample with all that belongs to it."""
+        beside = BESIDE_MANY if cell.clients >= MANY else BESIDE
+        return self.seconds_of(cell) + (BESIDE_LARGE_UPLOADS if cell.workload == "upload-60m" else beside)
 
     def extra_time(self, extra: Extra) -> float:
         known = {"slow": TO_BE_SLOW, "idle": TO_HOLD_IDLE, "sites": TO_ASK_SITES}

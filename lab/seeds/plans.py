@@ -10,8 +10,8 @@ from .plan import HOUR, USUAL, Column, Extra, Offer, Plan
 from .records import Cell
 
 LEVELS = (10, 50, 100, 200, 500, 1000)
-# Where one request takes a tenth of a second or more: others would only wait.
-FEW = 10
+# Where one request takes a tenth of a second or more, others would only wait.
+FEW, UPLOADERS = 10, 4
 
 # One of each way to run PHP. Servers that are only there because a variable names them are among these if time allows.
 TELLING = ("corral-php", "corral-worker", "corral-fpm", "apache-prefork-mod_php", "apache-event-fpm", "nginx-fpm-socket")
@@ -23,7 +23,7 @@ WITH_OWNERS = ("corral-php", "nginx-fpm-socket", "apache-itk-mod_php")
 
 def full(offers: list[Offer], ramp_seconds: dict[str, float]) -> Plan:
     """Three hours at most: the plan aims at less, as machines differ."""
-    return _fitted([_full(each, ramp_seconds, seconds) for each in _poorer(offers) for seconds in (3.0, 2.0, 1.0)], 2.5 * HOUR)
+    return _fitted([_full(each, ramp_seconds, seconds) for each in _poorer(offers) for seconds in (3.0, 2.0, 1.5, 1.0)], 2.5 * HOUR)
 
 
 def _full(offers: list[Offer], ramp_seconds: dict[str, float], seconds: float) -> Plan:
@@ -72,8 +72,7 @@ def _fitted(plans: list[Plan], target: float) -> Plan:
 
 def _every_workload(*, is_for_all: bool) -> list[Column]:
     usual = ("phpinfo", "echoes", "sort", "mysql", "mysql-persistent", "laravel", "lumen", "file-1k", "file-100k", "upload-64k")
-    slow = ("wordpress", "wordpress-rest", "upload-60m")
-    clients = dict.fromkeys(usual, USUAL) | dict.fromkeys(slow, FEW)
+    clients = dict.fromkeys(usual, USUAL) | {"wordpress": FEW, "wordpress-rest": FEW, "upload-60m": UPLOADERS}
     return [Column(work, number, is_for_all=is_for_all) for work, number in clients.items()]
 
 

@@ -42,7 +42,7 @@ class Contest:
         folder = self._site.folder / "generators"
         folder.mkdir(exist_ok=True)
         with self._fleet:
-            sampler = Sampler(self._fleet, self._workloads, self._plan.seconds, folder)
+            sampler = Sampler(self._fleet, self._workloads, self._plan.seconds_of, folder)
             for number in range(self._plan.rounds):
                 for column in self._plan.columns:
                     for cell in in_turn([cell for cell in column if number < self._plan.rounds_of(cell)], number):

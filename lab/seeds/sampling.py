@@ -1,6 +1,7 @@
 """One sample: the server's answer is verified, its processes are warmed up, and observed while a generator asks."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,10 +26,10 @@ MOST_WORDS = 300
 class Sampler:
     """Takes samples; `folder` is for the files of generators."""
 
-    def __init__(self, fleet: Fleet, workloads: dict[str, Workload], seconds: float, folder: Path):
+    def __init__(self, fleet: Fleet, workloads: dict[str, Workload], seconds_of: Callable[[Cell], float], folder: Path):
         self._fleet = fleet
         self._workloads = workloads
-        self._seconds = seconds
+        self._seconds_of = seconds_of
         self._folder = folder
 
     def take(self, cell: Cell, round_number: int, at: float) -> tuple[Sample, Outcome | None]:
@@ -51,7 +52,7 @@ class Sampler:
         workload, generator = self._workloads[cell.workload], GENERATORS[cell.tool]
         if wrong := fault(server, workload, cell.transport):
             raise LoadFailed(f"{verdict.WRONG} before the run: {wrong}")
-        load = load_of(cell, server, workload, self._seconds)
+        load = load_of(cell, server, workload, self._seconds_of(cell))
         if not workload.body:
             GENERATORS["tank"].run(replace(load, seconds=WARM_UP), self._folder)
         outcome, observed = self._observe(generator, load, server, generator.attempts)
@@ -63,7 +64,7 @@ class Sampler:
 
     def _observe(self, generator: Generator, load: Load, server: SeedServer, attempts: int) -> tuple[Outcome, Observed]:
         """A generator that is known to hang now and then has several attempts."""
-        watch = Watch(self._fleet.subject(server), self._seconds / N_POINTS)
+        watch = Watch(self._fleet.subject(server), load.seconds / N_POINTS)
         try:
             with watch:
                 outcome = generator.run(load, self._folder)

@@ -43,7 +43,7 @@ class Trial(unittest.TestCase):
 
     def sample(self, query: str, tool: str = "tank", clients: int = 4) -> records.Sample:
         workloads = {query: trials.workload(query)}
-        sampler = Sampler(self.fleet, workloads, self.seconds, self.folder)
+        sampler = Sampler(self.fleet, workloads, lambda cell: self.seconds, self.folder)
         return sampler.take(Cell("small", query, "keep-alive", tool, clients), 0, 0.0)[0]
 
     def check_void(self, sample: records.Sample, words: str):

@@ -155,7 +155,8 @@ def _certificate(folder: Path, hosts: list[VirtualHost]) -> Path:
     bundle, key = folder / "certificate.pem", folder / "certificate.key"
     names = ",".join(["IP:127.0.0.1", "DNS:localhost", *(f"DNS:{host.host}" for host in hosts)])
     command = ["openssl", "req", "-x509", "-nodes", "-days", "30", "-subj", "/CN=localhost", "-batch", "-newkey", "ec",
-               "-pkeyopt", "ec_paramgen_curve:prime256v1", "-addext", f"subjectAltName={names}", "-addext", "basicConstraints=critical,CA:FALSE",
+               "-pkeyopt", "ec_paramgen_curve:prime256v1", "-addext", f"subjectAltName={names}",
+               "-addext", "basicConstraints=critical,CA:FALSE",
                "-keyout", str(key), "-out", str(bundle)]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

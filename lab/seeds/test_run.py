@@ -56,7 +56,7 @@ class Voids(Trial):
     def test_a_good_sample_has_all_figures(self):
         sample = self.sample("late=5")
         self.assertIsNone(sample.error)
-        self.assertGreater(sample.good, 10)
+        self.assertGreater(sample.good, 0)
         self.assertEqual(sample.failures, {})
         self.assertGreaterEqual(sample.percentiles_us["50"], 5000)
         self.assertEqual(list(sample.cpu_us), ["php"])
@@ -65,7 +65,7 @@ class Voids(Trial):
         self.assertLessEqual(len(sample.memory_mb), observe.MOST_POINTS)
 
     def test_a_share_of_failures(self):
-        sample = self.sample("fail=20")
+        sample = self.sample("fail=5")
         self.check_void(sample, "failures: ")
         self.assertEqual(list(sample.failures), ["status 500"])
 
@@ -74,12 +74,12 @@ class Voids(Trial):
 
     @has("tank", "wrk")
     def test_a_wrong_body_after_the_run_that_the_generator_does_not_see(self):
-        sample = self.sample("spoil=60", "wrk", 2)
+        sample = self.sample("spoil=8", "wrk", 2)
         self.assertEqual(sample.failures, {})
         self.check_void(sample, "wrong answer after the run: ")
 
     def test_a_server_that_dies_is_started_again(self):
-        self.check_void(self.sample("die=60"), "server died: exit 3")
+        self.check_void(self.sample("die=8"), "server died: exit 3")
         self.assertIsNone(self.sample("late=5").error)
         self.assertEqual(len(self.started), 2)
 

@@ -150,7 +150,8 @@ class NginxApache(_Nginx):
 
     name = "nginx-apache"
     title = "nginx before Apache prefork, mod_php"
-    defaults: ClassVar = {"worker_processes": 2, "reuseport": False, "workers": 32, "keep_alive": 2, "requests": 0, "keep": 8}
+    defaults: ClassVar = {"worker_processes": 2, "reuseport": False, "workers": 32, "keep_alive": 2, "requests": 0,
+                          "keep": 8}  # fmt: skip
 
     @classmethod
     def candidates(cls) -> list[dict[str, object]]:

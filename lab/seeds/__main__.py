@@ -13,7 +13,14 @@ from .beginning import Options, Refused
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
-    if options.page or options.plots and not options.resume:
+    try:
+        return run(options)
+    except (Refused, records.BrokenRecords) as error:
+        sys.exit(f"lab: {error}")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.page:
         return make_page(options)
     chosen = Options("quick" if options.quick else "full", options.only, options.servers, options.rounds, options.seconds)
     if options.plan:
@@ -21,17 +28,18 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     _allow_open_files()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    path = options.resume or beginning.new_path()
+    options.page = options.resume or beginning.new_path()
     try:
-        beginning.measure(chosen, path, is_resumed=bool(options.resume))
-    except (Refused, records.BrokenRecords) as error:
-        sys.exit(f"lab: {error}")
-    except KeyboardInterrupt:
-        if path.exists():
-            print(f"\ninterrupted; to go on: python3 -m lab seeds --resume {path}", file=sys.stderr)
-        return 130
-    print(f"{n_valid(path)}\nraw data: {path}")
-    options.page = path
+        beginning.measure(chosen, options.page, is_resumed=bool(options.resume))
+    except Refused:
+        raise
+    except BaseException as error:
+        if options.page.exists():
+            print(f"\ninterrupted; to go on: python3 -m lab seeds --resume {options.page}", file=sys.stderr)
+        if isinstance(error, KeyboardInterrupt):
+            return 130
+        raise
+    print(f"{n_valid(options.page)}\nraw data: {options.page}")
     return make_page(options)
 
 
@@ -44,23 +52,21 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--servers", metavar="A,B", type=lambda text: text.split(","), help="only these servers")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--seconds", type=float, help="length of one sample")
-    parser.add_argument("--resume", metavar="FILE", type=Path, help="go on with an interrupted run")
-    parser.add_argument("--page", metavar="FILE", type=Path, help="make the page of an earlier run again")
+    parser.add_argument("--resume", metavar="FILE", type=_existing, help="go on with an interrupted run")
+    parser.add_argument("--page", metavar="FILE", type=_existing, help="make the page of an earlier run again")
     parser.add_argument("--plots", metavar="FOLDER", type=Path, help="write plots into FOLDER as well")
-    options = parser.parse_args(arguments)
-    if options.plots and not options.page and not options.resume:
-        options.page = newest()
-    return options
+    return parser.parse_args(arguments)
+
+
+def _existing(text: str) -> Path:
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {text}")
+    return Path(text)
 
 
 def n_valid(path: Path) -> str:
     verdicts = [verdict.judge(samples) for samples in records.read(path).cells().values()]
     return f"{sum(each.valid for each in verdicts)} of {len(verdicts)} cells are valid"
-
-
-def newest() -> Path:
-    found = sorted(runs.RESULTS.glob("seeds-*.jsonl"))
-    return found[-1] if found else sys.exit("lab: there is no run to make plots of")
 
 
 def make_page(options: argparse.Namespace) -> int:

@@ -32,6 +32,8 @@ class Options:
     seconds: float | None = None
 
 
+EXAMPLE = "nginx-fpm-socket/echoes/keep-alive/tank/100 and ramp/nginx-fpm-socket/laravel/stress"
+
 # Facts that have to be the same when a run is resumed.
 FACTS = ("cpu", "cores", "kernel", "memory_mb", "os")
 
@@ -52,7 +54,7 @@ def measure(options: Options, path: Path, *, is_resumed: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="corral-lab-") as folder, prepare(Path(folder)) as site:
         plan = make_plan(options, offers(kinds, site, options))
         if not plan.cells and not plan.extras:
-            raise Refused("nothing is called so; --plan tells all names")
+            raise Refused(f"nothing is called so; names are like {EXAMPLE}")
         if is_resumed:
             check_same(records.read(path).run, plan)
         else:

@@ -41,7 +41,7 @@ class Sampler:
             return _failed(sample, f"{verdict.DIED} at its start: {error}"), None
         try:
             outcome = self._measure(cell, server, sample)
-        except LoadFailed as error:
+        except (LoadFailed, OSError) as error:
             gone = death(server)
             return _failed(sample, f"{verdict.DIED}: {gone}" if gone else str(error)), None
         if gone := death(server):

@@ -102,7 +102,10 @@ class Generator:
         finished = run(command, load.seconds + self.patience, self.env(folder))
         if not self.accepts_status(finished.status):
             raise LoadFailed(f"{self.name} gave up, status {finished.status}: {finished.last_words}")
-        outcome = self.parse(finished, folder)
+        try:
+            outcome = self.parse(finished, folder)
+        except (ArithmeticError, LookupError, ValueError) as error:
+            raise LoadFailed(f"{self.name}'s report was not understood: {error!r}") from error
         outcome.cpu = finished.cpu_seconds / finished.elapsed
         outcome.limit = outcome.limit or self._limit(outcome, finished, self.cores(load))
         return outcome

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     options.page = options.resume or beginning.new_path()
     try:
         beginning.measure(chosen, options.page, is_resumed=bool(options.resume))
-    except Refused:
+    except (Refused, records.BrokenRecords):
         raise
     except BaseException as error:
         if options.page.exists():

@@ -32,7 +32,7 @@ MAVEN := $(and $(shell command -v javac),$(shell command -v mvn))
 # The host of a language is built where that language can be built against; everything else needs none of them.
 packages = -p corral -p corral-wasm $(if $(PHP_CONFIG),-p corral-php) $(if $(PERL),-p corral-perl) $(if $(PYTHON),-p corral-python) $(if $(RUBY),-p corral-ruby)
 
-.PHONY: help setup build install install-service deb deb-debian13 run check test manual test-debian13 php-tests changes chaos soak bench bench-quick fuzz
+.PHONY: help setup build install install-service deb deb-debian13 run check test manual test-debian13 php-tests changes chaos soak bench bench-quick lab fuzz
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -42,11 +42,11 @@ setup: ## Install what the build needs (Debian 12 or 13; root or sudo)
 
 # What is built is the same wherever and whenever it is built, and names no folder of that machine.
 release_prefixes = $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(CURDIR)=/corral
-build changes chaos deb executables portable soak: export RUSTFLAGS := $(RUSTFLAGS) $(addprefix --remap-path-prefix=,$(release_prefixes))
-build changes chaos deb executables portable soak: export CFLAGS := $(CFLAGS) $(addprefix -ffile-prefix-map=,$(release_prefixes))
+build changes chaos deb executables portable soak tank: export RUSTFLAGS := $(RUSTFLAGS) $(addprefix --remap-path-prefix=,$(release_prefixes))
+build changes chaos deb executables portable soak tank: export CFLAGS := $(CFLAGS) $(addprefix -ffile-prefix-map=,$(release_prefixes))
 # C compilers take it for `__DATE__` and `__TIME__`, which the allocator prints among its options. Always the same time, or
 # else libraries in C, and all that needs them, would be compiled anew after each commit.
-changes chaos executables portable soak: export SOURCE_DATE_EPOCH := 315532800
+changes chaos executables portable soak tank: export SOURCE_DATE_EPOCH := 315532800
 
 build: executables ## Build the release executables in target/release: corral, corral-LANGUAGE for each that can be built
 	scripts/split-debug $(addprefix target/release/,$(executables)) $(call other_hosts,target/release)
@@ -154,6 +154,13 @@ bench-quick: bench-build ## The same in few minutes, with less certainty
 bench-build:
 	scripts/setup bench
 	@$(MAKE) --no-print-directory build
+
+lab: bench-build tank ## Corral beside the web servers of five articles, in one page of HTML (up to three hours); LAB_ARGS=--quick: in 20 minutes
+	$(LAB) seeds $(LAB_ARGS)
+
+.PHONY: tank
+tank:
+	cargo build --release -p corral-tank
 
 fuzz: ## Fuzz each target for FUZZ_SECONDS (needs cargo-fuzz and a nightly Rust)
 	fuzz/run.sh $(FUZZ_SECONDS)

@@ -8,9 +8,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from . import apply, bench, owners, report, runs, scenarios, scrape, servers, workloads
+from .seeds import __main__ as seeds
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["seeds"]:
+        return seeds.main(sys.argv[2:])
     options = parse_arguments()
     if options.report:
         print(report.text(json.loads(Path(options.report).read_text())))
@@ -27,7 +30,8 @@ def main() -> int:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python3 -m lab", description="Corral beside the servers it takes the place of.")
+    parser = argparse.ArgumentParser(prog="python3 -m lab", description="Corral beside the servers it takes the place of.",
+                                     epilog="python3 -m lab seeds --help: web application servers against each other")
     parser.add_argument("--quick", action="store_true", help="the points that have bars, 3 rounds of 2 s")
     parser.add_argument("--only", action="append", metavar="TEXT", default=[],
                         help="points whose name contains TEXT, as in hello.php/100/keep-alive; again for more")

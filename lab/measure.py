@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +35,12 @@ class Memory:
 
 
 def memory(roots: list[int]) -> Memory:
+    return memory_of(_pids(roots))
+
+
+def memory_of(pids: Iterable[int]) -> Memory:
     pss = private = 0
-    for pid in _pids(roots):
+    for pid in pids:
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         except (FileNotFoundError, ProcessLookupError, PermissionError):

@@ -34,6 +34,12 @@ def tree(root: int) -> list[int]:
     return found
 
 
+def session(root: int) -> list[int]:
+    """The processes of the session that `root` began, also those whose parents are gone."""
+    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    return [pid for pid in pids if (fields := stat_fields(pid)) and int(fields[3]) == root]
+
+
 def stat_fields(pid: int) -> list[str] | None:
     """The fields of /proc/PID/stat from `state` on (proc(5) numbers them from 3)."""
     try:
@@ -63,7 +69,8 @@ def stop(process: subprocess.Popen, patience: float = 10.0) -> None:
     deadline = time.monotonic() + 2
     while time.monotonic() < deadline and any(map(_same_session_alive, pids)):
         time.sleep(0.02)
-    for pid in filter(_same_session_alive, pids):
+    # A server that forks when it is told to end leaves children that were not there before.
+    for pid in filter(_same_session_alive, {*pids, *session(process.pid)}):
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:

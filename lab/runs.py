@@ -17,7 +17,7 @@ def begun(rounds: int, seconds: float) -> dict:
     """The facts of a run that begins now."""
     return {
         "started": time.strftime("%Y-%m-%d %H:%M:%S"),
-        "commit": _commit(),
+        "commit": commit(),
         "machine": bench.machine(),
         "rounds": rounds,
         "seconds": seconds,
@@ -41,7 +41,7 @@ def exit_with(main: Callable[[], int]) -> None:
         sys.exit(130)
 
 
-def _commit() -> str:
+def commit() -> str:
     done = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True,
                           cwd=servers.REPOSITORY, check=False)
     return done.stdout.strip()

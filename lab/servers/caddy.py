@@ -29,7 +29,6 @@ class Caddy(Server):
             f"""{{
 admin off
 auto_https off
-persist_config off
 default_sni localhost
 log default {{
 level ERROR

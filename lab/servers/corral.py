@@ -123,7 +123,7 @@ class Unit(Corral):
             *(["--modulesdir", modules] if modules else []),
             env=self.setup.php_env,
         )  # fmt: skip
-        put_configuration(control, self.configuration())
+        self.configure(control)
 
 
 def put_configuration(control: Path, configuration: dict) -> None:

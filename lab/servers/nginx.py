@@ -14,6 +14,7 @@ class Nginx(Server):
     serves_php = False
     serves_files = True
     executable = "/usr/sbin/nginx"
+    worker_processes: int | str = "auto"
 
     @classmethod
     def missing(cls) -> str | None:
@@ -38,7 +39,7 @@ class Nginx(Server):
             f"""daemon off;
 {as_user}
 pid {self.folder}/nginx.pid;
-worker_processes auto;
+worker_processes {self.worker_processes};
 worker_rlimit_nofile 65536;
 events {{ worker_connections 16384; multi_accept on; }}
 http {{

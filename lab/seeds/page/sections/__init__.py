@@ -1,0 +1,1 @@
+"""The sections of the page, each in a file of its own."""

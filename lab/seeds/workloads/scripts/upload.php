@@ -1,0 +1,3 @@
+<?php
+
+echo 'received ', filesize($_FILES['file']['tmp_name']), " bytes\n";

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use corral_ipc::link::{Incoming, Link, Packet};
+use corral_sys::poll::{self, Interest};
 use corral_sys::signal::{self, Pid, Signal};
 use serde::Serialize;
 
@@ -166,6 +167,21 @@ impl Peer {
         }
     }
 
+    /// Sends what was kept, and waits as long for a process that is busy: this one ends, and nothing sends it later.
+    pub(crate) fn finish(&mut self, patience: Duration) {
+        let end = Instant::now() + patience;
+        self.flush();
+        while self.wants_to_write() {
+            let left = end.saturating_duration_since(Instant::now());
+            let awaited = [(self.as_fd(), Interest::Write)];
+            if left.is_zero() || poll::wait(&awaited, Some(left)).is_err() {
+                tracing::warn!("the {} has not read all that it was told", self.name);
+                return;
+            }
+            self.flush();
+        }
+    }
+
     /// The next message of the child, if there is one. A child that breaks the protocol is killed.
     pub(crate) fn next_message<T: Incoming>(&mut self) -> Option<(T, Vec<OwnedFd>)> {
         match self.link.as_ref()?.take() {
@@ -240,6 +256,37 @@ mod tests {
 
     fn is_ready(peer: &mut Peer) -> bool {
         matches!(peer.next_message(), Some((FromRouter::Ready, _)))
+    }
+
+    /// A socket has room for few datagrams; this process sends its last ones and ends.
+    #[test]
+    fn a_process_that_is_busy_hears_the_last_words() {
+        let (mut peer, theirs) = peer();
+        for ticket in 0..100 {
+            peer.send(&ToRouter::Status { ticket: Ticket(ticket) }, &[]);
+        }
+        assert!(peer.wants_to_write(), "more than there is room for");
+        let busy = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            let next = || theirs.recv::<ToRouter>().unwrap();
+            std::iter::from_fn(next)
+                .map(|(message, _)| matches!(message, ToRouter::Status { .. }))
+                .collect::<Vec<_>>()
+        });
+        peer.finish(Duration::from_secs(60));
+        assert!(!peer.wants_to_write());
+        drop(peer);
+        assert_eq!(busy.join().unwrap(), [true; 100]);
+    }
+
+    #[test]
+    fn a_process_that_reads_nothing_is_not_waited_for() {
+        let (mut peer, _theirs) = peer();
+        for ticket in 0..100 {
+            peer.send(&ToRouter::Status { ticket: Ticket(ticket) }, &[]);
+        }
+        peer.finish(Duration::from_millis(10));
+        assert!(peer.wants_to_write());
     }
 
     /// A question may come just as a process ends, after the last that it says.

@@ -97,6 +97,9 @@ const MESSAGES_PER_TURN: usize = 64;
 /// longer.
 const LONGEST_TURN: Duration = Duration::from_millis(10);
 
+/// The last counters wait so long for a successor that is busy.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(5);
+
 impl Supervisor {
     pub(crate) fn new(parts: DaemonParts) -> Self {
         let now = Instant::now();
@@ -141,6 +144,7 @@ impl Supervisor {
             self.turn()?;
         }
         self.tell_sums();
+        self.upgrade.peer_mut().into_iter().for_each(|successor| successor.finish(LONGEST_FAREWELL));
         self.children.outputs.drain(LONGEST_TURN, |_| true);
         Ok(self.stopping.exit_code())
     }

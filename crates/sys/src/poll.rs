@@ -16,6 +16,8 @@ pub enum Interest {
     Read,
     /// Something to read, or room to write.
     ReadWrite,
+    /// Room to write.
+    Write,
 }
 
 /// The events of one descriptor.
@@ -39,6 +41,7 @@ pub fn wait(fds: &[(BorrowedFd<'_>, Interest)], left: Option<Duration>) -> io::R
         .map(|(fd, interest)| match interest {
             Interest::Read => PollFd::from_borrowed_fd(*fd, PollFlags::IN),
             Interest::ReadWrite => PollFd::from_borrowed_fd(*fd, PollFlags::IN | PollFlags::OUT),
+            Interest::Write => PollFd::from_borrowed_fd(*fd, PollFlags::OUT),
         })
         .collect();
     // A time too far away for the kernel's type is the same as none.
@@ -48,8 +51,7 @@ pub fn wait(fds: &[(BorrowedFd<'_>, Interest)], left: Option<Duration>) -> io::R
         // The limit was lowered since they were opened. They can be used, but not waited for.
         Err(Errno::INVAL) if fds.len() as u64 > process::descriptor_limit() => {
             std::thread::sleep(left.map_or(LOOK, |left| left.min(LOOK)));
-            let ready =
-                |&(_, interest)| Readiness { readable: true, writable: interest == Interest::ReadWrite };
+            let ready = |&(_, interest)| Readiness { readable: true, writable: interest != Interest::Read };
             return Ok(fds.iter().map(ready).collect());
         }
         Err(errno) => return Err(errno.into()),

@@ -180,6 +180,11 @@ impl ClientStream {
         }
     }
 
+    /// Has what is sent from now on travel with the end of the connection, which must come at once.
+    pub(crate) fn cork(&self) {
+        self.socket.cork();
+    }
+
     /// Says that nothing more will be written.
     pub(crate) async fn shut_down(&mut self) -> io::Result<()> {
         self.say_goodbye();

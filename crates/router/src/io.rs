@@ -73,6 +73,11 @@ impl ClientStream {
         }
     }
 
+    /// Tells a client now that what it has sent was received, see [`AnySocket::acknowledge`].
+    pub(crate) fn acknowledge(&self) {
+        self.socket.acknowledge();
+    }
+
     /// Reads bytes that are of no use, encrypted or not; 0 at the end. Cancel safe.
     pub(crate) async fn discard(&mut self, scratch: &mut Vec<u8>) -> io::Result<usize> {
         scratch.clear();

@@ -61,6 +61,8 @@ impl ClientConnection {
             end: ConnectionEnd::Prelude,
         };
         let mut input = buffers::take();
+        // Nothing is known of what is spoken: a server that says nothing acknowledges nothing either.
+        self.stream.acknowledge();
         let lingers = match self.prepare(&mut input).await {
             PreludeOutcome::Ready | PreludeOutcome::Waiting => {
                 self.pass_to_server(mem::take(&mut input), &mut record).await;

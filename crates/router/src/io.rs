@@ -73,6 +73,11 @@ impl ClientStream {
         }
     }
 
+    /// Tells a client now that what it has sent was received, see [`AnySocket::acknowledge`].
+    pub(crate) fn acknowledge(&self) {
+        self.socket.acknowledge();
+    }
+
     /// Reads bytes that are of no use, encrypted or not; 0 at the end. Cancel safe.
     pub(crate) async fn discard(&mut self, scratch: &mut Vec<u8>) -> io::Result<usize> {
         scratch.clear();
@@ -178,6 +183,11 @@ impl ClientStream {
             None => self.socket.try_send_file(file, offset, len.min(SEND_FILE_STEP) as usize),
             Some(session) => session.try_send_file(&self.socket, file, offset, len),
         }
+    }
+
+    /// Has what is sent from now on travel with the end of the connection, which must come at once.
+    pub(crate) fn cork(&self) {
+        self.socket.cork();
     }
 
     /// Says that nothing more will be written.

@@ -84,6 +84,14 @@ fn inet_socket(address: SocketAddr, share: Share) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Has connections that are accepted from the socket acknowledge a request in the packet of the reply, and not in one
+/// of its own (`TCP_QUICKACK`); the kernel waits for that for 40 ms. A connection that waits for more input has to
+/// acknowledge by itself what has come.
+fn acknowledge_late(socket: &OwnedFd) {
+    // Fails for a Unix socket, which has no packets.
+    let _ = sockopt::set_tcp_quickack(socket, false);
+}
+
 fn stream_socket(family: AddressFamily) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(rustix::net::socket_with(family, SocketType::STREAM, flags, None)?)
@@ -91,7 +99,10 @@ fn stream_socket(family: AddressFamily) -> io::Result<OwnedFd> {
 
 fn listen(socket: &OwnedFd, backlog: Option<u32>) -> io::Result<()> {
     let backlog = backlog.map_or(i32::MAX, |backlog| i32::try_from(backlog).unwrap_or(i32::MAX));
-    Ok(rustix::net::listen(socket, backlog)?)
+    rustix::net::listen(socket, backlog)?;
+    // Not before: the kernel forgets it when a socket begins to listen.
+    acknowledge_late(socket);
+    Ok(())
 }
 
 /// Gives a listening socket another length of its accept queue; `None` is the system's maximum.
@@ -214,6 +225,7 @@ pub fn adopt(socket: &OwnedFd) -> io::Result<Local> {
     let address = rustix::net::getsockname(socket)?;
     if let Ok(address) = SocketAddr::try_from(address.clone()) {
         sockopt::set_tcp_nodelay(socket, true)?;
+        acknowledge_late(socket);
         return Ok(Local::Inet(address));
     }
     refuse_descriptors(socket);
@@ -259,6 +271,15 @@ mod tests {
         let stranger = stream_socket(AddressFamily::UNIX).unwrap();
         rustix::net::connect(&stranger, &SocketAddrUnix::new_abstract_name(&name).unwrap()).unwrap();
         assert_eq!(accept(&unix).unwrap().1, None);
+    }
+
+    #[test]
+    fn accepted_connections_acknowledge_late() {
+        let socket = inet_on("127.0.0.1:0", 1).unwrap().remove(0);
+        let _client = TcpStream::connect(local_address(&socket).unwrap()).unwrap();
+        let (connection, _) = accept(&socket).unwrap();
+        assert!(!sockopt::tcp_quickack(&connection).unwrap());
+        assert!(sockopt::tcp_nodelay(&connection).unwrap());
     }
 
     #[track_caller]

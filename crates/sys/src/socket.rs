@@ -253,6 +253,15 @@ pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::retry_on_intr(|| rustix::net::send(&socket, bytes, flags))?)
 }
 
+/// Has TCP hold back a packet that is not full until the connection ends, but for 200 ms at most (`TCP_CORK`). The end
+/// travels in the last packet then, and not in one of its own.
+///
+/// # Errors
+/// Errors of setsockopt(2), for example when it is not a socket of TCP.
+pub fn cork(socket: impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::sockopt::set_tcp_cork(socket, true)?)
+}
+
 /// Receives one datagram of a Unix socket with its descriptors; an empty one when the other side is closed.
 ///
 /// # Errors
@@ -287,7 +296,8 @@ pub fn recv(socket: BorrowedFd<'_>, buffer: &mut [u8], wait: Wait) -> io::Result
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::io::Write;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsFd;
 
     use super::*;
@@ -304,6 +314,21 @@ mod tests {
         let version = rustix::system::uname().release().to_string_lossy().into_owned();
         let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
         (numbers.next(), numbers.next()) >= (Some(6), Some(16))
+    }
+
+    #[test]
+    fn all_that_is_corked_comes_with_the_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        cork(&server).unwrap();
+        assert_eq!(send_some(&server, b"the ").unwrap(), 4);
+        assert_eq!(send_pieces(&server, &[IoSlice::new(b"last "), IoSlice::new(b"word")]).unwrap(), 9);
+        drop(server);
+        let mut received = String::new();
+        client.read_to_string(&mut received).unwrap();
+        assert_eq!(received, "the last word");
+        assert!(cork(stream_pair().unwrap().0).is_err(), "a Unix socket has no packets");
     }
 
     #[test]

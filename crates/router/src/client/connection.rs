@@ -9,12 +9,14 @@ use corral_ipc::log::ConnectionId;
 
 use crate::client::listener_handle::ListenerHandle;
 use crate::clock::deadline::Deadline;
+use crate::counters::connections::OpenConnection;
 use crate::io::ClientStream;
 use crate::services::LoopServices;
 use crate::services::admission::ConnectionPermit;
 
 /// A client's connection between and during requests. Kept small: tens of thousands of them wait.
 pub(crate) struct ClientConnection {
+    pub(super) open: OpenConnection,
     /// The connection's name in log lines.
     pub(super) id: ConnectionId,
     pub(crate) services: Rc<LoopServices>,
@@ -57,6 +59,7 @@ impl ClientConnection {
     ) -> Self {
         let deadline = services.deadlines.add(handle.id());
         Self {
+            open: OpenConnection::accepted(&services.counters),
             id: next_id(),
             services,
             handle,

@@ -35,7 +35,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use corral_ipc::log::{self, ConnectionId};
-use corral_ipc::message::Http2Fault;
+use corral_ipc::message::{ConnectionProtocol, Http2Fault};
 use h2::server::{Connection as Session, SendResponse};
 use h2::{Reason, RecvStream};
 use http::Request;
@@ -114,7 +114,7 @@ enum SessionEvent {
     reason = "the box is freed, which its owner would keep for as long as this runs"
 )]
 pub(super) fn run(connection: Box<ClientConnection>, input: Vec<u8>) -> impl Future<Output = ()> {
-    let ClientConnection { id, services, handle, stream, deadline, peer, permit, .. } = *connection;
+    let ClientConnection { open, id, services, handle, stream, deadline, peer, permit, .. } = *connection;
     let shared = Rc::new(StreamContext {
         id,
         activity: Activity::new(&services),
@@ -129,10 +129,11 @@ pub(super) fn run(connection: Box<ClientConnection>, input: Vec<u8>) -> impl Fut
     });
     let transport = Rc::new(RefCell::new(Transport::new(stream, input)));
     async move {
+        let _speaking = shared.services.counters.traffic.speak(ConnectionProtocol::Http2);
         let mut serving = pin!(serve(&shared, transport, &deadline));
         poll_fn(|context| log::about(id, || serving.as_mut().poll(context))).await;
         shared.activity.end();
-        drop(permit);
+        drop((permit, open));
     }
 }
 

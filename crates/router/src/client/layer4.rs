@@ -19,7 +19,7 @@ use crate::client::linger;
 use crate::client::listener_handle::ListenerHandle;
 use crate::client::prelude::{PreludeOutcome, ShownPeer};
 use crate::clock::deadline::Elapsed;
-use crate::counters::connections::{ActiveConnection, OpenConnection};
+use crate::counters::connections::ActiveConnection;
 use crate::generation::listener_settings::ListenerSettings;
 use crate::io::session::ServerSession;
 use crate::layer4::{
@@ -40,7 +40,6 @@ struct RelayTimeouts {
 /// Passes a connection on until its end.
 pub(super) async fn run(mut connection: Box<ClientConnection>) {
     let counters = &Rc::clone(&connection.services).counters;
-    let _open = OpenConnection::accepted(counters);
     let _active = ActiveConnection::begin(counters);
     let _speaking = counters.traffic.speak(ConnectionProtocol::Tcp);
     let id = connection.id;
@@ -62,6 +61,8 @@ impl ClientConnection {
             end: ConnectionEnd::Prelude,
         };
         let mut input = buffers::take();
+        // Nothing is known of what is spoken: a server that says nothing acknowledges nothing either.
+        self.stream.acknowledge();
         let lingers = match self.prepare(&mut input).await {
             PreludeOutcome::Ready | PreludeOutcome::Waiting => {
                 self.pass_to_server(mem::take(&mut input), &mut record).await;

@@ -78,6 +78,7 @@ pub(crate) async fn run(
     // A session takes far more memory than a greeting, which many clients may be slow to send.
     while !holds_record(input) {
         handshake.note_input(input);
+        acknowledge_part(stream, input);
         if !matches!(stream.read(input).await, Ok(n) if n > 0) {
             handshake.fail(TlsFailure::Closed);
             return PreludeOutcome::Gone;
@@ -136,9 +137,17 @@ async fn read_header(stream: &mut ClientStream, input: &mut Vec<u8>) -> Result<P
             input.drain(..header.len);
             return Ok(header.source);
         }
+        acknowledge_part(stream, input);
         if !matches!(stream.read(input).await, Ok(n) if n > 0) {
             return Err(PreludeError::Gone);
         }
+    }
+}
+
+/// Acknowledges a part of what is waited for: the client may send the rest no sooner.
+fn acknowledge_part(stream: &ClientStream, input: &[u8]) {
+    if !input.is_empty() {
+        stream.acknowledge();
     }
 }
 

@@ -1,21 +1,23 @@
 //! Connections as they are counted: until their guards are dropped, which a panic of their task does as well.
 
+use std::sync::Arc;
+
 use super::LoopCounters;
 
 /// A connection that was accepted; it counts as closed when this is dropped.
-pub(crate) struct OpenConnection<'c>(&'c LoopCounters);
+pub(crate) struct OpenConnection(Arc<LoopCounters>);
 
 /// A connection with something to do; it counts until this is dropped.
 pub(crate) struct ActiveConnection<'c>(&'c LoopCounters);
 
-impl<'c> OpenConnection<'c> {
+impl OpenConnection {
     /// A connection that has been counted as accepted.
-    pub(crate) fn accepted(counters: &'c LoopCounters) -> Self {
-        Self(counters)
+    pub(crate) fn accepted(counters: &Arc<LoopCounters>) -> Self {
+        Self(Arc::clone(counters))
     }
 }
 
-impl Drop for OpenConnection<'_> {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.closed.add(1);
     }
@@ -43,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_connection_whose_task_panics_is_closed() {
-        let counters = LoopCounters::default();
+        let counters = Arc::<LoopCounters>::default();
         let open = || (counters.active.get(), counters.closed.get());
         let serve = || {
             let _open = OpenConnection::accepted(&counters);

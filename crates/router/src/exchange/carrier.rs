@@ -97,6 +97,9 @@ pub(crate) trait Carrier {
     /// Holds what stands behind the bytes of a file, when all of them have been sent.
     fn end_file(&mut self);
 
+    /// The rest of the reply follows at once, and then the end of the connection: they may travel together.
+    fn cork(&mut self) {}
+
     /// Waits for room to send something.
     fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 

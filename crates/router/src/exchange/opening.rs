@@ -106,7 +106,7 @@ impl ResponseWriter<'_, '_> {
         let is_head = self.request.is_head();
         let then = if self.reply.close { ConnectionUse::Nothing } else { ConnectionUse::More };
         self.hold_head(status, framing, !is_head, then);
-        BodyWriter::new(framing, is_head).paced(self.pace(status))
+        BodyWriter::new(framing, is_head).closing(self.reply.close).paced(self.pace(status))
     }
 
     /// The head that switches the connection to another protocol, of all that is in the reply's fields.

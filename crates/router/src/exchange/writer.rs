@@ -27,6 +27,8 @@ pub(crate) struct BodyWriter {
     /// Their number was announced, so that the client would wait for those that are missing.
     is_measured: bool,
     is_head: bool,
+    /// The connection ends with the reply.
+    closes: bool,
     /// Lines behind the body.
     trailers: Vec<u8>,
     filter: Option<Box<BodyFilter>>,
@@ -42,7 +44,12 @@ impl BodyWriter {
             ReplyFraming::Chunked | ReplyFraming::UntilClose | ReplyFraming::UntilEnd => u64::MAX,
         };
         let is_measured = matches!(framing, ReplyFraming::Length(_));
-        Self { left, is_measured, is_head, trailers: Vec::new(), filter: None, pace: None }
+        Self { left, is_measured, is_head, closes: false, trailers: Vec::new(), filter: None, pace: None }
+    }
+
+    /// Whether the connection ends with the reply.
+    pub(super) fn closing(self, closes: bool) -> Self {
+        Self { closes, ..self }
     }
 
     /// Sends the body at a pace, if there is one.
@@ -199,6 +206,7 @@ impl BodyWriter {
             Box::pin(self.send_paced(response, piece)).await?;
             b""
         } else {
+            self.cork(response);
             self.join(response, piece)
         };
         if !piece.is_empty() {
@@ -212,6 +220,13 @@ impl BodyWriter {
         response.client.send(b"").await?;
         response.reply.is_complete = !is_short;
         if is_short { Err(Gone) } else { Ok(()) }
+    }
+
+    /// Only the last bytes of the reply follow: the end of the connection may travel with them.
+    fn cork(&self, response: &mut ResponseWriter<'_, '_>) {
+        if self.closes {
+            response.client.carrier.cork();
+        }
     }
 
     /// Keeps a short piece to be sent with the next one.
@@ -234,6 +249,9 @@ impl BodyWriter {
             return self.send_piece(response, b"").await;
         }
         let len = range.len().min(self.left);
+        if len == self.left && self.pace.is_none() {
+            self.cork(response);
+        }
         response.client.carrier.begin_file(len);
         self.send_from_file(response, file, range.first, range.first + len).await?;
         response.client.carrier.end_file();

@@ -14,8 +14,8 @@ use std::time::Duration;
 use corral_sys::file::sendfile;
 use corral_sys::poll;
 use corral_sys::socket::{
-    finish_writing, has_unread, receive, receive_local, reset_on_close, send_more, send_pieces, send_some,
-    stop_reading,
+    cork, finish_writing, has_unread, receive, receive_local, reset_on_close, send_more, send_pieces,
+    send_some, stop_reading,
 };
 use tokio::io::{AsyncWriteExt, Interest, Ready};
 use tokio::net::{TcpStream, UnixStream};
@@ -271,6 +271,16 @@ impl AnySocket {
     pub(crate) fn try_send_file(&self, file: &File, offset: u64, len: usize) -> io::Result<usize> {
         let mut offset = offset;
         self.try_io(Interest::WRITABLE, |socket| sendfile(socket, file, &mut offset, len))
+    }
+
+    /// Has what is sent from now on travel with the end of the connection, as far as sockets of its kind know that.
+    pub(crate) fn cork(&self) {
+        // It would only be faster.
+        let _ = match self {
+            Self::Tcp(stream) => cork(stream),
+            Self::Accepted(stream) => stream.with_fd(|fd| cork(fd)).flatten(),
+            Self::Unix(_) => Ok(()),
+        };
     }
 
     /// As `shut_down`, without TLS and at once.

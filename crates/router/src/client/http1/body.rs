@@ -34,6 +34,8 @@ pub(super) struct Http1Body {
     expects_continue: bool,
     /// The last read has filled its room, or much came with the head.
     is_fast: bool,
+    /// The client was told that its head was received.
+    is_acknowledged: bool,
     /// The whole body, if it was read along with the head and not taken yet.
     whole: Option<Rest>,
 }
@@ -52,7 +54,7 @@ impl Http1Body {
             RequestFraming::Length(len) => Decoding::Length(len),
             RequestFraming::Chunked => Decoding::Chunked(ChunkDecoder::new(rules.bounds.max_body_size)),
         };
-        Self { framing, n_come: 0, expects_continue, is_fast: false, whole: None }
+        Self { framing, expects_continue, ..Self::none() }
     }
 
     /// Permits so many bytes of a body whose length is not known before.
@@ -64,7 +66,14 @@ impl Http1Body {
 
     /// No body, or none that will be read.
     pub(super) fn none() -> Self {
-        Self { framing: Decoding::Done, n_come: 0, expects_continue: false, is_fast: false, whole: None }
+        Self {
+            framing: Decoding::Done,
+            n_come: 0,
+            expects_continue: false,
+            is_fast: false,
+            is_acknowledged: false,
+            whole: None,
+        }
     }
 
     /// Takes over what was read along with the head, if that is all of the body and nothing else.
@@ -236,7 +245,12 @@ impl Http1Body {
             _ => READ_STEP,
         });
         let room = input.capacity() - input.len();
-        match ready!(stream.poll_read(context, input)) {
+        let polled = stream.poll_read(context, input);
+        // A client that gathers its writes sends the rest no sooner.
+        if polled.is_pending() && !std::mem::replace(&mut self.is_acknowledged, true) {
+            stream.acknowledge();
+        }
+        match ready!(polled) {
             Ok(n) if n > 0 => {
                 self.is_fast = n >= room;
                 Poll::Ready(Ok(()))

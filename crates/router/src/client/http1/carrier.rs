@@ -290,6 +290,10 @@ impl Carrier for Http1Carrier<'_> {
         }
     }
 
+    fn cork(&mut self) {
+        self.stream.cork();
+    }
+
     fn poll_writable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream.poll_writable(context)
     }

@@ -87,6 +87,8 @@ impl ClientConnection {
             }
             buffers::make_small(&mut work.input);
         }
+        // A client that gathers its writes sends the rest no sooner.
+        stream.acknowledge();
         let reading = async {
             loop {
                 match stream.read(&mut work.input).await {

@@ -3,6 +3,7 @@
 
 mod assets;
 mod http;
+mod image;
 mod isolation;
 mod lifespan;
 mod perl;
@@ -366,6 +367,8 @@ pub struct PhpSpec {
     pub by_path: Vec<PhpPathOptions>,
     /// The name that `php_sapi_name()` reports; `None` means `cli-server`.
     pub sapi_name: Option<String>,
+    /// Whether opcache's memory is that of all applications with the same image.
+    pub shared_opcache: bool,
 }
 
 /// Settings of PHP for requests whose paths match.

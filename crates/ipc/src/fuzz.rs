@@ -10,7 +10,9 @@ use corral_sys::socket::{self, Wait};
 use corral_sys::{process, sealed, signal::Pid};
 
 use crate::link::{Incoming, Link};
-use crate::message::{FromController, FromExec, FromPrototype, FromReader, FromRouter, FromSuccessor};
+use crate::message::{
+    FromController, FromExec, FromImage, FromPrototype, FromReader, FromRouter, FromSuccessor,
+};
 
 /// Reads `data` as a datagram with descriptors, as main does those of every other process. The first byte says how many
 /// descriptors there are, the next ones what they are; the rest is the message.
@@ -24,6 +26,7 @@ pub fn fuzz_take(data: &[u8]) {
     check::<FromReader>(datagram, &fds);
     check::<FromSuccessor>(datagram, &fds);
     check::<FromExec>(datagram, &fds);
+    check::<FromImage>(datagram, &fds);
 }
 
 /// Checks that a message which is accepted has the descriptors that it came with, in the order in which they were sent.

@@ -7,6 +7,7 @@ mod exec;
 mod exemplar;
 mod exit;
 mod fine_durations;
+mod image;
 mod inner;
 mod issued_secret;
 mod main_figures;
@@ -34,6 +35,7 @@ pub use self::exec::{ExecContext, FolderChoice, FromExec, ToExec, UserNumbers};
 pub use self::exemplar::{DurationExemplar, merge_exemplars};
 pub use self::exit::Exit;
 pub use self::fine_durations::{FINE_SCHEMA, FIRST_FINE, FineDurations, N_FINE};
+pub use self::image::{FromImage, Identity, ToImage};
 pub use self::inner::{
     AuthenticationFigures, BodyFigures, CODINGS, ChannelFigures, CodingFigures, CompressionFigures,
     FORWARD_RESULTS, FileCacheFigures, InnerFigures, LoopFigures, LossFigures, RemoteKeyFigures, RoomFigures,

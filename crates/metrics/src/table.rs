@@ -52,7 +52,7 @@ families! {
         "`process` is `router`, `controller` or `reader`, which reads configuration files.";
     PROCESS_MEMORY = Daemon Gauge "corral_process_memory_bytes" Bytes ["process"]
         "Memory of the daemon's own processes, with what they share"
-        "`process` is `main`, `router`, `controller` or `reader`.";
+        "`process` is `main`, `router`, `controller`, `reader` or `image`.";
     PROCESS_CPU = Daemon Counter "corral_process_cpu_seconds" Seconds ["process"]
         "Time of processors that the daemon's own processes have taken"
         "A process that has ended counts with what it had taken at the last scrape.";

@@ -170,13 +170,12 @@ static bool setting_holds(const zend_ini_entry *entry, corral_slice_t value)
  * zend_alter_ini_entry() would be undone at the end of the first request, so the entry is changed
  * as module start-up does it. The value before may be shared with others and is left to them.
  */
-static bool setting_change(zend_ini_entry *entry, corral_slice_t value)
+static bool setting_change(zend_ini_entry *entry, corral_slice_t value, int stage)
 {
     zend_string *text = zend_string_init(value.data, value.len, 1);
 
     if (entry->on_modify != NULL
-        && entry->on_modify(entry, text, entry->mh_arg1, entry->mh_arg2, entry->mh_arg3,
-                            PHP_INI_STAGE_ACTIVATE) != SUCCESS) {
+        && entry->on_modify(entry, text, entry->mh_arg1, entry->mh_arg2, entry->mh_arg3, stage) != SUCCESS) {
         zend_string_release_ex(text, 1);
         return false;
     }
@@ -184,7 +183,7 @@ static bool setting_change(zend_ini_entry *entry, corral_slice_t value)
     return true;
 }
 
-int corral_setting_apply(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode)
+static int setting_apply(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode, int stage)
 {
     zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), name.data, name.len);
     volatile bool applied = false;
@@ -193,13 +192,46 @@ int corral_setting_apply(corral_slice_t name, corral_slice_t value, corral_setti
         return -1;
     }
     zend_first_try {
-        applied = setting_holds(entry, value) || setting_change(entry, value);
+        applied = setting_holds(entry, value) || setting_change(entry, value, stage);
     } zend_end_try();
     if (!applied) {
         return -1;
     }
     entry->modifiable = mode == CORRAL_SETTING_SYSTEM ? ZEND_INI_SYSTEM : ZEND_INI_USER;
     return 0;
+}
+
+int corral_setting_apply(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode)
+{
+    return setting_apply(name, value, mode, PHP_INI_STAGE_ACTIVATE);
+}
+
+/* At the stage of the start, handlers only take note of the value: no timer begins to run. */
+int corral_setting_apply_late(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode)
+{
+    int refused = setting_apply(name, value, mode, PHP_INI_STAGE_STARTUP);
+
+    corral_max_input_time = PG(max_input_time);
+    return refused;
+}
+
+corral_slice_t corral_setting_value(corral_slice_t name)
+{
+    zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives), name.data, name.len);
+
+    if (entry == NULL || entry->value == NULL) {
+        return (corral_slice_t) {"", 0};
+    }
+    return (corral_slice_t) {ZSTR_VAL(entry->value), ZSTR_LEN(entry->value)};
+}
+
+/* In no header that is installed. */
+extern PHPAPI char *php_ini_opened_path;
+extern PHPAPI char *php_ini_scanned_files;
+
+const char *corral_ini_files(size_t idx)
+{
+    return idx == 0 ? php_ini_opened_path : php_ini_scanned_files;
 }
 
 /* The value is tried and taken back, as a handler may have more to say of it than its form. */

@@ -182,6 +182,15 @@ void corral_trace_be_quiet(void);
 /* Puts a setting in force and decides at which stage it may be changed. 0, or -1 when PHP refused it. */
 int corral_setting_apply(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode);
 
+/* The same for a setting that PHP was not started with, as if it had been. */
+int corral_setting_apply_late(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode);
+
+/* The value of a setting; empty if there is none. Lives until the setting is changed. */
+corral_slice_t corral_setting_value(corral_slice_t name);
+
+/* The files that settings were read from: php.ini, or NULL, then names that are separated by commas, or NULL. */
+const char *corral_ini_files(size_t idx);
+
 /* Whether requests can have a setting. Changes nothing. */
 corral_setting_check_t corral_setting_check(corral_slice_t name, corral_slice_t value, corral_setting_mode_t mode);
 

@@ -149,6 +149,9 @@ unsafe extern "C" {
     pub(crate) fn corral_trace_ask();
     pub(crate) fn corral_trace_be_quiet();
     pub(crate) fn corral_setting_apply(name: Slice, value: Slice, mode: SettingMode) -> c_int;
+    pub(crate) fn corral_setting_apply_late(name: Slice, value: Slice, mode: SettingMode) -> c_int;
+    pub(crate) fn corral_setting_value(name: Slice) -> Slice;
+    pub(crate) fn corral_ini_files(idx: usize) -> *const c_char;
     pub(crate) fn corral_setting_check(name: Slice, value: Slice, mode: SettingMode) -> SettingCheck;
     pub(crate) fn corral_opcache_active() -> c_int;
     pub(crate) fn corral_paths_forget();

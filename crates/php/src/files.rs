@@ -14,8 +14,12 @@ const TIME_ZONES: &str = "/usr/share/zoneinfo";
 
 /// PHP's extensions, its settings, and its time zones.
 pub(crate) fn of_php() -> Vec<PathBuf> {
-    let folders = (0..).map_while(compiled_in).filter(|path| path.is_absolute());
-    folders.map(|path| all_interfaces(&path)).chain([TIME_ZONES.into()]).collect()
+    compiled_in_folders().map(|path| all_interfaces(&path)).chain([TIME_ZONES.into()]).collect()
+}
+
+/// The folders of PHP's extensions and settings.
+pub(crate) fn compiled_in_folders() -> impl Iterator<Item = PathBuf> {
+    (0..).map_while(compiled_in).filter(|path| path.is_absolute())
 }
 
 /// Opcache makes a file for its locks while it starts, and removes it at once.

@@ -6,6 +6,7 @@
 mod callbacks;
 mod ffi;
 mod files;
+mod image;
 mod module;
 mod path_settings;
 mod request;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         check: module::ensure_compiled_for_it,
         files: files::of_php,
         scratch: files::scratch,
+        image: Some(image::PhpImage::load),
         load: runtime::PhpRuntime::load,
     })
 }

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, OsStr};
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 
 use anyhow::{Context, bail, ensure};
@@ -82,13 +82,35 @@ impl SapiModule {
     }
 
     fn protect_settings(&self, spec: &PhpSpec) {
-        let system = spec.admin.iter().map(|setting| (setting, SettingMode::System));
-        let user = spec.user.iter().map(|setting| (setting, SettingMode::User));
-        for ((name, value), mode) in system.chain(user) {
-            if settings::is_kept(name) && !self.apply(name, value, mode) {
-                complain(format_args!("setting PHP option \"{name}: {value}\" failed"));
+        for (name, value, mode) in all_settings(spec).filter(|(name, ..)| settings::is_kept(name)) {
+            if !self.apply(name, value, mode) {
+                complain_of(name, value);
             }
         }
+    }
+
+    /// Makes the settings that PHP was not started with.
+    pub(crate) fn apply_late(&self, spec: &PhpSpec) {
+        for (name, value, mode) in all_settings(spec).filter(|(name, ..)| PhpSpec::is_late(name)) {
+            let (bytes, value_bytes) = (name.as_bytes().into(), value.as_bytes().into());
+            // SAFETY: PHP is started, no request runs, and both strings outlive the call.
+            if unsafe { ffi::corral_setting_apply_late(bytes, value_bytes, mode) } != 0 {
+                complain_of(name, value);
+            }
+        }
+    }
+
+    /// The value of a setting; empty if there is none.
+    pub(crate) fn setting(&self, name: &str) -> Vec<u8> {
+        // SAFETY: PHP is started, and the name outlives the call.
+        let value = unsafe { ffi::corral_setting_value(name.as_bytes().into()) };
+        // SAFETY: so many bytes of PHP's, which are copied before the setting could change.
+        unsafe { std::slice::from_raw_parts(value.data.cast::<u8>(), value.len) }.to_vec()
+    }
+
+    /// The files that settings were read from.
+    pub(crate) fn ini_files(&self) -> Vec<PathBuf> {
+        (0..2).flat_map(ini_files).collect()
     }
 
     fn apply(&self, name: &str, value: &str, mode: SettingMode) -> bool {
@@ -125,6 +147,29 @@ impl SapiModule {
         let string = unsafe { ffi::corral_string_new(Slice::from(text)) };
         PhpString(NonNull::new(string).expect("PHP ends the process when it has no memory"))
     }
+}
+
+fn all_settings(spec: &PhpSpec) -> impl Iterator<Item = (&str, &str, SettingMode)> {
+    let system = spec.admin.iter().map(|(name, value)| (&**name, &**value, SettingMode::System));
+    let user = spec.user.iter().map(|(name, value)| (&**name, &**value, SettingMode::User));
+    system.chain(user)
+}
+
+fn complain_of(name: &str, value: &str) {
+    complain(format_args!("setting PHP option \"{name}: {value}\" failed"));
+}
+
+/// Names that PHP has joined by commas and line breaks.
+fn ini_files(idx: usize) -> Vec<PathBuf> {
+    // SAFETY: PHP is started.
+    let names = unsafe { ffi::corral_ini_files(idx) };
+    if names.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: a NUL-terminated string of PHP's that stays until PHP ends.
+    let names = unsafe { CStr::from_ptr(names) }.to_bytes();
+    let names = names.split(|b| *b == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty());
+    names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
 }
 
 fn guard(configured: Guard) -> ffi::Guard {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use corral_channel::message::RequestView;
-use corral_config::plan::{AppSpec, Limits, RuntimeSpec};
+use corral_config::plan::{AppSpec, Limits, PhpSpec, RuntimeSpec};
 use corral_worker::{Call, Exchange, RequestEnd, Requests, Runtime, WorkerScript, complain};
 
 use crate::ffi::{self, Outcome, Request};
@@ -34,7 +34,15 @@ impl PhpRuntime {
     /// When PHP does not start or a root or script is missing.
     pub(crate) fn load(spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>> {
         let RuntimeSpec::Php(php) = &spec.runtime else { bail!("this is not an application of PHP") };
-        let module = SapiModule::start(php)?;
+        Self::with(SapiModule::start(php)?, spec, php)
+    }
+
+    /// Checks the targets of an application, for which PHP was started.
+    pub(crate) fn with(
+        module: SapiModule,
+        spec: &AppSpec,
+        php: &PhpSpec,
+    ) -> anyhow::Result<Box<dyn Runtime>> {
         let open = |target| {
             let name = &spec.name;
             TargetSites::open(&module, target).with_context(|| format!("prepare application \"{name}\""))

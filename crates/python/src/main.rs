@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         check: || Ok(()),
         files: files::of_python,
         scratch: |_| Vec::new(),
+        image: None,
         load: runtime::PythonRuntime::load,
     })
 }

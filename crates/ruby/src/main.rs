@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         check: || Ok(()),
         files: interpreter::folders,
         scratch: runtime::scratch,
+        image: None,
         load: runtime::RubyRuntime::load,
     })
 }

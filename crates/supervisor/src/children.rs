@@ -3,6 +3,7 @@
 pub(crate) mod app;
 mod applications;
 mod background;
+pub(crate) mod images;
 mod look_budget;
 pub(crate) mod outputs;
 mod proportional;
@@ -23,6 +24,7 @@ use corral_sys::process;
 use corral_sys::signal::{self, Pid, Signal};
 
 use self::app::App;
+use self::images::{Images, KindId};
 use self::look_budget::LookBudget;
 use self::outputs::Outputs;
 use self::proportional::ProportionalMemory;
@@ -39,6 +41,7 @@ pub(crate) enum Child {
     Reader,
     Router(RouterId),
     Prototype(AppId),
+    Image(KindId),
 }
 
 /// News of an application, for the parts of main that wait for them.
@@ -61,6 +64,7 @@ pub(crate) struct Children {
     pub(crate) reader: Role,
     pub(crate) routers: Routers,
     pub(crate) apps: BTreeMap<AppId, App>,
+    pub(crate) images: Images,
     pub(crate) records: WorkerRecords,
     proportional: ProportionalMemory,
     looks: LookBudget,
@@ -77,6 +81,7 @@ impl Children {
             reader: Role::new("reader", now),
             routers: Routers::new(n_threads, now),
             apps: BTreeMap::new(),
+            images: Images::default(),
             records: WorkerRecords::default(),
             proportional: ProportionalMemory::default(),
             looks: LookBudget::default(),
@@ -95,7 +100,8 @@ impl Children {
     fn all(&self) -> impl Iterator<Item = Child> {
         let routers = self.routers.iter().map(|router| Child::Router(router.id));
         let prototypes = self.apps.keys().copied().map(Child::Prototype);
-        [Child::Controller, Child::Reader].into_iter().chain(routers).chain(prototypes)
+        let images = self.images.ids().map(Child::Image);
+        [Child::Controller, Child::Reader].into_iter().chain(routers).chain(images).chain(prototypes)
     }
 
     /// The children that are listened to.
@@ -114,6 +120,7 @@ impl Children {
             Child::Reader => self.reader.peer.as_ref(),
             Child::Router(id) => self.routers.find(id)?.role.peer.as_ref(),
             Child::Prototype(id) => self.apps.get(&id)?.prototype.as_ref(),
+            Child::Image(id) => self.images.peer(id),
         }
     }
 
@@ -123,13 +130,14 @@ impl Children {
             Child::Reader => self.reader.peer.as_mut(),
             Child::Router(id) => self.routers.peer_mut(id),
             Child::Prototype(id) => self.apps.get_mut(&id)?.prototype.as_mut(),
+            Child::Image(id) => self.images.peer_mut(id),
         }
     }
 
-    /// The processes of this executable.
+    /// The processes that belong to no application.
     fn own_peers(&self) -> impl Iterator<Item = &Peer> {
         let roles = [&self.controller.peer, &self.reader.peer].into_iter().flatten();
-        roles.chain(self.routers.peers())
+        roles.chain(self.routers.peers()).chain(self.images.peers())
     }
 
     /// Every process that runs.

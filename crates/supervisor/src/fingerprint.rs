@@ -12,7 +12,20 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// Some paths, and what was there.
 #[derive(Debug, Default)]
-pub(crate) struct Fingerprints(Vec<(PathBuf, Fingerprint)>);
+pub(crate) struct Fingerprints {
+    depth: Depth,
+    entries: Vec<(PathBuf, Fingerprint)>,
+}
+
+/// How much of a folder is looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Depth {
+    /// All code below it.
+    #[default]
+    Code,
+    /// Which entries it has.
+    Entries,
+}
 
 /// The kind of file behind a path.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,19 +45,30 @@ struct FileState {
 
 impl Fingerprints {
     pub(crate) fn take(paths: &[PathBuf]) -> Self {
-        Self(paths.iter().map(|path| (path.clone(), fingerprint(path))).collect())
+        Self::at(Depth::Code, paths)
+    }
+
+    /// The same without what is below folders: an entry that comes, goes or is replaced counts.
+    pub(crate) fn of_entries(paths: &[PathBuf]) -> Self {
+        Self::at(Depth::Entries, paths)
+    }
+
+    fn at(depth: Depth, paths: &[PathBuf]) -> Self {
+        let entries = paths.iter().map(|path| (path.clone(), fingerprint(path, depth)));
+        Self { depth, entries: entries.collect() }
     }
 
     /// The first path that leads to something else by now, or to something that was modified.
     pub(crate) fn changed(&self) -> Option<&Path> {
-        let changed = self.0.iter().find(|(path, before)| fingerprint(path) != *before);
+        let changed = self.entries.iter().find(|(path, before)| fingerprint(path, self.depth) != *before);
         changed.map(|(path, _)| path.as_path())
     }
 }
 
-fn fingerprint(path: &Path) -> Fingerprint {
+fn fingerprint(path: &Path, depth: Depth) -> Fingerprint {
     let (entry, target) = (path.symlink_metadata().ok(), path.metadata().ok());
-    let code = if target.as_ref().is_some_and(Metadata::is_dir) { code_below(path) } else { 0 };
+    let has_code = depth == Depth::Code && target.as_ref().is_some_and(Metadata::is_dir);
+    let code = if has_code { code_below(path) } else { 0 };
     Fingerprint { own: [entry.as_ref().map(state), target.as_ref().map(state)], code }
 }
 

@@ -6,7 +6,7 @@ use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::message::{Console, DevMode, ExecContext, Module, ToRouter};
 
 use crate::issued_secrets::IssuedSecrets;
-use crate::launch::{LaunchError, Launcher, StartedProcess};
+use crate::launch::{LaunchError, Launcher, OrderedCopy, StartedProcess};
 use crate::output::Output;
 use crate::peer::Peer;
 
@@ -72,6 +72,11 @@ impl Programs {
         };
         let started = self.launcher.start_prototype(spec, &files);
         started.map_err(|error| NoStart::Now(format!("{:#}", anyhow::Error::new(error))))
+    }
+
+    /// Orders a copy of an image that is to become the prototype of an application.
+    pub(crate) fn order_copy(&self, image: &mut Peer, spec: &AppSpec) -> Result<OrderedCopy, LaunchError> {
+        self.launcher.order_copy(image, spec, &self.host_files(spec).unwrap_or_default())
     }
 
     /// All that `corral exec` has to know to run a command as an application.

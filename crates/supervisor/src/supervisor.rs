@@ -193,6 +193,7 @@ impl Supervisor {
                 Source::Child(Child::Controller) => self.read_controller(),
                 Source::Child(Child::Router(id)) => self.read_router(id),
                 Source::Child(Child::Reader) => self.read_reader(),
+                Source::Child(Child::Image(id)) => self.children.read_image(id),
                 Source::Child(Child::Prototype(id)) => {
                     self.children.read_prototype(id, self.inheritance.control.address())
                 }

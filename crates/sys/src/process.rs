@@ -5,12 +5,15 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 static ARGC: AtomicI32 = AtomicI32::new(0);
 static ARGV: AtomicPtr<*mut libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Bytes of all arguments, once they were counted: a title takes their ends away.
+static ARGUMENT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// How many descriptors from [`FIRST_INHERITED`] on the program was started with, until they are taken.
 static N_INHERITED: AtomicI32 = AtomicI32::new(0);
@@ -55,6 +58,16 @@ pub fn take_link_descriptor() -> io::Result<OwnedFd> {
         let reason = format!("descriptor {LINK_DESCRIPTOR} was not handed to this process");
         io::Error::new(io::ErrorKind::NotFound, reason)
     })
+}
+
+/// Puts another descriptor in the place of the one that [`take_link_descriptor`] gave, whose owner has this one then.
+///
+/// # Errors
+/// The errors of dup3(2).
+pub fn replace_link_descriptor(with: impl AsFd) -> io::Result<()> {
+    // SAFETY: closes what has the number, and gives that to what takes its place: its owner goes on with that.
+    let failed = unsafe { libc::dup3(with.as_fd().as_raw_fd(), LINK_DESCRIPTOR, libc::O_CLOEXEC) } < 0;
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Takes the first descriptors behind standard error, as the program was started with them; close-on-exec from now on.
@@ -123,6 +136,10 @@ fn argument_area() -> Option<(*mut u8, usize)> {
     // SAFETY: `argv` is the array of `argc` pointers that `main` got; it lives as long as the process.
     let arguments = unsafe { std::slice::from_raw_parts(argv, argc) };
     let start = arguments[0];
+    let known = ARGUMENT_BYTES.load(Ordering::Relaxed);
+    if known > 0 {
+        return Some((start.cast(), known));
+    }
     let mut end = start;
     for argument in arguments {
         if *argument != end {
@@ -134,6 +151,7 @@ fn argument_area() -> Option<(*mut u8, usize)> {
         end = unsafe { argument.add(len + 1) };
     }
     let len = (end as usize).checked_sub(start as usize)?;
+    ARGUMENT_BYTES.store(len, Ordering::Relaxed);
     (len > 0).then_some((start.cast(), len))
 }
 

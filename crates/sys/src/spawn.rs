@@ -1,6 +1,7 @@
-//! Starting processes: fork and exec with everything a child of ours needs set in between, and the
-//! plain fork of a prototype.
+//! Starting processes: fork and exec with everything a child of ours needs set in between, the
+//! plain fork of a prototype, and that of an image, whose copy needs the same things.
 
+mod heir;
 mod step;
 
 use std::convert::Infallible;
@@ -14,6 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 use rustix::process::{Gid, Pid};
 
+pub use self::heir::{Identity, fork_heir};
 pub use self::step::StartStep;
 use crate::isolation::{IdMaps, Isolation};
 use crate::user::{self, Credentials};

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         check: || Ok(()),
         files: Vec::new,
         scratch: |_| Vec::new(),
+        image: None,
         load: runtime::WasmRuntime::load,
     })
 }

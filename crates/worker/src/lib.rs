@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod application;
 mod async_channel;
 mod body;
 mod call;
@@ -19,6 +20,7 @@ mod exchange;
 mod file;
 mod fork_guard;
 mod host;
+mod image;
 mod inbox;
 mod keeper;
 mod language;
@@ -39,6 +41,7 @@ mod worker;
 mod worker_channel;
 mod yielding;
 
+pub use application::redirect_output;
 pub use async_channel::{AsyncChannel, ChannelEvent, MOST_HELD_BACK, Message, RequestKey};
 pub use body::Body;
 pub use call::Call;
@@ -51,13 +54,13 @@ pub use corral_sys::signal::Pid;
 pub use corral_sys::spawn::Fork;
 pub use dependencies::of_program;
 pub use file::FileRest;
-pub use host::{host_main, redirect_output};
+pub use host::host_main;
 pub use keeper::Keeper;
-pub use language::{Language, LoadApplication};
+pub use language::{Language, LoadApplication, LoadImage};
 pub use log::complain;
 pub use request_state::ResponsePhase;
 pub use runtime::{
-    EventLoop, Exchange, RequestEnd, Requests, Runtime, Serve, Server, ThreadLoop, WorkerScript,
+    EventLoop, Exchange, Image, RequestEnd, Requests, Runtime, Serve, Server, ThreadLoop, WorkerScript,
     WorkerThreads,
 };
 pub use threads::Threads;

@@ -3,8 +3,10 @@
 use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use corral_channel::message::{Malformed, RequestView};
+use corral_config::plan::AppSpec;
 use corral_sys::spawn::{self, Fork};
 
 use crate::async_channel::AsyncChannel;
@@ -87,6 +89,21 @@ pub trait Runtime {
     fn threads(&mut self) -> Option<&mut dyn WorkerThreads> {
         None
     }
+}
+
+/// An interpreter that is loaded, and could load any application of a kind.
+pub trait Image {
+    /// Files and folders that it was loaded from, apart from shared libraries.
+    fn files(&self) -> Vec<PathBuf>;
+
+    /// Whether its applications have said that they trust each other with memory that all of them can write to.
+    fn shares_memory(&self) -> bool;
+
+    /// Loads an application, in a copy of the process that has loaded the interpreter.
+    ///
+    /// # Errors
+    /// When it cannot be loaded: why.
+    fn load(self: Box<Self>, spec: &AppSpec) -> anyhow::Result<Box<dyn Runtime>>;
 }
 
 /// An interpreter whose requests take turns in one thread.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::advice;
 use super::app_type::{AppType, ApplicationType};
 use super::context::Context;
-use super::schema::{self, Field, Member, OBJECT, STRING, optional, required};
+use super::scalars::is_true;
+use super::schema::{self, BOOL, Field, Member, OBJECT, STRING, optional, required};
 use super::script_root::{self, ScriptRoot};
 use super::strings::{member_name, name, path, text};
 use super::{params, php_paths, php_worker, targets};
@@ -22,8 +23,15 @@ pub(super) struct PhpDraft {
     target: PhpTargetDraft,
     targets: Vec<(PhpTarget, EntryPoint)>,
     options: PhpOptions,
+    opcache: OpcacheDraft,
     by_path: Vec<PhpPathOptions>,
     params: Vec<Param>,
+}
+
+/// Members of `opcache`.
+#[derive(Default)]
+struct OpcacheDraft {
+    shared: bool,
 }
 
 #[derive(Default)]
@@ -69,6 +77,8 @@ const APPLICATION: &[Member<PhpDraft>] = &[
     params::OF_APPLICATION.read(|cx, field, draft| draft.params = params::read(cx, field)),
     optional("options", OBJECT)
         .read(|cx, field, draft| schema::read_nested(cx, field, &[SETTINGS, OPTIONS], &mut draft.options)),
+    optional("opcache", OBJECT)
+        .read(|cx, field, draft| schema::read_nested(cx, field, &[OPCACHE], &mut draft.opcache)),
     php_paths::BY_PATH.read(|cx, field, draft| draft.by_path = php_paths::read(cx, field)),
 ];
 
@@ -90,7 +100,16 @@ fn finish(cx: &mut Context<'_>, app: ApplicationType<'_>, draft: PhpDraft) -> Op
     params::set_entries(cx, &draft.params, of_targets);
     let PhpOptions { file, admin, user, sapi_name } = draft.options;
     let by_path = draft.by_path;
-    Some(RuntimeSpec::Php(PhpSpec { targets, ini_file: file, admin, user, by_path, sapi_name }))
+    let shared_opcache = draft.opcache.shared;
+    Some(RuntimeSpec::Php(PhpSpec {
+        targets,
+        ini_file: file,
+        admin,
+        user,
+        by_path,
+        sapi_name,
+        shared_opcache,
+    }))
 }
 
 fn target(cx: &mut Context<'_>, name: String, draft: PhpTargetDraft) -> Option<(PhpTarget, EntryPoint)> {
@@ -147,6 +166,14 @@ const OPTIONS: &[Member<PhpOptions>] = &[
         .means("what `php_sapi_name()` says (beyond Unit): 1 to 32 lower-case letters, digits or hyphens")
         .read(|cx, field, options| options.sapi_name = sapi_name(cx, field)),
 ];
+
+const OPCACHE: &[Member<OpcacheDraft>] = &[optional("shared", BOOL)
+    .default("`false`")
+    .means(
+        "whether compiled scripts are in memory that the application [has together with \
+             others](#many-sites) that say so, too, and that can write there (beyond Unit)",
+    )
+    .read(|_, field, draft| draft.shared = is_true(field))];
 
 fn ini_settings(cx: &mut Context<'_>, field: Field<'_>) -> Vec<(String, String)> {
     let members = field.value.as_object().into_iter().flatten();

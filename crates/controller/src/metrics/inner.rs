@@ -18,8 +18,8 @@ pub(super) fn of_main(all: &mut Exposition, main: &MainFigures) {
         all.level(&table::CONFIG_LAST_CHANGE_SUCCEEDED, &[], flag(change.has_succeeded));
     }
     for (process, n) in OwnProcess::ALL.iter().zip(main.restarts) {
-        // The one that starts the others is not started again.
-        if *process != OwnProcess::Main {
+        // The one that starts the others is not started again, and an image when it is needed again.
+        if !matches!(process, OwnProcess::Main | OwnProcess::Image) {
             all.count(&table::PROCESS_RESTARTS, &[process.name()], n);
         }
     }
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn figures_of_main_are_told_as_far_as_there_are_any() {
         let process = ProcessFigures { memory: Some(4096), cpu: Duration::from_millis(1250) };
-        let mut main = MainFigures { generation: 3, restarts: [0, 2, 0, 0], ..MainFigures::default() };
+        let mut main = MainFigures { generation: 3, restarts: [0, 2, 0, 0, 0], ..MainFigures::default() };
         main.processes[OwnProcess::Router as usize] = process;
         check(
             |all| of_main(all, &main),

@@ -18,11 +18,13 @@ pub enum OwnProcess {
     Controller,
     /// The reader of configuration files, if there are any.
     Reader,
+    /// The images of applications, one or several.
+    Image,
 }
 
 impl OwnProcess {
     /// All of them, in the order of figures.
-    pub const ALL: [Self; 4] = [Self::Main, Self::Router, Self::Controller, Self::Reader];
+    pub const ALL: [Self; 5] = [Self::Main, Self::Router, Self::Controller, Self::Reader, Self::Image];
 
     /// The name that people know it by.
     #[must_use]
@@ -32,6 +34,7 @@ impl OwnProcess {
             Self::Router => "router",
             Self::Controller => "controller",
             Self::Reader => "reader",
+            Self::Image => "image",
         }
     }
 }
@@ -147,19 +150,19 @@ mod tests {
         let mut figures = MainFigures {
             generation: 2,
             last_change: None,
-            restarts: [0, 1, 2, 3],
-            processes: [process(Some(7), 1); 4],
+            restarts: [0, 1, 2, 3, 0],
+            processes: [process(Some(7), 1); 5],
         };
         let before = MainFigures {
             generation: 10,
             last_change: Some(LastChange::default()),
-            restarts: [0, 5, 0, u64::MAX],
-            processes: [process(None, 4); 4],
+            restarts: [0, 5, 0, u64::MAX, 0],
+            processes: [process(None, 4); 5],
         };
         figures.count(&before);
         assert_eq!((figures.generation, figures.last_change), (12, None));
-        assert_eq!(figures.restarts, [0, 6, 2, u64::MAX]);
-        assert_eq!(figures.processes, [process(Some(7), 5); 4]);
+        assert_eq!(figures.restarts, [0, 6, 2, u64::MAX, 0]);
+        assert_eq!(figures.processes, [process(Some(7), 5); 5]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use corral_ipc::message::{ToPrototype, WorkerId};
 use corral_sys::child_check::VerifiedChild;
 use corral_sys::signal::Signal;
 
+use crate::children::images::KindId;
 use crate::children::worker_records::CpuTotal;
 use crate::decide::background::{Background, Now};
 use crate::decide::life::{Due, LifePhase, PrototypeLife, Starts};
@@ -25,6 +26,8 @@ pub(crate) struct App {
     pub(crate) spec: AppSpec,
     /// The only one that gives it work, if any does.
     pub(crate) router: Option<RouterId>,
+    /// The kind of image that its prototype can be a copy of.
+    pub(crate) kind: Option<KindId>,
     /// The work that it has by itself, if no listener reaches it.
     pub(crate) background: Option<Background>,
     pub(crate) life: PrototypeLife,
@@ -57,6 +60,7 @@ impl App {
             workers: Workers::new(&spec),
             spec,
             router,
+            kind: None,
             prototype: None,
             bell: Vec::new(),
             n_lanes: 1,

@@ -19,12 +19,13 @@ const STARTS_PER_TURN: usize = 4;
 impl Children {
     /// Adds a new instance that is to have as many workers as it always keeps. One that keeps none waits for its
     /// first request.
-    pub(crate) fn add_app(&mut self, id: AppId, spec: AppSpec) {
+    pub(crate) fn add_app(&mut self, id: AppId, spec: AppSpec, programs: &Programs) {
         let router = (!spec.is_background()).then(|| self.routers.newest().id);
         let mut app = App::new(spec, router, Instant::now());
         if router.is_some() {
             app.workers.want_spare();
         }
+        app.kind = self.images.kind_of(&app.spec, programs);
         app.remember_files();
         self.apps.insert(id, app);
     }
@@ -50,6 +51,10 @@ impl Children {
         };
         app.life.starts();
         app.remember_files();
+        if self.starts_from_image(id, programs) {
+            return;
+        }
+        let Some(app) = self.apps.get_mut(&id) else { return };
         match programs.start_prototype(&app.spec) {
             Ok(StartedProcess { mut peer, outputs, membership }) => {
                 let n_lanes = app
@@ -128,6 +133,7 @@ impl Children {
     /// All processes of an instance have ended, and none will be started.
     pub(super) fn remove_app(&mut self, id: AppId) {
         let Some(app) = self.apps.remove(&id) else { return };
+        self.end_unused_images();
         self.records.end_instance(&app.spec.name, app.cpu.total(), app.run_counts().as_ref());
         if let Some(router) = app.router {
             self.tell_router(router, &ToRouter::AppGone { app: id });

@@ -59,6 +59,10 @@ impl Supervisor {
                 self.children.reader.ended(Instant::now());
                 log_role_death(&self.children.reader, pid, ended, self.starts());
             }
+            Child::Image(id) => {
+                log_death("image", pid, ended, self.starts(), "");
+                self.children.image_lost(id);
+            }
             Child::Prototype(id) => {
                 if let Some(app) = self.children.apps.get(&id) {
                     log_death(&format!("prototype of \"{}\"", app.spec.name), pid, ended, self.starts(), "");

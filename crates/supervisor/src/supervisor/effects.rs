@@ -96,7 +96,9 @@ impl Supervisor {
                 let stored = self.store_again();
                 self.upgrade_on(UpgradeEvent::Due(stored), Instant::now());
             }
-            ApplyEffect::AddApps(apps) => apps.into_iter().for_each(|(id, spec)| children.add_app(id, spec)),
+            ApplyEffect::AddApps(apps) => {
+                apps.into_iter().for_each(|(id, spec)| children.add_app(id, spec, programs));
+            }
             ApplyEffect::RestoreApps(ids) => ids.into_iter().for_each(|id| children.restore_app(id)),
             ApplyEffect::StartSoon(ids) => children.start_soon(&ids),
             ApplyEffect::Prepare => {

@@ -57,9 +57,11 @@ impl Supervisor {
         let Self { children, usage, .. } = self;
         let roles = [(OwnProcess::Controller, &children.controller), (OwnProcess::Reader, &children.reader)];
         let routers = children.routers.iter().map(|router| (OwnProcess::Router, &router.role));
-        let peers = roles.into_iter().chain(routers).filter_map(|(process, role)| {
-            Some((process, role.peer.as_ref()?.pid().as_raw_nonzero().get().unsigned_abs()))
-        });
+        let roles = roles.into_iter().chain(routers);
+        let roles = roles.filter_map(|(process, role)| Some((process, role.peer.as_ref()?)));
+        let images = children.images.peers().map(|peer| (OwnProcess::Image, peer));
+        let peers = roles.chain(images);
+        let peers = peers.map(|(process, peer)| (process, peer.pid().as_raw_nonzero().get().unsigned_abs()));
         let processes = usage.look([(OwnProcess::Main, std::process::id())].into_iter().chain(peers));
         MainFigures {
             generation: self.configuration.in_force().map_or(0, |build| build.generation.0),

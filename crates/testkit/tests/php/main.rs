@@ -6,6 +6,7 @@ mod deploys;
 mod environment;
 mod errors;
 mod guard;
+mod images;
 mod limits;
 mod manual;
 mod output;

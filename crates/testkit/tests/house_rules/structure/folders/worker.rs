@@ -1,20 +1,9 @@
 //! Folders and files of `crates/worker` from top to bottom, each with those below it that it may know.
 
 pub(super) const ALLOWED: super::Table = &[
-    (
-        "host",
-        &[
-            "worker",
-            "confine",
-            "dependencies",
-            "language",
-            "prototype",
-            "reach",
-            "runtime",
-            "log",
-            "warn_once",
-        ],
-    ),
+    ("host", &["image", "application", "dependencies", "language", "log"]),
+    ("image", &["application", "language", "runtime"]),
+    ("application", &["worker", "confine", "language", "prototype", "reach", "runtime", "log", "warn_once"]),
     (
         "worker",
         &[

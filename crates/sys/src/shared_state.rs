@@ -61,8 +61,7 @@ impl SharedState {
     pub fn find(known: &[RawFd]) -> Result<Self, Unshareable> {
         let locks = locks(known)?;
         let places = nameless(&fs::read_to_string("/proc/self/maps")?)?;
-        let mappings =
-            places.into_iter().map(|place| SharedMapping::look(place)).collect::<Result<_, _>>()?;
+        let mappings = places.into_iter().map(SharedMapping::look).collect::<Result<_, _>>()?;
         // A page that was not in memory when it was looked for, and in swap space instead, still is.
         if is_swapped(&fs::read_to_string("/proc/self/smaps")?) {
             return Err(Unshareable::Swapped);
@@ -95,7 +94,7 @@ impl SharedMapping {
             let offset = idx * page;
             // SAFETY: the page is within the mapping, whose length is a multiple of pages. This process has one
             // thread, and no other process writes there yet.
-            let bytes = unsafe { std::slice::from_raw_parts(address.as_ptr().add(offset), page) };
+            let bytes = unsafe { std::slice::from_raw_parts(address.as_ptr().wrapping_add(offset), page) };
             if bytes.iter().all(|b| *b == 0) {
                 continue;
             }
@@ -116,8 +115,8 @@ impl SharedMapping {
             // SAFETY: both mappings are `self.len` bytes long, and the part is within that.
             unsafe {
                 ptr::copy_nonoverlapping(
-                    self.address.as_ptr().add(*offset),
-                    copy.cast::<u8>().add(*offset),
+                    self.address.as_ptr().wrapping_add(*offset),
+                    copy.cast::<u8>().wrapping_add(*offset),
                     *len,
                 );
             }
@@ -274,7 +273,7 @@ mod tests {
         let memory = memory.unwrap().cast::<u8>();
         let write = |offset: usize, value: u8| {
             // SAFETY: the offset is within the mapping, which no other thread knows.
-            unsafe { memory.add(offset).write(value) };
+            unsafe { memory.wrapping_add(offset).write(value) };
         };
         for (offset, value) in [(0, 1), (page, 2), (5 * page + 7, 3), (9 * page, 0)] {
             write(offset, value);

@@ -108,11 +108,7 @@ enum SessionEvent {
 }
 
 /// Serves a connection to its end; `input` is what the client has sent. No async function, because its future would
-/// keep the places of its arguments.
-#[expect(
-    clippy::boxed_local,
-    reason = "the box is freed, which its owner would keep for as long as this runs"
-)]
+/// keep the places of its arguments. The box is freed, which its owner would keep for as long as this runs.
 pub(super) fn run(connection: Box<ClientConnection>, input: Vec<u8>) -> impl Future<Output = ()> {
     let ClientConnection { open, id, services, handle, stream, deadline, peer, permit, .. } = *connection;
     let shared = Rc::new(StreamContext {

@@ -145,7 +145,7 @@ mod tests {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
             chown(path, Some(owner), None).unwrap();
         };
-        let mut check = |folder_mode: u32, mode: u32, owner: u32, expected: bool| {
+        let check = |folder_mode: u32, mode: u32, owner: u32, expected: bool| {
             set(folder.path(), folder_mode, 0);
             set(&file, mode, owner);
             assert_eq!(is_roots(&file), expected, "{folder_mode:o} {mode:o} {owner}");

@@ -28,7 +28,7 @@ fn is_root() -> bool {
 }
 
 fn uid(number: usize) -> u32 {
-    64_100 + u32::try_from(number).unwrap()
+    64_100 + u32::try_from(number).expect("a few")
 }
 
 /// Some sites with that page, each under a user of its own if there is the right to do that.
@@ -103,7 +103,7 @@ fn set_option(app: &mut Value, name: &str, value: Value) {
 fn sites_share_an_image_and_nothing_else() {
     let sites = Sites::new(3);
     let server = sites.start(|number, app| {
-        app["environment"] = json!({ "SHARED": "1", "N": if number < 2 { "1" } else { "2" } })
+        app["environment"] = json!({ "SHARED": "1", "N": if number < 2 { "1" } else { "2" } });
     });
     server.expect_processes(IMAGE, 1);
     for _ in 0..2 {

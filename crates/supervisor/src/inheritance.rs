@@ -94,11 +94,6 @@ impl Inheritance {
         sums
     }
 
-    /// Whether the process before this one still counts.
-    pub(crate) fn counts(&self) -> bool {
-        self.retiring.as_ref().is_some_and(Retiring::counts)
-    }
-
     /// Asks for the counters of the process before, if it still counts.
     pub(crate) fn ask_sums(&self) {
         self.retiring.iter().for_each(Retiring::ask_sums);

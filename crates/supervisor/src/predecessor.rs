@@ -144,11 +144,6 @@ impl Retiring {
         if runs_always { self.has_services } else { self.has_runs }
     }
 
-    /// Whether it goes on to tell its counters.
-    pub(crate) fn counts(&self) -> bool {
-        self.tells_sums
-    }
-
     /// Asks for the counters as they are now; the answer is heard later.
     pub(crate) fn ask_sums(&self) {
         if self.tells_sums {

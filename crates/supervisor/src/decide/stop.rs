@@ -23,7 +23,7 @@ pub(crate) enum StopEvent {
 pub(crate) struct Left {
     /// The router in charge runs.
     pub(crate) in_charge: bool,
-    /// Any router runs, or something else that a successor waits for.
+    /// Any router runs, or a command that a successor waits for.
     pub(crate) routers: bool,
     /// Processes that this one has started and talks to.
     pub(crate) children: bool,

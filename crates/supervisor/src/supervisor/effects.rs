@@ -21,7 +21,7 @@ use crate::peer::Peer;
 impl Supervisor {
     /// The end begins or goes on.
     pub(super) fn stop_on(&mut self, event: StopEvent, now: Instant) {
-        let effects = self.stopping.on(event, left(&self.children, &self.upgrade, &self.inheritance), now);
+        let effects = self.stopping.on(event, left(&self.children, &self.upgrade), now);
         effects.into_iter().for_each(|effect| self.carry_out_stop(effect));
     }
 

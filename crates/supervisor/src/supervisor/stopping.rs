@@ -9,7 +9,6 @@ use crate::children::Children;
 use crate::decide::background::Background;
 use crate::decide::stop::{Left, StopEvent};
 use crate::decide::upgrade::Upgrade;
-use crate::inheritance::Inheritance;
 use crate::peer::Peer;
 
 impl Supervisor {
@@ -28,12 +27,12 @@ impl Supervisor {
 }
 
 /// The processes that this one waits for when it ends.
-pub(super) fn left(children: &Children, upgrade: &Upgrade<Peer>, inheritance: &Inheritance) -> Left {
-    // A successor lets runs go on to their end, and hears from this process alone what the one before it counts.
-    let is_awaited = children.has_background(Background::is_leaving) || inheritance.counts();
+pub(super) fn left(children: &Children, upgrade: &Upgrade<Peer>) -> Left {
+    // A successor lets runs go on to their end.
+    let has_runs = upgrade.goes_on() && children.has_background(Background::is_leaving);
     Left {
         in_charge: children.routers.in_charge.role.peer.is_some(),
-        routers: upgrade.goes_on() && is_awaited || children.routers.peers().next().is_some(),
+        routers: has_runs || children.routers.peers().next().is_some(),
         children: are_left(children, upgrade),
         grace: children.longest_grace(),
     }

@@ -2,8 +2,7 @@
 //! goes on to tell what its last requests add, so that no counter goes backwards.
 //!
 //! The successor asks before it starts a router, and again whenever it is asked for the status itself; that answer
-//! counts in the next one. The process before also tells what it has when a router has finished, and when it ends: not
-//! before the one that it took over from itself, whose last words it passes on.
+//! counts in the next one. The process before also tells what it has when a router has finished, and when it ends.
 //!
 //! Counters leave with the thing that they are of. Only a router knows what is in its configuration: it is asked for
 //! its figures whenever one is in force.

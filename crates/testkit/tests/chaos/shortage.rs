@@ -180,8 +180,8 @@ fn a_change_that_needs_more_processes_than_there_may_be_is_refused_at_once() {
     }
     server.get("/").expect(200);
     limit(server.pid(), Resource::Processes, None);
-    // An image of PHP that was started meanwhile keeps the limit of that time, as do its copies.
-    server.control().put("/config/settings", &json!({ "listen_threads": 7 })).expect_done();
+    // An image of PHP that was started meanwhile has the limit of that time, and its copies have today's.
+    server.control().put("/config/applications/other", &app).expect_done();
     server.get("/").expect(200);
 }
 

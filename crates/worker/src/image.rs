@@ -17,6 +17,7 @@ use corral_config::plan::AppSpec;
 use corral_ipc::link::Link;
 use corral_ipc::message::{FromImage, Identity, ToImage};
 use corral_ipc::reason;
+use corral_sys::limits;
 use corral_sys::linkage;
 use corral_sys::process::{self, LINK_DESCRIPTOR, Standard};
 use corral_sys::shared_state::SharedState;
@@ -128,6 +129,7 @@ fn assume_identity(link: &Link) -> anyhow::Result<bool> {
     let directory = directory.map(|path| CString::new(path.as_os_str().as_bytes()));
     let directory = directory.transpose().context("\"working_directory\" contains a null character")?;
     let credentials = identity.credentials.map(Into::into);
+    limits::set(&identity.limits).context("take over the limits of resources")?;
     let assumed = spawn::Identity {
         environment: &identity.environment,
         cgroup: cgroup.as_ref().map(AsFd::as_fd),

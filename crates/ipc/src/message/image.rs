@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::path::PathBuf;
 
 use corral_config::plan::AppSpec;
+use corral_sys::limits::Limit;
 use serde::{Deserialize, Serialize};
 
 use super::UserNumbers;
@@ -59,6 +60,8 @@ impl Incoming for FromImage {
 pub struct Identity {
     /// Environment variables, `NAME=value` each.
     pub environment: Vec<CString>,
+    /// Limits of resources: main's, which may have changed since the image was started.
+    pub limits: Vec<Limit>,
     /// Whether there is a control group.
     pub has_cgroup: bool,
     /// The user to run as, if it is another one.

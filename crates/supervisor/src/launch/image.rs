@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use corral_config::plan::{AppSpec, RuntimeSpec};
 use corral_ipc::link::Link;
 use corral_ipc::message::{Identity, ToImage};
+use corral_sys::limits;
 use corral_sys::signal::Pid;
 
 use super::{
@@ -93,6 +94,7 @@ impl Launcher {
             membership,
             identity: Identity {
                 environment,
+                limits: limits::current(),
                 has_cgroup: isolation.cgroup.is_some(),
                 credentials: credentials.map(Into::into),
                 no_new_privileges: spec.isolation.new_privs == Some(false) || is_walled,

@@ -44,21 +44,6 @@ pub fn fork_heir() -> io::Result<Fork> {
     }
 }
 
-/// Takes on the limits of the process above, which may be others than when the original of this one was started. What
-/// may not be raised stays as it is.
-fn assume_limits() {
-    const N_LIMITS: u32 = 16;
-    let above = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
-    for resource in 0..N_LIMITS {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: reads a limit of another process into a place of this function.
-        if unsafe { libc::prlimit(above, resource, std::ptr::null(), &raw mut limit) } == 0 {
-            // SAFETY: sets a limit of this process from that place, and asks for nothing.
-            unsafe { libc::prlimit(0, resource, &raw const limit, std::ptr::null_mut()) };
-        }
-    }
-}
-
 /// The number of a process, or a negative error number.
 fn read_number(reader: OwnedFd) -> io::Result<Pid> {
     let mut bytes = [0; NUMBER];
@@ -101,7 +86,6 @@ impl Identity<'_> {
             // 0 is the writing process.
             rustix::io::write(cgroup, b"0").map_err(|errno| failed_to(StartStep::Cgroup)(errno.into()))?;
         }
-        assume_limits();
         environment::replace(self.environment).map_err(failed_to(StartStep::Execute))?;
         self.assume_credentials().map_err(failed_to(StartStep::Credentials))?;
         if let Some(wall) = self.wall {

@@ -62,11 +62,15 @@ fn java(folder: &Path) -> Option<Module> {
 
 const LAUNCHER: &str = "launcher.jar";
 
+/// Programs of this project that are no hosts: the load generator, which is built into the same folder.
+const OTHERS: [&[u8]; 1] = [b"corral-tank"];
+
 fn candidates(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let is_named_so = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"corral-"));
+        let name = path.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+        let is_named_so = name.starts_with(b"corral-") && !OTHERS.contains(&name);
         if is_named_so && is_program(&path) {
             paths.push(path);
         }
@@ -100,6 +104,7 @@ mod tests {
         link("corral-folder", "/bin");
         link("corral-text", "/etc/passwd");
         link("corral-lost", "/no/such/file");
+        link("corral-tank", "/bin/false");
         link("other", "/bin/false");
         fs::write(folder.path().join("corral-notes.d"), "text").unwrap();
         let found = detect(folder.path(), None).unwrap();

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use corral_testkit::{
-    Beside, Client, Daemon, Load, Request, Signal, daemon, eventually, is_alive, meanwhile, php_app, signal,
-    site,
+    Address, Beside, Client, Daemon, Load, Request, Signal, daemon, eventually, is_alive, meanwhile, php_app,
+    signal, site,
 };
 use serde_json::json;
 
@@ -217,8 +217,12 @@ mod http1_only {
         let mut held = server.begin(&Request::get("/held.php"));
         expect_sample(&server, "corral_requests_total", 1.0);
         let first = server.upgrade();
-        // It is the successor of one that still has a request, and has another one itself.
-        let mut other = server.begin(&Request::get("/held.php"));
+        // It is the successor of one that still has a request, and has another one itself, at a listener of its own.
+        let own = Address::fresh();
+        let listener = json!({ "pass": "applications/php" });
+        server.control().put(&format!("/config/listeners/{own}"), &listener).expect_done();
+        let mut other = Client::connect(own.socket());
+        other.write(Request::get("/held.php").encode());
         expect_sample(&server, "corral_requests_total", 2.0);
         let second = server.upgrade();
         expect_sample(&server, "corral_requests_total", 2.0);
@@ -227,7 +231,10 @@ mod http1_only {
         assert_eq!(other.read_response().expect(200).text(), "open");
         wait_for_end(first);
         wait_for_end(second);
-        // The second process may have ended before the first one has told it how its request ended.
+        // The second process may have ended before the first one has told it how its request ended. Its own are told.
+        let over =
+            format!("corral_http_requests_total{{listener=\"{own}\",protocol=\"HTTP/1.1\",status=\"2xx\"}}");
+        expect_sample(&server, &over, 1.0);
         assert_eq!(samples(&server)["corral_requests_total"], 2.0);
     }
 }

@@ -61,7 +61,6 @@ class Sampler:
         sample.void = _void(sample, wrong, outcome.limit)
         return outcome
 
-
     def _observe(self, generator: Generator, load: Load, server: SeedServer, attempts: int) -> tuple[Outcome, Observed]:
         """A generator that is known to hang now and then has several attempts."""
         watch = Watch(self._fleet.subject(server), load.seconds / N_POINTS)

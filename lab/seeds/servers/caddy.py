@@ -10,6 +10,13 @@ from ..workloads import VirtualHost
 from .seed import ALL_TRANSPORTS, SeedServer, as_unprivileged
 
 
+def handler(number: int, host: VirtualHost, inside: str) -> str:
+    """The block of a site in a Caddyfile. The first site is for all other hosts; Caddy asks it last."""
+    matcher = f"@{host.name}" if number else ""
+    condition = f"@{host.name} host {host.host}\n" if matcher else ""
+    return f"{condition}handle {matcher} {{\nroot * {host.root}\n{inside}\n}}"
+
+
 class CaddyFpm(SeedServer, servers.Caddy):
     """Debian's, or the one that LAB_CADDY names. Its FastCGI client opens a connection for each request."""
 
@@ -35,27 +42,17 @@ class CaddyFpm(SeedServer, servers.Caddy):
 
     def launch(self) -> None:
         self.pool = f"unix/{FpmPool.launch(self)}"
-        handlers = "\n".join(self.handler(number, host) for number, host in enumerate(self.site.hosts))
+        handlers = "\n".join(handler(number, host, self.inside(host)) for number, host in enumerate(self.site.hosts))
         addresses = f"http://:{self.port}", f"https://:{self.tls_port}"
         tls = f"tls {self.site.certificate} {self.site.certificate}"
         plain, secure = (f"{address} {{\n{extra}\n{handlers}\n}}" for address, extra in zip(addresses, ("", tls)))
         self.run(f"{plain}\n{secure}")
 
-    def handler(self, number: int, host: VirtualHost) -> str:
-        """The first site is for all other hosts, and stands last."""
-        matcher = "" if number == 0 else f"@{host.name}"
-        condition = f"@{host.name} host {host.host}\n" if matcher else ""
+    def inside(self, host: VirtualHost) -> str:
         if host.front and not host.looks_for_files:
-            inside = f"rewrite * /{host.front}\n{self.php('reverse_proxy')}"
-        else:
-            # A site without a front script has no other path that leads to one.
-            inside = f"{self.php('php_fastcgi')}\nfile_server"
-        return f"{condition}handle {matcher} {{\nroot * {host.root}\n{inside}\n}}"
-
-    def php(self, directive: str) -> str:
-        if directive == "php_fastcgi":
-            return f"php_fastcgi {self.pool}"
-        return f"reverse_proxy {self.pool} {{\ntransport fastcgi {{\nsplit .php\n}}\n}}"
+            return f"rewrite * /{host.front}\nreverse_proxy {self.pool} {{\ntransport fastcgi {{\nsplit .php\n}}\n}}"
+        # A site without a front script has no other path that leads to one.
+        return f"php_fastcgi {self.pool}\nfile_server"
 
     def spawn(self, *argv: object, env: dict[str, str] | None = None) -> None:
         """Caddy does not drop root by itself."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from ... import servers
 from ..workloads import VirtualHost
+from .caddy import handler
 from .seed import ALL_TRANSPORTS, SeedServer, as_unprivileged
 
 
@@ -28,7 +29,7 @@ class FrankenPhp(SeedServer, servers.FrankenPhp):
         return "php"
 
     def launch(self) -> None:
-        hosts = "\n".join(self.handler(number, host) for number, host in enumerate(self.site.hosts))
+        hosts = "\n".join(handler(number, host, self.inside(host)) for number, host in enumerate(self.site.hosts))
         caddyfile = self.write("Caddyfile", f"""{{
 admin off
 auto_https off
@@ -52,12 +53,6 @@ tls {self.site.certificate} {self.site.certificate}
         prefix = as_unprivileged(self.setup.user, self.setup.group)
         self.spawn(*prefix, self.executable, "run", "--config", caddyfile, "--adapter", "caddyfile",
                    env={"PHPRC": str(self.setup.php_ini), "HOME": str(self.folder)})  # fmt: skip
-
-    def handler(self, number: int, host: VirtualHost) -> str:
-        """The first site is for all other hosts."""
-        matcher = f"@{host.name}" if number else ""
-        condition = f"@{host.name} host {host.host}\n" if matcher else ""
-        return f"{condition}handle {matcher} {{\nroot * {host.root}\n{self.inside(host)}\n}}"
 
     def inside(self, host: VirtualHost) -> str:
         front = host.front and not host.looks_for_files

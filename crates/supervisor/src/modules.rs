@@ -62,7 +62,7 @@ fn java(folder: &Path) -> Option<Module> {
 
 const LAUNCHER: &str = "launcher.jar";
 
-/// Programs of this project that are no hosts: the load generator, which is built into the same folder.
+/// Programs of this project other than hosts: the load generator, which is built into the same folder.
 const OTHERS: [&[u8]; 1] = [b"corral-tank"];
 
 fn candidates(folder: &Path) -> io::Result<Vec<PathBuf>> {

@@ -101,7 +101,8 @@ impl<P: PoolPort> Pool<P> {
         // they have waited was told then.
         let Some(entry) = self.find(worker) else { return Ok(EndedRequest::default()) };
         let position = entry.position(lane, id).ok_or(NotHeld)?;
-        let held = entry.release(position);
+        let mut held = entry.release(position);
+        held.note_end(Duration::from_micros(run_time.into()), now);
         entry.note_begun(n_at_once, now);
         entry.slow = false;
         entry.n_served = entry.n_served.saturating_add(1);

@@ -25,6 +25,16 @@ fn a_request_waits_until_nothing_runs_before_it() {
     assert_eq!(end(&mut scene, 0, 3), Some(25 * MS));
 }
 
+/// The end of the request before it may be for another event loop, which hears of it later.
+#[test]
+fn a_request_that_ends_first_has_waited_for_the_one_before_it() {
+    let mut scene = Scene::new(1, 1, 1);
+    scene.play("submit 1; start 0 1; submit 2; +20ms; start 0 2");
+    let ended = scene.pool.done(scene.keys[0], Lane(0), RequestId(2), 5_000, scene.now).expect("it was held");
+    assert_eq!(ended.waited, Some(15 * MS));
+    assert_eq!(end(&mut scene, 0, 1), Some(Duration::ZERO));
+}
+
 #[test]
 fn a_request_that_another_worker_takes_over_has_waited_until_then() {
     let mut scene = Scene::new(2, 2, 2);

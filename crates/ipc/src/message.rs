@@ -57,7 +57,7 @@ pub use self::traffic::{
     CONNECTION_PROTOCOLS, ConnectionProtocol, HTTP2_FAULTS, Http2Fault, Http2Figures, REFUSALS, Refusal,
     TLS_FAILURES, TLS_SESSIONS, TLS_VERSIONS, TlsFailure, TlsFigures, TrafficFigures,
 };
-pub use self::upgrade::{FromSuccessor, ToSuccessor};
+pub use self::upgrade::{EarlierProcess, FromSuccessor, ToSuccessor};
 pub use self::worker::{
     Backtrace, END_CAUSES, EndCause, MOST_WORKERS, RunningRequest, WorkerCounts, WorkerEnding, WorkerState,
     WorkerStatus, WorkerUsage,

@@ -4,14 +4,15 @@
 use std::os::fd::AsFd;
 use std::rc::Rc;
 
-use corral_ipc::message::{StartPolicy, Status, ToSuccessor};
+use corral_ipc::message::{StartPolicy, ToSuccessor};
 
 use crate::control::OwnControlSocket;
+use crate::earlier::EarlierProcesses;
 use crate::given::GivenSockets;
 use crate::listeners::BoundListener;
 use crate::peer::Peer;
 use crate::pid_file::PidFile;
-use crate::predecessor::{Predecessor, Retiring};
+use crate::predecessor::Predecessor;
 
 /// Everything that this process has made or taken over, besides the listeners of its configuration.
 pub(crate) struct Inheritance {
@@ -20,8 +21,8 @@ pub(crate) struct Inheritance {
     pub(crate) pid_file: Option<PidFile>,
     /// Serves until this process does.
     pub(crate) predecessor: Option<Predecessor>,
-    /// The same when it serves no more, while it says what of its work has ended.
-    pub(crate) retiring: Option<Retiring>,
+    /// The same when it serves no more, and those before it.
+    pub(crate) earlier: EarlierProcesses,
 }
 
 impl Inheritance {
@@ -76,26 +77,12 @@ impl Inheritance {
         self.pid_file = predecessor.pid_file.take().and_then(|path| {
             PidFile::write(path).inspect_err(|error| tracing::error!(target: "alert", "{error:#}")).ok()
         });
-        self.retiring = Some(predecessor.relieve());
+        self.earlier.add(predecessor.relieve());
     }
 
-    /// Whether commands may not begin, as those of the process before have not ended.
+    /// Whether commands may not begin, as those of processes before have not ended.
     pub(crate) fn holds(&self, runs_always: bool) -> bool {
         let is_before = self.predecessor.as_ref().is_some_and(Predecessor::has_background);
-        is_before || self.retiring.as_ref().is_some_and(|retiring| retiring.holds(runs_always))
-    }
-
-    /// Hears what has ended there. Returns the counters if they were told anew.
-    pub(crate) fn hear(&mut self) -> Option<Status> {
-        let retiring = self.retiring.as_mut()?;
-        let is_over = retiring.hear();
-        let sums = retiring.take_sums();
-        self.retiring.take_if(|_| is_over);
-        sums
-    }
-
-    /// Asks for the counters of the process before, if it still counts.
-    pub(crate) fn ask_sums(&self) {
-        self.retiring.iter().for_each(Retiring::ask_sums);
+        is_before || self.earlier.hold(runs_always)
     }
 }

@@ -33,6 +33,7 @@ mod code;
 mod configuration;
 mod control;
 mod decide;
+mod earlier;
 mod files;
 mod fingerprint;
 mod given;

@@ -26,6 +26,8 @@ pub(crate) struct Peer {
     /// The descriptor of a process that is not a child of this one: its number may be another's as soon as it has
     /// ended.
     pidfd: Option<OwnedFd>,
+    /// That process has ended, and another one has its end of the link.
+    is_handed_on: bool,
     /// Until there is nothing more to read.
     link: Option<Link>,
     outbox: Outbox,
@@ -45,6 +47,7 @@ impl Peer {
             name,
             pid,
             pidfd: None,
+            is_handed_on: false,
             link: Some(link),
             outbox,
             closed: None,
@@ -60,9 +63,16 @@ impl Peer {
         peer
     }
 
-    /// Readable when a process that is not a child has ended.
+    /// Readable when a process that is not a child has ended, until that is known.
     pub(crate) fn end(&self) -> Option<BorrowedFd<'_>> {
-        self.pidfd.as_ref().map(AsFd::as_fd)
+        self.pidfd.as_ref().filter(|_| !self.is_handed_on).map(AsFd::as_fd)
+    }
+
+    /// A process that is not a child has ended, and all that it has said was read: whether another one has its end of
+    /// the link, which is heard then.
+    pub(crate) fn hands_on(&mut self) -> bool {
+        self.is_handed_on = self.is_open();
+        self.is_handed_on
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -213,8 +223,8 @@ impl Peer {
     /// Sends a signal to the child, which must not have been collected yet.
     pub(crate) fn kill(&self, with: Signal) {
         // Fails only for one that has ended, which is noticed at the next turn.
-        let _ = match self.end() {
-            Some(pidfd) => signal::kill_behind(pidfd, with),
+        let _ = match &self.pidfd {
+            Some(pidfd) => signal::kill_behind(pidfd.as_fd(), with),
             None => signal::kill(self.pid, with),
         };
     }
@@ -244,7 +254,10 @@ impl Drop for Peer {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use corral_ipc::message::{FromRouter, Ticket, ToRouter};
+    use corral_sys::process;
 
     use super::*;
 
@@ -290,6 +303,29 @@ mod tests {
         fill(&mut peer);
         peer.finish(Duration::from_millis(10));
         assert!(peer.wants_to_write());
+    }
+
+    #[test]
+    fn a_link_may_outlive_the_process_at_its_other_end() {
+        for is_kept in [true, false] {
+            let (ours, theirs) = Link::pair().unwrap();
+            let mut child = Command::new("true").spawn().unwrap();
+            let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
+            let pidfd = process::pidfd(pid).unwrap();
+            let mut peer = Peer::sibling("successor".to_owned(), pid, pidfd, ours);
+            child.wait().unwrap();
+            assert!(peer.end().is_some());
+            let kept = is_kept.then_some(theirs);
+            assert!(!is_ready(&mut peer));
+            assert_eq!(peer.hands_on(), is_kept);
+            assert_eq!(peer.end().is_none(), is_kept);
+            kept.into_iter().for_each(|theirs| {
+                theirs.send(&FromRouter::Ready, &[]).unwrap();
+                assert!(is_ready(&mut peer));
+            });
+            // Its number may be another process's by now.
+            peer.kill(Signal::KILL);
+        }
     }
 
     /// A question may come just as a process ends, after the last that it says.

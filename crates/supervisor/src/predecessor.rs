@@ -1,8 +1,7 @@
 //! The main process that this one takes over from: what it hands over, and what it is told.
 
 use std::ffi::OsStr;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -10,8 +9,8 @@ use anyhow::{Context, bail};
 use corral_config::address::ListenAddress;
 use corral_ipc::link::Link;
 use corral_ipc::message::{FromSuccessor, StartPolicy, Status, ToSuccessor};
-use corral_ipc::sums;
 
+use crate::earlier::{Retiring, read_sums};
 use crate::given::GivenSockets;
 use crate::listeners::BoundListener;
 
@@ -95,7 +94,11 @@ impl Predecessor {
                     given.control = sockets.pop().map(|socket| (address, socket));
                 }
                 Some((ToSuccessor::HasBackground, _)) => has_background = true,
-                Some((ToSuccessor::ServicesEnded | ToSuccessor::RunsEnded, _)) => {}
+                // It serves, and ends nothing.
+                Some((
+                    ToSuccessor::ServicesEnded | ToSuccessor::RunsEnded | ToSuccessor::Earlier { .. },
+                    _,
+                )) => {}
                 Some((ToSuccessor::Begin { start_policy }, _)) => policy = Some(start_policy),
                 Some((ToSuccessor::Sums { sums: told }, _)) => sums = Some(read_sums(&told)),
                 None => bail!("it has ended"),
@@ -118,57 +121,10 @@ impl Predecessor {
     pub(crate) fn relieve(self) -> Retiring {
         // One that has died meanwhile needs not be told.
         let _ = self.link.send(&FromSuccessor::Serving, &[]);
-        let Self { link, tells_sums, has_background, .. } = self;
-        let retiring =
-            Retiring { link, tells_sums, has_services: has_background, has_runs: has_background, sums: None };
+        let Self { link, tells_sums, has_background, sums, .. } = self;
+        let retiring = Retiring::new(link, tells_sums, has_background, sums);
         retiring.ask_sums();
         retiring
-    }
-}
-
-/// A predecessor that serves no more, ends its commands, and counts what it has begun.
-pub(crate) struct Retiring {
-    link: Link,
-    tells_sums: bool,
-    /// Commands run there all the time.
-    has_services: bool,
-    /// Commands run there by a schedule, or all the time.
-    has_runs: bool,
-    /// The counters that were told last and not taken yet.
-    sums: Option<Status>,
-}
-
-impl Retiring {
-    /// Whether its commands are in the way of others of their kind.
-    pub(crate) fn holds(&self, runs_always: bool) -> bool {
-        if runs_always { self.has_services } else { self.has_runs }
-    }
-
-    /// Asks for the counters as they are now; the answer is heard later.
-    pub(crate) fn ask_sums(&self) {
-        if self.tells_sums {
-            // One that reads nothing has other troubles, and one that has ended has told all.
-            let _ = self.link.try_send(&FromSuccessor::AskSums, &[]);
-        }
-    }
-
-    /// Takes the counters that were told last.
-    pub(crate) fn take_sums(&mut self) -> Option<Status> {
-        self.sums.take()
-    }
-
-    /// Hears what has ended, and what was counted; true when there is nothing more to hear.
-    pub(crate) fn hear(&mut self) -> bool {
-        loop {
-            match self.link.try_recv::<ToSuccessor>() {
-                Ok(Some((ToSuccessor::ServicesEnded, _))) => self.has_services = false,
-                Ok(Some((ToSuccessor::RunsEnded, _))) => (self.has_services, self.has_runs) = (false, false),
-                Ok(Some((ToSuccessor::Sums { sums }, _))) => self.sums = Some(read_sums(&sums)),
-                Ok(Some(_)) => {}
-                Ok(None) => return true,
-                Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
-            }
-        }
     }
 }
 
@@ -177,23 +133,12 @@ fn tells_sums(mark: &OsStr) -> bool {
     mark.to_str().and_then(|mark| mark.parse::<u32>().ok()).is_some_and(|mark| mark >= TELLS_SUMS)
 }
 
-/// The sums of another version may be of no use: counters begin anew then, as collectors expect of a restart.
-fn read_sums(bytes: &[u8]) -> Status {
-    sums::from_bytes(bytes).unwrap_or_else(|error| {
-        tracing::info!("counters begin anew: read those of the process before: {error}");
-        Status::default()
-    })
-}
-
-impl AsFd for Retiring {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.link.as_fd()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use corral_ipc::sums;
+
     use super::*;
+    use crate::earlier::EarlierProcesses;
 
     fn told(requests: u64) -> ToSuccessor {
         let sums = sums::to_bytes(&Status { requests, ..Status::default() }).unwrap();
@@ -234,18 +179,15 @@ mod tests {
         }
         let (met, before) = meet(true, &[BEGIN, told(3)]);
         before.send(&told(4), &[]).unwrap();
-        let mut retiring = met.unwrap().relieve();
+        let mut earlier = EarlierProcesses::default();
+        earlier.add(met.unwrap().relieve());
         before.send(&told(5), &[]).unwrap();
-        assert!(!retiring.hear());
-        assert_eq!(retiring.take_sums().map(|sums| sums.requests), Some(5));
-        assert!(retiring.take_sums().is_none());
+        assert_eq!(earlier.hear().map(|sums| sums.requests), Some(5));
         let words: Vec<_> = std::iter::from_fn(|| next(&before)).collect();
         assert!(
             matches!(words[..], [FromSuccessor::AskSums, FromSuccessor::Serving, FromSuccessor::AskSums]),
             "{words:?}"
         );
-        drop(before);
-        assert!(retiring.hear());
     }
 
     #[test]
@@ -263,19 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_in_the_way_until_they_have_ended() {
-        let holds = |words: &[ToSuccessor]| {
-            let (met, before) = meet(false, &[ToSuccessor::HasBackground, BEGIN]);
-            let mut retiring = met.unwrap().relieve();
-            words.iter().for_each(|word| before.send(word, &[]).unwrap());
-            assert!(!retiring.hear());
-            (retiring.holds(true), retiring.holds(false))
-        };
-        assert_eq!(holds(&[]), (true, true));
-        assert_eq!(holds(&[ToSuccessor::ServicesEnded]), (false, true));
-        assert_eq!(holds(&[ToSuccessor::RunsEnded]), (false, false));
-        let (met, _before) = meet(false, &[BEGIN]);
-        let retiring = met.unwrap().relieve();
-        assert!(!retiring.holds(true) && !retiring.holds(false));
+    fn commands_of_the_process_are_in_the_way() {
+        for (words, has_background) in [(&[ToSuccessor::HasBackground, BEGIN][..], true), (&[BEGIN], false)] {
+            let (met, _before) = meet(false, words);
+            let met = met.unwrap();
+            assert_eq!(met.has_background(), has_background);
+            let mut earlier = EarlierProcesses::default();
+            earlier.add(met.relieve());
+            assert_eq!((earlier.hold(true), earlier.hold(false)), (has_background, has_background));
+        }
     }
 }

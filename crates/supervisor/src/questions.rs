@@ -189,7 +189,7 @@ impl Questions {
             }
         }
         sums.applications.extend(before.into_iter().filter(|app| !told.contains(&app.name)));
-        self.inherited_names.keep(&mut sums);
+        self.keep_inherited(&mut sums);
         sums.applications.truncate(MOST_PLACES);
         // One that is about to end has none in force.
         let generation = self.inherited.daemon.main.generation;
@@ -202,10 +202,15 @@ impl Questions {
         &self.inherited
     }
 
-    /// The counters of all routers that there were, and of the main process before this one.
-    pub(crate) fn sums(&self) -> Status {
+    /// Leaves out of counters of the main processes before this one what does not go on.
+    pub(crate) fn keep_inherited(&self, sums: &mut Status) {
+        self.inherited_names.keep(sums);
+    }
+
+    /// The counters of all routers that there were.
+    pub(crate) fn own_sums(&self) -> Status {
         let mut sums = self.ended_routers.clone();
-        self.last.values().chain([&self.inherited]).for_each(|totals| sums.count(totals));
+        self.last.values().for_each(|totals| sums.count(totals));
         sums.bound(MOST_PLACES);
         sums
     }

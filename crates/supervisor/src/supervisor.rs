@@ -144,6 +144,7 @@ impl Supervisor {
             self.turn()?;
         }
         self.tell_sums();
+        self.hand_on_earlier();
         self.upgrade.peer_mut().into_iter().for_each(|successor| successor.finish(LONGEST_FAREWELL));
         self.children.outputs.drain(LONGEST_TURN, |_| true);
         Ok(self.stopping.exit_code())
@@ -174,7 +175,7 @@ impl Supervisor {
         match source {
             Source::Signals => self.on_signals(),
             Source::SuccessorEnd => self.successor_ended(),
-            Source::Predecessor => self.hear_predecessor(),
+            Source::Earlier(_) => self.hear_earlier(),
             Source::Tree => self.watch.iter_mut().for_each(|watch| watch.look(Instant::now())),
             // At the end of the turn: taking out one that has ended moves the others.
             Source::Output(_) => {}
@@ -200,7 +201,7 @@ impl Supervisor {
                 Source::Successor => self.read_successor(),
                 Source::Signals
                 | Source::SuccessorEnd
-                | Source::Predecessor
+                | Source::Earlier(_)
                 | Source::Tree
                 | Source::Output(_) => false,
             };

@@ -1,11 +1,12 @@
 //! Figures that main has about itself and about the processes that it has started.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::traffic::add;
-use super::{AppStatus, DaemonStatus, WorkerCounts, by_place};
+use super::{AppStatus, DaemonStatus, Status, WorkerCounts, by_place};
 
 /// A process of the daemon's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +97,21 @@ impl DaemonStatus {
     }
 }
 
+impl Status {
+    /// Adds all that another main process and its routers have counted, one before this.
+    pub fn count_process(&mut self, other: &Self) {
+        let others: HashMap<_, _> = other.applications.iter().map(|app| (&*app.name, app)).collect();
+        for app in &mut self.applications {
+            if let Some(other) = others.get(&*app.name) {
+                app.count_before(other);
+                app.count_workers_before(other);
+            }
+        }
+        self.count(other);
+        self.daemon.count(&other.daemon);
+    }
+}
+
 impl AppStatus {
     /// Adds what the main process before this one has counted of the application.
     pub fn count_before(&mut self, other: &Self) {
@@ -143,6 +159,30 @@ impl AppStatus {
 mod tests {
     use super::*;
     use crate::message::ScheduleStatus;
+
+    #[test]
+    fn all_that_a_process_has_counted_is_added() {
+        let app = |name: &str, n: u32| {
+            let workers = WorkerCounts { started: n.into(), ..WorkerCounts::default() };
+            let requests = [u64::from(n); 6];
+            AppStatus { name: name.to_owned(), crashes: n.into(), workers, requests, ..AppStatus::default() }
+        };
+        let process = |n: u32, applications| Status {
+            requests: n.into(),
+            applications,
+            daemon: DaemonStatus { config_changes: n.into(), ..DaemonStatus::default() },
+            ..Status::default()
+        };
+        let mut sums = process(1, vec![app("blog", 10)]);
+        sums.count_process(&process(2, vec![app("shop", 7), app("blog", 20)]));
+        sums.count_process(&process(4, vec![app("shop", 1)]));
+        assert_eq!((sums.requests, sums.daemon.config_changes), (7, 7));
+        let counted = sums
+            .applications
+            .iter()
+            .map(|app| (&*app.name, app.crashes, app.workers.started, app.requests[0]));
+        assert_eq!(counted.collect::<Vec<_>>(), [("blog", 30, 30, 30), ("shop", 8, 8, 8)]);
+    }
 
     #[test]
     fn counters_go_on_behind_those_of_the_process_before() {

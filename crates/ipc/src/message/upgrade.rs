@@ -48,6 +48,25 @@ pub enum ToSuccessor {
         /// As [`crate::sums`] writes them.
         sums: Vec<u8>,
     },
+    /// The last word of a process that ends while others before it still finish requests. Carries its links to them:
+    /// they talk to the successor from now on.
+    Earlier {
+        /// The counters of this process and its routers, without those of the others.
+        sums: Vec<u8>,
+        /// What the others have said, in the order of their links.
+        processes: Vec<EarlierProcess>,
+    },
+}
+
+/// A main process that serves no more, as the one that took over from it knows it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct EarlierProcess {
+    /// The counters that it told last, as [`crate::sums`] writes them.
+    pub sums: Vec<u8>,
+    /// Commands run there all the time.
+    pub has_services: bool,
+    /// Commands run there by a schedule, or all the time.
+    pub has_runs: bool,
 }
 
 impl ToSuccessor {
@@ -62,7 +81,8 @@ impl ToSuccessor {
             | Self::HasBackground
             | Self::ServicesEnded
             | Self::RunsEnded
-            | Self::Sums { .. } => false,
+            | Self::Sums { .. }
+            | Self::Earlier { .. } => false,
         }
     }
 }

@@ -96,14 +96,15 @@ fn counters_of_the_main_process_before_go_on() {
     questions.inherit(told(100));
     ask(&mut questions, &[(RouterId(1), Some(10))]);
     check(&mut questions, Some(110));
-    assert_eq!(questions.sums().requests, 110);
+    assert_eq!(questions.own_sums().requests, 10);
     // It has finished more meanwhile.
     questions.inherit(told(103));
     questions.forget_router(RouterId(1));
     ask(&mut questions, &[(RouterId(2), Some(1))]);
     check(&mut questions, Some(114));
-    let sums = questions.sums();
-    assert_eq!((sums.requests, sums.listeners[0].sent, sums.accepted), (114, 114, 114));
+    let sums = questions.own_sums();
+    assert_eq!((sums.requests, sums.listeners[0].sent, sums.accepted), (11, 11, 11));
+    assert_eq!(questions.inherited().requests, 103);
 }
 
 #[test]

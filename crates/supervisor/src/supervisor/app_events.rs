@@ -3,7 +3,6 @@
 use corral_ipc::message::ToController;
 
 use super::Supervisor;
-use super::background::tell_of_background;
 use crate::children::AppEvent;
 use crate::decide::steps::ApplyEvent;
 
@@ -27,7 +26,7 @@ impl Supervisor {
                         self.children.forget_record(&name);
                     }
                     self.release_background();
-                    tell_of_background(&self.children, self.upgrade.serving_peer());
+                    self.tell_of_background();
                     for ticket in self.restarts.gone(id) {
                         self.children.controller.send(&ToController::Restarted { ticket, error: None });
                     }

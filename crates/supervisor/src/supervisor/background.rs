@@ -4,9 +4,7 @@
 use corral_ipc::message::{Ticket, ToController, ToSuccessor};
 
 use super::Supervisor;
-use crate::children::Children;
 use crate::decide::background::Background;
-use crate::peer::Peer;
 
 impl Supervisor {
     /// Lets begin what nothing is in the way of any more.
@@ -30,15 +28,17 @@ impl Supervisor {
         let error = run.err().map(|reason| format!("application \"{name}\": {reason}"));
         self.children.controller.send(&ToController::Restarted { ticket, error });
     }
-}
 
-/// Tells a successor that serves what has ended: its own work of that kind begins then.
-pub(super) fn tell_of_background(children: &Children, successor: Option<&mut Peer>) {
-    let Some(successor) = successor else { return };
-    if !children.has_background(Background::runs_always) {
-        successor.send(&ToSuccessor::ServicesEnded, &[]);
-    }
-    if !children.has_background(|_| true) {
-        successor.send(&ToSuccessor::RunsEnded, &[]);
+    /// Tells a successor that serves what has ended, here and in the processes before: its own work of that kind begins
+    /// then.
+    pub(super) fn tell_of_background(&mut self) {
+        let Self { children, inheritance, upgrade, .. } = self;
+        let Some(successor) = upgrade.serving_peer() else { return };
+        if !children.has_background(Background::runs_always) && !inheritance.holds(true) {
+            successor.send(&ToSuccessor::ServicesEnded, &[]);
+        }
+        if !children.has_background(|_| true) && !inheritance.holds(false) {
+            successor.send(&ToSuccessor::RunsEnded, &[]);
+        }
     }
 }

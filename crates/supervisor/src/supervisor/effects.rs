@@ -7,7 +7,6 @@ use corral_sys::signal::Signal;
 
 use super::Supervisor;
 use super::applying::prepare;
-use super::background::tell_of_background;
 use super::in_force::enter;
 use super::stopping::left;
 use super::upgrading::hand_over;
@@ -33,7 +32,7 @@ impl Supervisor {
             }
             StopEffect::LeaveBackground => {
                 self.children.leave_all_background();
-                tell_of_background(&self.children, self.upgrade.serving_peer());
+                self.tell_of_background();
             }
             StopEffect::EndAll => {
                 self.configuration.end();

@@ -18,8 +18,8 @@ pub(super) enum Source {
     Successor,
     /// The successor has ended.
     SuccessorEnd,
-    /// The process before this one says what of its work has ended.
-    Predecessor,
+    /// A process before this one says what of its work has ended; by its place among them.
+    Earlier(usize),
     /// Code that is followed has changed.
     Tree,
     /// By its place among the outputs.
@@ -41,7 +41,7 @@ impl Supervisor {
         let mut sources = vec![Source::Signals];
         sources.extend(self.upgrade.peer().filter(|peer| peer.is_open()).map(|_| Source::Successor));
         sources.extend(self.upgrade.peer().and_then(Peer::end).map(|_| Source::SuccessorEnd));
-        sources.extend(self.inheritance.retiring.iter().map(|_| Source::Predecessor));
+        sources.extend((0..self.inheritance.earlier.links().count()).map(Source::Earlier));
         sources.extend(self.children.open().map(Source::Child));
         sources.extend(self.watch.iter().map(|_| Source::Tree));
         sources.extend((0..self.children.outputs.len()).map(Source::Output));
@@ -57,9 +57,9 @@ impl Supervisor {
                 let watch = self.watch.as_ref().expect("only a tree that is followed is a source");
                 (watch.as_fd(), Interest::Read)
             }
-            Source::Predecessor => {
-                let retiring = self.inheritance.retiring.as_ref();
-                (retiring.expect("only a predecessor that is heard is a source").as_fd(), Interest::Read)
+            Source::Earlier(idx) => {
+                let link = self.inheritance.earlier.links().nth(idx);
+                (link.expect("only processes that are heard are sources"), Interest::Read)
             }
             Source::SuccessorEnd => {
                 let end = self.upgrade.peer().and_then(Peer::end);
@@ -79,7 +79,7 @@ impl Supervisor {
             Source::Successor => self.upgrade.peer(),
             Source::Signals
             | Source::SuccessorEnd
-            | Source::Predecessor
+            | Source::Earlier(_)
             | Source::Tree
             | Source::Output(_) => None,
         }
@@ -91,7 +91,7 @@ impl Supervisor {
             Source::Successor => self.upgrade.peer_mut(),
             Source::Signals
             | Source::SuccessorEnd
-            | Source::Predecessor
+            | Source::Earlier(_)
             | Source::Tree
             | Source::Output(_) => None,
         }

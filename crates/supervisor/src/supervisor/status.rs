@@ -20,7 +20,7 @@ impl Supervisor {
         for id in &asked {
             self.children.tell_router(*id, &ToRouter::Status { ticket });
         }
-        self.inheritance.ask_sums();
+        self.inheritance.earlier.ask_sums();
         self.questions.ask(ticket, asked);
         self.answer_questions();
     }

@@ -2,7 +2,8 @@
 //! goes on to tell what its last requests add, so that no counter goes backwards.
 //!
 //! The successor asks before it starts a router, and again whenever it is asked for the status itself; that answer
-//! counts in the next one. The process before also tells what it has when a router has finished, and when it ends.
+//! counts in the next one. The process before also tells what it has when a router has finished, and when it ends. If
+//! others before it still count then, it hands the links to them on.
 //!
 //! Counters leave with the thing that they are of. Only a router knows what is in its configuration: it is asked for
 //! its figures whenever one is in force.
@@ -23,7 +24,7 @@ impl Supervisor {
     pub(super) fn answer_successor(&mut self) {
         self.sums_are_wanted = true;
         self.tell_sums();
-        self.inheritance.ask_sums();
+        self.inheritance.earlier.ask_sums();
         for id in self.ready_routers() {
             self.children.tell_router(id, &ToRouter::Status { ticket: UNASKED });
         }
@@ -34,7 +35,8 @@ impl Supervisor {
         if !self.sums_are_wanted || self.upgrade.peer().is_none() {
             return;
         }
-        let sums = self.sums();
+        let mut sums = self.own_sums();
+        sums.count_process(self.questions.inherited());
         match sums::to_bytes(&sums) {
             Ok(sums) => {
                 let successor = self.upgrade.peer_mut().into_iter();
@@ -44,23 +46,37 @@ impl Supervisor {
         }
     }
 
-    /// Hears the process before this one: its counters, and which of its commands have ended.
-    pub(super) fn hear_predecessor(&mut self) {
-        if let Some(sums) = self.inheritance.hear() {
+    /// This process ends: the successor hears of those before it from now on.
+    pub(super) fn hand_on_earlier(&mut self) {
+        let own = self.own_sums();
+        let Self { inheritance, questions, upgrade, .. } = self;
+        let earlier = &inheritance.earlier;
+        match earlier.hand_on(own, |sums| questions.keep_inherited(sums)) {
+            Ok(message) => {
+                let links: Vec<_> = earlier.links().collect();
+                let successor = upgrade.serving_peer().into_iter();
+                successor.zip(message).for_each(|(peer, message)| peer.send(&message, &links));
+            }
+            Err(error) => tracing::error!(target: "alert", "hand on what processes before count: {error}"),
+        }
+    }
+
+    /// Hears the processes before this one: their counters, and which of their commands have ended.
+    pub(super) fn hear_earlier(&mut self) {
+        if let Some(sums) = self.inheritance.earlier.hear() {
             self.questions.inherit(sums);
             self.tell_sums();
         }
         self.release_background();
+        self.tell_of_background();
     }
 
-    /// All counters that are to go on.
-    fn sums(&mut self) -> Status {
-        let mut sums = self.questions.sums();
+    /// What this process and its routers have counted.
+    fn own_sums(&mut self) -> Status {
+        let mut sums = self.questions.own_sums();
         sums.daemon.counting_since = self.questions.started_at;
         sums.daemon.config_changes = self.files.n_changes;
         sums.daemon.main = self.main_figures();
-        let inherited = self.questions.inherited();
-        sums.daemon.count(&inherited.daemon);
         self.add_counts_of_applications(&mut sums.applications);
         sums
     }
@@ -68,7 +84,6 @@ impl Supervisor {
     /// Adds what main has counted of each application.
     fn add_counts_of_applications(&self, sums: &mut Vec<AppStatus>) {
         let apps = self.configuration.in_force().into_iter().flat_map(|build| &build.apps);
-        let inherited = self.inherited_applications();
         let present = self.children.cpu_by_name();
         let runs = self.children.runs_by_name();
         let places: BTreeMap<_, _> = sums.iter().map(|app| app.name.clone()).zip(0..).collect();
@@ -77,10 +92,6 @@ impl Supervisor {
             let mut figures = AppStatus { name: spec.name.clone(), schedule, ..AppStatus::default() };
             self.children.fill_in_crashes(&mut figures);
             self.children.fill_in_workers(&mut figures, &present);
-            if let Some(before) = inherited.get(&*spec.name) {
-                figures.count_before(before);
-                figures.count_workers_before(before);
-            }
             match places.get(&spec.name).and_then(|place: &usize| sums.get_mut(*place)) {
                 Some(known) => {
                     (known.crashes, known.last_crash) = (figures.crashes, figures.last_crash);

@@ -16,6 +16,7 @@ impl Supervisor {
     /// Handles one message; false when there is none.
     pub(super) fn read_successor(&mut self) -> bool {
         let Some((message, _)) = self.upgrade.peer_mut().and_then(Peer::next_message) else {
+            self.close_link_handed_on();
             return false;
         };
         let event = match message {
@@ -30,9 +31,24 @@ impl Supervisor {
         true
     }
 
+    /// The process has ended. Its own successor has its link if it was one for long enough.
     pub(super) fn successor_ended(&mut self) {
         // Its last words are still in the socket.
         self.read_last_words(Source::Successor);
+        let is_handed_on = self.upgrade.serving_peer().is_some_and(Peer::hands_on);
+        if !is_handed_on {
+            self.end_upgrade();
+        }
+    }
+
+    /// Nobody is left at the other end of a link whose process has ended.
+    fn close_link_handed_on(&mut self) {
+        if self.upgrade.peer().is_some_and(|peer| !peer.is_open() && peer.end().is_none()) {
+            self.end_upgrade();
+        }
+    }
+
+    fn end_upgrade(&mut self) {
         self.upgrade_on(UpgradeEvent::Ended, Instant::now());
         self.sums_are_wanted = false;
     }
@@ -46,7 +62,7 @@ impl Supervisor {
         }
         self.inheritance.take_over(in_force.map_or(&[], |build| &build.listeners));
         // Counted before the first question about the status of this process.
-        self.hear_predecessor();
+        self.hear_earlier();
     }
 }
 
@@ -58,7 +74,7 @@ pub(super) fn hand_over(
     successor: &mut Peer,
 ) {
     let listeners = in_force.map_or(&[][..], |build| &build.listeners);
-    let has_background = children.has_background(|_| true);
+    let has_background = children.has_background(|_| true) || inheritance.holds(false);
     inheritance.hand_over(listeners, what_works(in_force, children), has_background, successor);
 }
 

@@ -157,6 +157,32 @@ fn a_run_goes_on_through_an_upgrade_and_holds_up_the_next_one() {
     assert_one_at_a_time(&journal(&site));
 }
 
+/// The process in between has nothing to wait for, and ends.
+#[test]
+fn a_run_holds_up_the_next_one_over_two_upgrades() {
+    let site = scripts();
+    pipe(&site);
+    let mut server = server(&waiting(&site, json!({ "schedule": "0 0 1 1 *" })));
+    assert_eq!(run(&server, "app"), 200);
+    begun(&site, 1);
+    let first = server.upgrade();
+    let second = server.upgrade();
+    eventually("the process in between has ended", || (!is_alive(second)).then_some(()));
+    assert_eq!(run(&server, "app"), 409);
+    assert!(is_alive(first));
+    eventually("the first process has ended", || {
+        open_pipe(&site);
+        (!is_alive(first)).then_some(())
+    });
+    eventually("the next one runs", || (run(&server, "app") == 200).then_some(()));
+    begun(&site, 2);
+    eventually("it has ended", || {
+        open_pipe(&site);
+        (journal(&site).len() == 4).then_some(())
+    });
+    assert_one_at_a_time(&journal(&site));
+}
+
 #[test]
 fn changes_and_runs_at_the_same_time_never_make_two_of_them() {
     let site = scripts();

@@ -48,6 +48,9 @@ impl Supervisor {
 
     /// This process ends: the successor hears of those before it from now on.
     pub(super) fn hand_on_earlier(&mut self) {
+        if self.upgrade.serving_peer().is_none() {
+            return;
+        }
         let own = self.own_sums();
         let Self { inheritance, questions, upgrade, .. } = self;
         let earlier = &inheritance.earlier;
@@ -57,7 +60,7 @@ impl Supervisor {
                 let successor = upgrade.serving_peer().into_iter();
                 successor.zip(message).for_each(|(peer, message)| peer.send(&message, &links));
             }
-            Err(error) => tracing::error!(target: "alert", "hand on what processes before count: {error}"),
+            Err(error) => tracing::error!(target: "alert", "hand on what processes before count: {error:#}"),
         }
     }
 

@@ -128,17 +128,22 @@ fn processes(group: Pid) -> impl Iterator<Item = PathBuf> {
     all.filter(move |path| belongs_to(path, group))
 }
 
+/// The flag `PF_EXITING` of the kernel: the process is ending, and its descriptors are hidden or closed already.
+const IS_ENDING: u32 = 0x4;
+
 /// Whether a process that runs is of a group.
 fn belongs_to(process: &Path, group: Pid) -> bool {
-    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
-    // Behind its name, which is in parentheses and may hold anything: its state, its parent, its group.
+    is_running_in(&fs::read_to_string(process.join("stat")).unwrap_or_default(), group)
+}
+
+/// The same, by the text that proc(5) has about a process.
+fn is_running_in(stat: &str, group: Pid) -> bool {
+    // Behind its name, which is in parentheses and may hold anything: its state, its parent, its group, its session,
+    // its terminal, the group in front there, its flags.
     let words = stat.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace().collect::<Vec<_>>());
-    match words.as_deref() {
-        Some([state, _, found, ..]) => {
-            !matches!(*state, "Z" | "X") && found.parse() == Ok(group.as_raw_nonzero().get())
-        }
-        _ => false,
-    }
+    let Some([state, _, found, _, _, _, flags, ..]) = words.as_deref() else { return false };
+    let is_ending = flags.parse().is_ok_and(|flags: u32| flags & IS_ENDING != 0);
+    !is_ending && !matches!(*state, "Z" | "X") && found.parse() == Ok(group.as_raw_nonzero().get())
 }
 
 /// Where a socket is reached from this machine by a loopback address; nothing if it is not.
@@ -164,6 +169,20 @@ mod tests {
         assert_eq!(candidates(1024), 10_000..65_535);
         let port = choose().unwrap();
         assert!(!is_taken(port) && candidates(first_outgoing()).contains(&port));
+    }
+
+    #[test]
+    fn a_process_that_is_ending_has_no_place() {
+        for (stat, expected) in [
+            ("7 (a) b) S 1 5 5 0 -1 4194304 100", true),
+            ("7 (sh) R 1 5 5 0 -1 4194308 100", false),
+            ("7 (sh) Z 1 5 5 0 -1 4227340 100", false),
+            ("7 (sh) S 1 6 6 0 -1 4194304 100", false),
+            ("7 (sh) S 1 5", false),
+            ("", false),
+        ] {
+            assert_eq!(is_running_in(stat, Pid::from_raw(5).unwrap()), expected, "{stat}");
+        }
     }
 
     #[test]

@@ -58,8 +58,8 @@ impl HeldRequest {
         self.begun.unwrap_or(self.since).saturating_duration_since(self.request.arrived)
     }
 
-    /// The request has ended after it ran for so long. If nothing is known to have ended before it, the end of what did was for
-    /// another event loop, which has not heard of it yet.
+    /// The request has ended after it ran for so long. If nothing is known to have ended before it, the end of what
+    /// did was for another event loop, which has not heard of it yet.
     pub(super) fn note_end(&mut self, run_time: Duration, now: Instant) {
         let began = now.checked_sub(run_time).unwrap_or(now);
         self.begun.get_or_insert(began.max(self.since));

@@ -14,7 +14,7 @@ const MOST_HEARD: usize = 64;
 /// All of them.
 #[derive(Default)]
 pub(crate) struct EarlierProcesses {
-    /// Those that may say more, the newest first.
+    /// Processes that may say more, the newest first.
     heard: Vec<Retiring>,
     /// The counters of the others.
     ended: Status,
@@ -32,12 +32,12 @@ pub(crate) struct Retiring {
     told: Status,
 }
 
-/// What became of one that was listened to.
+/// The news of one of them.
 #[derive(Default)]
 struct Heard {
-    /// There is nothing more to hear.
+    /// Nothing more will come.
     is_over: bool,
-    /// It has told its counters anew.
+    /// The counters were told anew.
     has_told: bool,
     /// Others that it has handed on.
     handed_on: Vec<Retiring>,
@@ -62,7 +62,7 @@ impl EarlierProcesses {
         self.heard.iter().for_each(Retiring::ask_sums);
     }
 
-    /// Those that may say more.
+    /// The links to processes that may say more.
     pub(crate) fn links(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.heard.iter().map(|retiring| retiring.link.as_fd())
     }

@@ -26,6 +26,15 @@ pub(crate) struct Inheritance {
 }
 
 impl Inheritance {
+    pub(crate) fn new(
+        control: OwnControlSocket,
+        given: GivenSockets,
+        pid_file: Option<PidFile>,
+        predecessor: Option<Predecessor>,
+    ) -> Self {
+        Self { control, given, pid_file, predecessor, earlier: EarlierProcesses::default() }
+    }
+
     /// Listeners of the process that still serves.
     pub(crate) fn handed_over(&self) -> &[Rc<BoundListener>] {
         self.predecessor.as_ref().map_or(&[], |predecessor| &predecessor.listeners)

@@ -26,7 +26,7 @@ pub(crate) struct Peer {
     /// The descriptor of a process that is not a child of this one: its number may be another's as soon as it has
     /// ended.
     pidfd: Option<OwnedFd>,
-    /// That process has ended, and another one has its end of the link.
+    /// The process has ended, and another one has its end of the link.
     is_handed_on: bool,
     /// Until there is nothing more to read.
     link: Option<Link>,

@@ -13,7 +13,6 @@ use corral_sys::user::{self, Credentials};
 use crate::audience::{self, Audience};
 use crate::background::{self, DetachSide, Starter};
 use crate::control::OwnControlSocket;
-use crate::earlier::EarlierProcesses;
 use crate::files::Files;
 use crate::given::GivenSockets;
 use crate::inheritance::Inheritance;
@@ -171,13 +170,7 @@ fn supervise(options: DaemonOptions, outset: Outset) -> anyhow::Result<ExitCode>
     let supervisor = Supervisor::new(DaemonParts {
         signals,
         programs: Programs { launcher, modules, own_files: options.own_files, router },
-        inheritance: Inheritance {
-            control,
-            given,
-            pid_file,
-            predecessor,
-            earlier: EarlierProcesses::default(),
-        },
+        inheritance: Inheritance::new(control, given, pid_file, predecessor),
         stored: Stored::read(store, console.as_ref().map(|console| console.document.clone())),
         files: Files::new(options.files),
         audience: Audience::new(starter, console, terminal, log),

@@ -53,7 +53,7 @@ pub enum ToSuccessor {
     Earlier {
         /// The counters of this process and its routers, without those of the others.
         sums: Vec<u8>,
-        /// What the others have said, in the order of their links.
+        /// The state of the others, in the order of their links.
         processes: Vec<EarlierProcess>,
     },
 }

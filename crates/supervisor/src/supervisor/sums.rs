@@ -74,7 +74,7 @@ impl Supervisor {
         self.tell_of_background();
     }
 
-    /// What this process and its routers have counted.
+    /// The counters of this process and its routers.
     fn own_sums(&mut self) -> Status {
         let mut sums = self.questions.own_sums();
         sums.daemon.counting_since = self.questions.started_at;

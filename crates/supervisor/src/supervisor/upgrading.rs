@@ -41,7 +41,7 @@ impl Supervisor {
         }
     }
 
-    /// Nobody is left at the other end of a link whose process has ended.
+    /// The process that had the link of an ended one has ended as well.
     fn close_link_handed_on(&mut self) {
         if self.upgrade.peer().is_some_and(|peer| !peer.is_open() && peer.end().is_none()) {
             self.end_upgrade();

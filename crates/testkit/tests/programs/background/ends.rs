@@ -134,6 +134,21 @@ fn runs_beyond_a_bound_wait_and_are_not_lost() {
     assert_eq!(n_lines, 1, "it is said once");
 }
 
+/// Lets the run of a main process end, and that process with it: the next run begins then, and not before.
+fn expect_next_run_after(old: u32, server: &Daemon, site: &Site) {
+    eventually("the main process with the run has ended", || {
+        open_pipe(site);
+        (!is_alive(old)).then_some(())
+    });
+    eventually("the next one runs", || (run(server, "app") == 200).then_some(()));
+    begun(site, 2);
+    eventually("it has ended", || {
+        open_pipe(site);
+        (journal(site).len() == 4).then_some(())
+    });
+    assert_one_at_a_time(&journal(site));
+}
+
 #[test]
 fn a_run_goes_on_through_an_upgrade_and_holds_up_the_next_one() {
     let site = scripts();
@@ -144,17 +159,7 @@ fn a_run_goes_on_through_an_upgrade_and_holds_up_the_next_one() {
     let old = server.upgrade();
     assert!(is_alive(pid) && is_alive(old), "it goes on with the process that has started it");
     assert_eq!(run(&server, "app"), 409);
-    eventually("the main process before has ended", || {
-        open_pipe(&site);
-        (!is_alive(old)).then_some(())
-    });
-    eventually("the next one runs", || (run(&server, "app") == 200).then_some(()));
-    begun(&site, 2);
-    eventually("it has ended", || {
-        open_pipe(&site);
-        (journal(&site).len() == 4).then_some(())
-    });
-    assert_one_at_a_time(&journal(&site));
+    expect_next_run_after(old, &server, &site);
 }
 
 /// The process in between has nothing to wait for, and ends.
@@ -170,17 +175,7 @@ fn a_run_holds_up_the_next_one_over_two_upgrades() {
     eventually("the process in between has ended", || (!is_alive(second)).then_some(()));
     assert_eq!(run(&server, "app"), 409);
     assert!(is_alive(first));
-    eventually("the first process has ended", || {
-        open_pipe(&site);
-        (!is_alive(first)).then_some(())
-    });
-    eventually("the next one runs", || (run(&server, "app") == 200).then_some(()));
-    begun(&site, 2);
-    eventually("it has ended", || {
-        open_pipe(&site);
-        (journal(&site).len() == 4).then_some(())
-    });
-    assert_one_at_a_time(&journal(&site));
+    expect_next_run_after(first, &server, &site);
 }
 
 #[test]

@@ -75,7 +75,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("corral-syntax", &[]),
     ("corral-sys", &[]),
     ("corral-tank", &[]),
-    ("corral-testkit", &["corral-channel", "corral-ipc", "corral-sys"]),
+    ("corral-testkit", &["corral-channel", "corral-http", "corral-ipc", "corral-sys"]),
 ];
 
 #[test]

@@ -271,7 +271,7 @@ fn a_router_may_refuse_and_is_quoted_in_few_clean_words() {
     }
     let house = House::new();
     let (_, link) = house.insider("router");
-    let reason = format!("{FORGED}{}", "x".repeat(1 << 20));
+    let reason = format!("{FORGED}{}", "x".repeat(64 << 10));
     let refuse = |generation| FromRouter::NotPrepared { generation, reason: reason.clone() };
     let reply = house.change_while_saying(&link, refuse, "it is refused", |reply| reply.0.status == 500);
     assert!(reply.0.body.len() < 32 << 10, "{} bytes", reply.0.body.len());
@@ -286,7 +286,7 @@ fn a_router_cannot_serve_more_listeners_than_there_are() {
     }
     let house = House::new();
     let (router, link) = house.insider("router");
-    let failed = vec![FailedListener { address: "*:1".to_owned(), reason: FORGED.to_owned() }; 50_000];
+    let failed = vec![FailedListener { address: "*:1".to_owned(), reason: FORGED.to_owned() }; 1_000];
     let prepare = |generation| FromRouter::Prepared { generation, failed: failed.clone() };
     house.change_while_saying(&link, prepare, "it is ended", |_| !is_alive(router));
     house.expect_replaced("router", router);

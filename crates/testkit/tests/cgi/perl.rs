@@ -89,8 +89,10 @@ fn a_program_that_leaves_its_loop_is_replaced() {
         server.get("/last").expect(200).expect_body("last");
         server.send(&Request::post("/").body("x")).expect(200);
     }
+    let reply = server.send(&Request::post("/exit").body("x"));
+    server.expect_log("exited with code 3");
     // The module ends the request when Perl exits.
-    server.send(&Request::post("/exit").body("x")).expect(502);
+    reply.expect(502);
     eventually("another one answers", || (server.get("/").status == 200).then_some(()));
 }
 

@@ -117,6 +117,7 @@ fn no_application_opens_or_types_into_it_after_an_upgrade() {
     assert!(controlling_terminal(old).is_some(), "main is at the terminal");
     signal(old, Signal::USR2);
     let new = eventually("another main process serves", || pid().filter(|pid| *pid != old));
+    let successor = Successor(new);
     // The old one closes the connections that it has while nothing is asked on them.
     for path in ["/python", "/cgi", "/http", "/namespaces"] {
         connect().get(path).expect(200).expect_body("ENXIO");
@@ -126,7 +127,18 @@ fn no_application_opens_or_types_into_it_after_an_upgrade() {
     processes.iter().for_each(|process| expect_no_terminal(process.pid));
     signal(new, Signal::TERM);
     eventually("no process is left", || processes.iter().all(|process| !is_alive(process.pid)).then_some(()));
-    drop(terminal);
+    drop((successor, terminal));
+}
+
+/// A main process that no terminal ends, as another one has started it: ended where a test fails.
+struct Successor(u32);
+
+impl Drop for Successor {
+    fn drop(&mut self) {
+        if is_alive(self.0) {
+            signal(self.0, Signal::TERM);
+        }
+    }
 }
 
 /// Control sequences of an application are shown as text.

@@ -78,8 +78,9 @@ pub use memory_file::MemoryFile;
 pub use named::{Named, texts_at};
 pub use origin::{Origin, OriginPeer};
 pub use processes::{
-    Process, Resource, Signal, Thread, descendants, is_alive, limit, open_descriptors, private_memory,
-    processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal, stop,
+    Process, Resource, Signal, Thread, descendants, end_stranger, is_alive, limit, open_descriptors,
+    private_memory, processor_time, proportional_memory, raise_descriptor_limit, resident_memory, signal,
+    stop,
 };
 pub use recipe::{examples, recipe, serve_recipe, serve_recipe_with};
 pub use redis::Redis;

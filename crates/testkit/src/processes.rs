@@ -10,7 +10,7 @@ use std::time::Duration;
 pub use rustix::process::Signal;
 use rustix::process::{Pid, Resource as Limited, Rlimit, getrlimit, setrlimit};
 
-use crate::wait::eventually;
+use crate::wait::{eventually, within};
 
 /// A process that existed when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -219,6 +219,19 @@ pub fn limit(pid: u32, resource: Resource, most: Option<u64>) {
 pub fn signal(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id is positive");
     let _ = rustix::process::kill_process(pid, signal);
+}
+
+/// Ends a process that another one than the test has started, and all descendants of it.
+pub fn end_stranger(pid: u32) {
+    if !is_alive(pid) {
+        return;
+    }
+    let started = descendants(pid);
+    signal(pid, Signal::TERM);
+    let _ = within(Duration::from_secs(10), || (!is_alive(pid)).then_some(()));
+    for pid in started.iter().map(|process| process.pid).chain([pid]).filter(|pid| is_alive(*pid)) {
+        signal(pid, Signal::KILL);
+    }
 }
 
 /// Stops a process, and waits until each of its threads stands still: the kernel has one of them stop the others, which

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Daemon;
 use crate::executables::executables;
-use crate::processes::{Signal, descendants, is_alive, signal};
+use crate::processes::{Signal, descendants, end_stranger, is_alive, signal};
 use crate::request::Request;
 use crate::wait::{PATIENCE, within};
 
@@ -83,15 +83,8 @@ impl Drop for Daemon {
         if std::thread::panicking() {
             eprintln!("--- log of the daemon\n{}---", self.log());
         }
-        if let Some(successor) = self.successor.filter(|pid| is_alive(*pid)) {
-            let processes = descendants(successor);
-            signal(successor, Signal::TERM);
-            let _ = within(Duration::from_secs(10), || (!is_alive(successor)).then_some(()));
-            for pid in
-                processes.iter().map(|process| process.pid).chain([successor]).filter(|pid| is_alive(*pid))
-            {
-                signal(pid, Signal::KILL);
-            }
+        if let Some(successor) = self.successor {
+            end_stranger(successor);
         }
         let Some(mut child) = self.child.take() else { return };
         let processes = descendants(child.id());

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use corral_testkit::{
-    Address, Client, Signal, Site, descendants, eventually, executables, is_alive, signal, site,
+    Address, Client, Signal, Site, descendants, end_stranger, eventually, executables, is_alive, signal, site,
 };
 
 use crate::terminal::Terminal;
@@ -117,7 +117,7 @@ fn no_application_opens_or_types_into_it_after_an_upgrade() {
     assert!(controlling_terminal(old).is_some(), "main is at the terminal");
     signal(old, Signal::USR2);
     let new = eventually("another main process serves", || pid().filter(|pid| *pid != old));
-    let successor = Successor(new);
+    let _successor = Successor(new);
     // The old one closes the connections that it has while nothing is asked on them.
     for path in ["/python", "/cgi", "/http", "/namespaces"] {
         connect().get(path).expect(200).expect_body("ENXIO");
@@ -127,7 +127,7 @@ fn no_application_opens_or_types_into_it_after_an_upgrade() {
     processes.iter().for_each(|process| expect_no_terminal(process.pid));
     signal(new, Signal::TERM);
     eventually("no process is left", || processes.iter().all(|process| !is_alive(process.pid)).then_some(()));
-    drop((successor, terminal));
+    drop(terminal);
 }
 
 /// A main process that no terminal ends, as another one has started it: ended where a test fails.
@@ -135,9 +135,7 @@ struct Successor(u32);
 
 impl Drop for Successor {
     fn drop(&mut self) {
-        if is_alive(self.0) {
-            signal(self.0, Signal::TERM);
-        }
+        end_stranger(self.0);
     }
 }
 
